@@ -1,0 +1,70 @@
+# The front of the build. `make help` lists the targets.
+#
+#   build/release   what ships: LTO and hardening; linked into build/bin
+#   build/debug     -O0 -g                        (make build BUILD=debug)
+#   build/asan      AddressSanitizer + UBSan, for the tests
+#   build/tsan      ThreadSanitizer, for what runs threads
+#   build/fuzz      libFuzzer programs, clang
+
+BUILD  ?= release
+WERROR ?= true
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+export PATH := /usr/sbin:/sbin:$(PATH)
+
+FLAGS_release = --buildtype=release -Db_lto=true -Ddebug=true
+FLAGS_debug   = --buildtype=debug
+FLAGS_asan    = --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
+FLAGS_tsan    = --buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false
+FLAGS_fuzz    = --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
+                -Dfuzzers=true
+ENV_fuzz      = CC=clang
+
+.DEFAULT_GOAL := build
+.PHONY: help deps build test test-long lint format bench generate up down install clean
+
+help: ## what each target does
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+deps: ## install the Debian packages that are missing
+	@tools/deps
+
+# Configures a build folder once; ninja reconfigures by itself afterwards.
+build/%/build.ninja: | deps
+	@$(ENV_$*) meson setup $(@D) $(FLAGS_$*) -Dwerror=$(WERROR) --prefix=$(PREFIX) >/dev/null || \
+	    { $(ENV_$*) meson setup $(@D) $(FLAGS_$*) -Dwerror=$(WERROR) --prefix=$(PREFIX); exit 1; }
+
+build: deps build/$(BUILD)/build.ninja ## build every program into build/bin
+	@ninja -C build/$(BUILD) --quiet
+	@mkdir -p build/bin && ln -sf ../$(BUILD)/cmd/orlop build/bin/orlop
+
+test: build ## every suite that fits in a few minutes; last line: N passed, N failed
+	@tools/test
+
+test-long: build build/fuzz/build.ninja ## make test, and each fuzzer for a minute
+	@tools/test --long
+
+lint: build ## clang-format, clang-tidy, cppcheck, layers, file sizes
+	@tools/lint
+
+format: ## rewrite the sources in the project's style
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+generate: build ## write again what is generated: CRDs, reference pages, man pages
+	@tools/generate
+
+bench: build ## ratios against peers, measured in one run
+	@tests/bench/run
+
+up: build ## start the whole system on this machine
+	@build/bin/orlop up
+
+down: build ## stop it
+	@build/bin/orlop down
+
+install: build ## install below PREFIX (DESTDIR is honoured)
+	@DESTDIR=$(DESTDIR) meson install -C build/$(BUILD) --no-rebuild --quiet
+
+clean: ## remove everything that was built
+	rm -rf build

@@ -1,0 +1,48 @@
+/*
+ * JSON values. The values are jansson's `json_t` (immutable once shared, atomically reference
+ * counted, objects keep insertion order); this header is the only way to them, so that limits and
+ * strictness are the same everywhere.
+ *
+ * Ownership: a `json_t *` that a function returns is a new reference unless the comment says
+ * "borrowed". `json_auto_t` drops one at the end of a scope.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum {
+    JSON_MAX_DEPTH = 256,            /* deeper is refused, in JSON and in YAML */
+    JSON_MAX_NODES = 1000000,        /* of one document, aliases expanded */
+    JSON_MAX_BYTES = 16 * 1024 * 1024 /* of one document's text */
+};
+
+struct json_pos {
+    unsigned line, column; /* from 1; a column counts characters */
+};
+
+/*
+ * Strict JSON: one value, UTF-8, no duplicate keys, no trailing text, within the limits above.
+ * On failure the message starts with "line L, column C: " and *ret_pos, if given, says the same.
+ */
+json_t *json_parse(const char *text, size_t len, struct json_pos *ret_pos, struct err *e);
+
+/* Compact text, appended. */
+void json_format(const json_t *value, struct str *out);
+/* Indented by two spaces, appended, ends without a newline. */
+void json_format_pretty(const json_t *value, struct str *out);
+
+/* Walks object keys: json_at(o, "spec", "pools") is o.spec.pools; NULL when a step is missing. */
+const json_t *json_walk(const json_t *value, const char *const *keys);
+#define json_at(value, ...) json_walk(value, (const char *const[]){__VA_ARGS__, NULL})
+/* The string at that key; NULL when missing or not a string. Borrowed. */
+const char *json_str(const json_t *object, const char *key);
+
+/* "object", "array", "string", "integer", "number", "boolean", "null" */
+const char *json_type_name(const json_t *value);
+/* The longest chain of containers in value, to check what was built in memory. */
+unsigned json_depth(const json_t *value);

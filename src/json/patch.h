@@ -1,0 +1,49 @@
+/*
+ * The three patch formats of the Kubernetes API. Each takes a document and a patch, changes
+ * neither, and returns the patched document as a new value; NULL and *e when the patch does not
+ * apply, saying which operation and which path. Parts that did not change are shared with the
+ * original, which is why API values are never modified in place.
+ */
+#pragma once
+
+#include "json/json.h"
+
+enum { JSON_PATCH_MAX_OPS = 10000 };
+
+/* RFC 6902. `test` that fails is FAILED_PRECONDITION, a missing path NOT_FOUND. */
+json_t *json_patch_apply(const json_t *doc, const json_t *ops, struct err *e);
+/* RFC 7386. */
+json_t *json_merge_patch(const json_t *doc, const json_t *patch, struct err *e);
+/* The merge patch that turns `from` into `to`; nulls inside `to` cannot be expressed. */
+json_t *json_merge_diff(const json_t *from, const json_t *to);
+
+/*
+ * What strategic merge needs to know of a schema: how the lists below it merge. The kinds' tables
+ * answer it (api/), this module does not know them. `node` is opaque; NULL is "nothing known":
+ * objects below it merge by key and lists are replaced whole.
+ */
+enum json_list_kind {
+    JSON_LIST_ATOMIC, /* the patch's list replaces */
+    JSON_LIST_MAP,    /* merges element by element, found by merge_key */
+    JSON_LIST_SET     /* scalars, united */
+};
+
+struct json_smp_field {
+    const void *node;         /* the member's own schema, or its elements' for a list or map */
+    enum json_list_kind list;
+    const char *merge_key;    /* for JSON_LIST_MAP */
+    bool replace;             /* an object that the patch replaces whole */
+    bool retain_keys;         /* $retainKeys is honoured */
+};
+
+struct json_smp_schema {
+    /* False when the schema does not know that member. */
+    bool (*field)(const void *node, const char *name, struct json_smp_field *ret_field);
+};
+
+/*
+ * Strategic merge, with $patch: replace|merge|delete, $retainKeys, $setElementOrder/x and
+ * $deleteFromPrimitiveList/x as Kubernetes has them.
+ */
+json_t *json_smp_apply(const json_t *doc, const json_t *patch, const struct json_smp_schema *schema,
+                       const void *root, struct err *e);
