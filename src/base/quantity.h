@@ -10,8 +10,9 @@
  *     100m      0.1                100m
  *     0.1n      rounded up to 1n   1n           nothing is finer than nano; away from zero
  *
- * Where Kubernetes silently caps a number that is too large, we refuse it: a size that nobody asked
- * for is worse than an error.
+ * Two things that Kubernetes lets pass are refused, because a size that nobody asked for is worse
+ * than an error: a number past the limit, which it caps, and a text without a digit such as "Gi" or
+ * "-", which it takes for zero although its own grammar forbids it.
  */
 #pragma once
 
