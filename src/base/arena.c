@@ -76,14 +76,17 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
-    va_list ap, again;
+    char small[256]; /* most texts fit and are formatted once */
+    va_list ap;
     va_start(ap, fmt);
-    va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    char *p = arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1);
-    if (n > 0)
-        vsnprintf(p, (size_t)n + 1, fmt, ap);
+    int n = vsnprintf(small, sizeof(small), fmt, ap);
+    va_end(ap);
+    if (n < (int)sizeof(small))
+        return arena_strndup(a, small, n < 0 ? 0 : (size_t)n);
+
+    char *p = arena_alloc(a, (size_t)n + 1);
+    va_start(ap, fmt);
+    vsnprintf(p, (size_t)n + 1, fmt, ap);
     va_end(ap);
     return p;
 }

@@ -99,6 +99,17 @@ bool str_ends_with(const char *s, const char *suffix)
     return n >= m && strcmp(s + n - m, suffix) == 0;
 }
 
+size_t str_cut(const char *s, size_t most)
+{
+    size_t n = strnlen(s, most + 1);
+    if (n <= most)
+        return n;
+    /* Text that is no UTF-8 has no characters to keep whole: go back three bytes and no further. */
+    for (n = most; n > 0 && most - n < 3 && ((unsigned char)s[n] & 0xc0) == 0x80; n--)
+        ;
+    return ((unsigned char)s[n] & 0xc0) == 0x80 ? most : n;
+}
+
 bool str_in(const char *s, const char *const *words)
 {
     for (; *words; words++) {

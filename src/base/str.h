@@ -23,8 +23,7 @@ void str_append(struct str *s, const char *text);
 void str_append_n(struct str *s, const void *bytes, size_t n);
 void str_append_c(struct str *s, char c);
 void str_appendf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void str_vappendf(struct str *s, const char *fmt, va_list ap)
-    __attribute__((format(printf, 2, 0)));
+void str_vappendf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void str_truncate(struct str *s, size_t len);
 /* The text, "" when empty; still owned by s. */
 const char *str_get(const struct str *s);
@@ -38,6 +37,8 @@ static inline bool str_eq(const char *a, const char *b)
 
 bool str_starts_with(const char *s, const char *prefix);
 bool str_ends_with(const char *s, const char *suffix);
+/* How many bytes of s to show when there is room for `most`: never half a UTF-8 character. */
+size_t str_cut(const char *s, size_t most);
 bool str_in(const char *s, const char *const *words); /* words end with NULL */
 /* How many single-character edits lie between a and b, counting at most `most` (then most + 1). */
 unsigned str_distance(const char *a, const char *b, unsigned most);
