@@ -1,0 +1,28 @@
+/*
+ * Admission of one object: the same steps for the embedded API server, the webhook and
+ * `orlop validate`.
+ *
+ *     object ─> kind? ─> normal form ─> structure ─> defaults ─> rules ─> update rules ─> admitted
+ *
+ * Each step runs only when the ones before it found no error, except that structure reports all it
+ * finds. Rules that need other objects (is this block device claimed?) are not here; they belong to
+ * whoever can read those objects.
+ */
+#pragma once
+
+#include "api/kind.h"
+#include "api/structure.h"
+
+/* The kind that an object says it is; NULL with a problem that says what to write. */
+const struct api_kind *api_kind_of(const json_t *object, struct api_report *report);
+
+/*
+ * The object as it would be stored: normal form, defaults filled in. NULL when there are errors in
+ * the report. `old` is the stored object for an update, NULL for a create; it need not be in normal
+ * form. Neither argument is changed.
+ */
+json_t *api_admit(const struct api_kind *kind, const json_t *object, const json_t *old,
+                  enum api_unknown unknown, struct api_report *report);
+
+/* The normal form with defaults, without any check: for reading what is already stored. */
+json_t *api_read(const struct api_kind *kind, const json_t *object);

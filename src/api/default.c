@@ -1,0 +1,31 @@
+#include "api/default.h"
+
+static void default_object(const struct api_field *fields, json_t *object)
+{
+    for (const struct api_field *f = fields; f && f->name; f++) {
+        json_t *value = json_object_get(object, f->name);
+        if (!value && f->def) {
+            value = json_loads(f->def, JSON_DECODE_ANY, NULL);
+            json_object_set_new(object, f->name, value);
+        }
+        if (f->type != API_OBJECT || !f->fields)
+            continue;
+        size_t i;
+        const char *key;
+        json_t *member;
+        if (f->shape == API_LIST) {
+            json_array_foreach (value, i, member)
+                default_object(f->fields, member);
+        } else if (f->shape == API_MAP) {
+            json_object_foreach (value, key, member)
+                default_object(f->fields, member);
+        } else if (json_is_object(value)) {
+            default_object(f->fields, value);
+        }
+    }
+}
+
+void api_default(const struct api_kind *kind, json_t *object)
+{
+    default_object(kind->fields, object);
+}

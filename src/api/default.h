@@ -1,0 +1,9 @@
+/*
+ * Defaults: fills in what the tables say of fields that are absent, in objects that are there. It
+ * never creates an object just to hold defaults, unless that object's own default is {}.
+ */
+#pragma once
+
+#include "api/kind.h"
+
+void api_default(const struct api_kind *kind, json_t *object);

@@ -1,0 +1,44 @@
+#include "api/kind.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+const char *api_version_text(const struct api_group_version *gv, char buf[128])
+{
+    snprintf(buf, 128, "%s%s%s", gv->group, *gv->group ? "/" : "", gv->version);
+    return buf;
+}
+
+const struct api_kind *api_kind_find(const char *api_version, const char *kind,
+                                     const struct api_kind **ret_other)
+{
+    const struct api_kind *other = NULL;
+    for (const struct api_kind *const *k = api_kinds; *k; k++) {
+        if (!str_eq((*k)->kind, kind))
+            continue;
+        char text[128];
+        for (const struct api_group_version *gv = (*k)->versions; gv->group; gv++) {
+            if (str_eq(api_version_text(gv, text), api_version))
+                return *k;
+        }
+        if (!other)
+            other = *k;
+    }
+    if (ret_other)
+        *ret_other = other;
+    return NULL;
+}
+
+const struct api_kind *api_kind_by_name(const char *name)
+{
+    for (const struct api_kind *const *k = api_kinds; *k; k++) {
+        if (strcasecmp((*k)->kind, name) == 0 || strcasecmp((*k)->plural, name) == 0 ||
+            strcasecmp((*k)->singular, name) == 0)
+            return *k;
+        for (const char *const *s = (*k)->short_names; s && *s; s++) {
+            if (strcasecmp(*s, name) == 0)
+                return *k;
+        }
+    }
+    return NULL;
+}

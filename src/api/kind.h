@@ -1,0 +1,77 @@
+/*
+ * The kinds this project serves, and how to find them.
+ */
+#pragma once
+
+#include "api/field.h"
+#include "api/report.h"
+
+struct api_group_version {
+    const char *group; /* "" for the core group */
+    const char *version;
+};
+
+struct api_column {
+    const char *name, *type, *path, *doc;
+    int priority; /* above 0: only in -o wide */
+};
+
+enum api_kind_flag {
+    API_CLUSTER_SCOPED = 1 << 0,
+    API_BUILTIN = 1 << 1,     /* Kubernetes' own: no CRD, unknown fields are kept */
+    API_STATUS = 1 << 2,      /* has /status, and the main path leaves status alone */
+    API_STATUS_BOTH = 1 << 3, /* has /status, and the main path writes status too */
+    API_SCALE = 1 << 4,
+    API_LOOSE_NAME = 1 << 5, /* a name is any path segment, as in RBAC: system:node */
+};
+
+struct api_kind {
+    const char *kind, *plural, *singular;
+    const char *const *short_names;           /* ends with NULL */
+    const struct api_group_version *versions; /* the canonical one first; ends with {NULL} */
+    unsigned flags;
+    const struct api_field *fields;   /* begins with API_TYPE_AND_META */
+    const struct api_column *columns; /* ends with a column without a name */
+    /*
+     * Turns the published form into the normal one beyond what aliases and synonyms can say. The
+     * object has not been checked yet: leave alone what has not the expected type.
+     */
+    void (*normalize)(json_t *object, struct api_report *report);
+    /* Rules that the table cannot say, on a normal, defaulted object of the right structure. */
+    void (*validate)(const json_t *object, struct api_report *report);
+    void (*validate_update)(const json_t *old, const json_t *object, struct api_report *report);
+    /* Writes an object of the normal form in the form the published version has. */
+    void (*publish)(json_t *object);
+    const char *doc;
+};
+
+/* All kinds; ends with NULL. Ours first, then Kubernetes' own. */
+extern const struct api_kind *const api_kinds[];
+
+/* By "group/version" (or "v1") and kind; NULL. *ret_other, if given: a kind of that name in
+ * another group or version, to say so. */
+const struct api_kind *api_kind_find(const char *api_version, const char *kind,
+                                     const struct api_kind **ret_other);
+/* By what a person types: kind, plural, singular or short name, any letter case. */
+const struct api_kind *api_kind_by_name(const char *name);
+/* "openebs.io/v1alpha1", "v1" */
+const char *api_version_text(const struct api_group_version *gv, char buf[128]);
+/* The version the kind is kept in. */
+static inline const struct api_group_version *api_kind_canonical(const struct api_kind *kind)
+{
+    return &kind->versions[0];
+}
+
+/* metadata, shared by all kinds. */
+extern const struct api_field api_object_meta[];
+
+/* How the table of every kind begins. */
+#define API_TYPE_AND_META                                                                          \
+    {"apiVersion", API_STRING, .flags = API_REQUIRED,                                              \
+     .doc = "Group and version of the schema that this object follows."},                          \
+        {"kind", API_STRING, .flags = API_REQUIRED, .doc = "The kind of object this is."},         \
+    {                                                                                              \
+        "metadata", API_OBJECT,                                                                    \
+            .flags = API_REQUIRED, .fields = api_object_meta,                                      \
+            .doc = "Name, namespace, labels, annotations and what the system keeps of an object."  \
+    }

@@ -1,0 +1,247 @@
+/*
+ * JivaVolume: a replicated block volume on directories of the nodes.
+ *
+ * Its size is not edited: a JivaVolumeResize is created, takes the volume's lock (the annotation
+ * resize.jiva.openebs.io/name) and only while it holds it may spec.capacity change.
+ */
+#include "api/kinds/jiva.h"
+
+#include "api/kinds/kinds.h"
+#include "api/update.h"
+
+static const struct api_field iscsi[] = {
+    {"iqn", API_STRING, .flags = API_IMMUTABLE, .format = &api_iqn,
+     .doc = "iSCSI name of the target."},
+    {"targetPortal", API_STRING, .format = &api_portal, .doc = "Address and port of the target."},
+    {0},
+};
+
+static const struct api_field iscsi_spec[] = {
+    {"targetIP", API_STRING, .format = &api_ip, .doc = "Address of the target."},
+    {"targetPort", API_INT, .min = 1, .max = 65535, .doc = "Port of the target."},
+    {"iqn", API_STRING, .format = &api_iqn, .doc = "iSCSI name of the target."},
+    {0},
+};
+
+static const struct api_field mount_info[] = {
+    {"stagingPath", API_STRING, .doc = "Where it is staged on the node."},
+    {"targetPath", API_STRING, .doc = "Where the pod sees it."},
+    {"fsType", API_STRING, .doc = "File system on the volume."},
+    {"devicePath", API_STRING, .doc = "Device on the node."},
+    {0},
+};
+
+static const struct api_field policy_target[] = {
+    {"disableMonitor", API_BOOL, .doc = "Whether metrics are switched off."},
+    {"replicationFactor", API_INT, .min = 1, .max = 32, .doc = "How many replicas it has."},
+    {"resources", API_OBJECT, .fields = api_resources, .doc = "Of the target's container."},
+    {"auxResources", API_OBJECT, .fields = api_resources, .doc = "Of its side-car containers."},
+    {"tolerations", API_OBJECT, API_LIST, .fields = api_toleration, .doc = "Of the target's pod."},
+    {"affinity", API_OBJECT, .flags = API_KEEP,
+     .doc = "Of the target's pod, as Kubernetes has it."},
+    {"nodeSelector", API_STRING, API_MAP, .doc = "Nodes on which the target may run."},
+    {"priorityClassName", API_STRING, .doc = "Priority class of the target's pod."},
+    {0},
+};
+
+static const struct api_field policy_replica[] = {
+    {"resources", API_OBJECT, .fields = api_resources, .doc = "Of the replica's container."},
+    {"tolerations", API_OBJECT, API_LIST, .fields = api_toleration, .doc = "Of the replica's pod."},
+    {"affinity", API_OBJECT, .flags = API_KEEP,
+     .doc = "Of the replica's pod, as Kubernetes has it."},
+    {"nodeSelector", API_STRING, API_MAP, .doc = "Nodes on which replicas may run."},
+    {"priorityClassName", API_STRING, .doc = "Priority class of the replica's pod."},
+    {0},
+};
+
+static const struct api_field policy[] = {
+    {"replicaSC", API_STRING, .doc = "Storage class of the replicas' own volumes."},
+    {"serviceAccountName", API_STRING, .doc = "Account that target and replicas run as."},
+    {"priorityClassName", API_STRING, .doc = "Priority class where target or replica says none."},
+    {"enableBufio", API_BOOL, .doc = "Whether replicas use the page cache."},
+    {"autoScaling", API_BOOL, .doc = "Whether lost replicas are made anew by themselves."},
+    {"target", API_OBJECT, .fields = policy_target, .doc = "Settings of the target."},
+    {"replica", API_OBJECT, .fields = policy_replica, .doc = "Settings of the replicas."},
+    {0},
+};
+
+static const struct api_field spec[] = {
+    {"capacity", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE | API_GROW_ONLY,
+     .doc = "Size of the volume. A bare number counts GiB. To change it, create a "
+            "JivaVolumeResize."},
+    {"lun", API_INT, .def = "0", .min = 0, .max = 255, .doc = "Number of the logical unit."},
+    {"pv", API_STRING, .doc = "Name of the PersistentVolume."},
+    {"accessType", API_STRING, .words = API_WORDS("", "mount", "block"), .doc = "How it is used."},
+    {"iscsiSpec", API_OBJECT, .flags = API_FOLDED, .fields = iscsi_spec,
+     .doc = "Published form of iscsi."},
+    {"mountInfo", API_OBJECT, .fields = mount_info, .doc = "Where it is mounted."},
+    {"policy", API_OBJECT, .fields = policy, .doc = "Settings of target and replicas."},
+    {"desiredReplicationFactor", API_INT, .min = 1, .max = 32,
+     .doc = "How many replicas are wanted; 3 when the policy says nothing either."},
+    {0},
+};
+
+static const struct api_field reference[] = {
+    {"name", API_STRING, .format = &api_dns_subdomain, .doc = "Name of the object."},
+    {"namespace", API_STRING, .format = &api_dns_label, .doc = "Namespace of the object."},
+    {0},
+};
+
+static const struct api_field replica_status[] = {
+    {"address", API_STRING, .doc = "Where the replica is."},
+    {"mode", API_STRING, .doc = "RW: has all data. WO: is being rebuilt. ERR: failed."},
+    {"rebuildPercent", API_INT, .min = 0, .max = 100, .doc = "How much of a rebuild is done."},
+    {0},
+};
+
+static const struct api_field status[] = {
+    {"phase", API_STRING,
+     .words = API_WORDS("", "Pending", "Syncing", "Failed", "Unknown", "Ready", "Deleting"),
+     .doc = "State of the volume."},
+    {"status", API_STRING, .words = API_WORDS("", "RW", "RO", "Unknown", "Offline"),
+     .doc = "Whether the target takes writes."},
+    {"replicaCount", API_INT, .min = 0, .max = 1024, .doc = "Replicas that are connected."},
+    {"replicaStatus", API_OBJECT, API_LIST, .fields = replica_status, .merge_key = "address",
+     .doc = "The replicas as the target sees them."},
+    {"capacity", API_QUANTITY, .doc = "The size that the volume has."},
+    {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
+     .doc = "What is under way or wrong."},
+    {0},
+};
+
+static const struct api_field fields[] = {
+    API_TYPE_AND_META,
+    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = spec,
+     .doc = "The volume that is wanted."},
+    {"iscsi", API_OBJECT, .fields = iscsi, .doc = "How to reach it. Filled in by the system."},
+    {"service", API_OBJECT, .fields = reference,
+     .doc = "The target's Service. Filled in by the system."},
+    {"targetDeployment", API_OBJECT, .fields = reference,
+     .doc = "The target's Deployment. Filled in by the system."},
+    {"replicaDeployment", API_OBJECT, .fields = reference,
+     .doc = "The replicas' Deployment. Filled in by the system."},
+    {"versionDetails", API_OBJECT, .fields = api_version_details,
+     .doc = "Version of the software that looks after the object."},
+    {"status", API_OBJECT, .fields = status, .doc = "The volume that is there."},
+    {0},
+};
+
+static const struct api_column columns[] = {
+    {"ReplicaCount", "integer", ".status.replicaCount", "Replicas that are connected"},
+    {"Phase", "string", ".status.phase", "State of the volume"},
+    {"Status", "string", ".status.status", "Whether it takes writes"},
+    {"Capacity", "string", ".spec.capacity", "Size of the volume"},
+    {"Portal", "string", ".iscsi.targetPortal", "Where its target is", 1},
+    {"Age", "date", ".metadata.creationTimestamp", "Time since it was created"},
+    {0},
+};
+
+static const struct api_path *const spec_at = API_KEY(NULL, "spec");
+
+void api_jiva_capacity(json_t *object, struct api_report *report)
+{
+    json_t *volume = json_object_get(object, "spec");
+    const json_t *capacity = json_object_get(volume, "capacity");
+    if (!json_is_integer(capacity) || json_integer_value(capacity) <= 0)
+        return;
+    long long gib = json_integer_value(capacity);
+    api_warn(report, API_KEY(spec_at, "capacity"), "%lld is taken for %lldGi; write \"%lldGi\"",
+             gib, gib, gib);
+    json_object_set_new(volume, "capacity", json_sprintf("%lldGi", gib));
+}
+
+static void fold_iscsi(json_t *object, struct api_report *report)
+{
+    json_t *volume = json_object_get(object, "spec");
+    json_auto_t *published = json_incref(json_object_get(volume, "iscsiSpec"));
+    if (!json_is_object(published) || json_object_get(object, "iscsi"))
+        return;
+    const char *ip = json_str(published, "targetIP"), *iqn = json_str(published, "iqn");
+    const json_t *port = json_object_get(published, "targetPort");
+    json_t *normal = json_object();
+    const struct api_path *at = API_KEY(NULL, "iscsi"), *from = API_KEY(spec_at, "iscsiSpec");
+    if (iqn) {
+        json_object_set_new(normal, "iqn", json_string(iqn));
+        api_report_renamed(report, API_KEY(at, "iqn"), API_KEY(from, "iqn"));
+    }
+    if (ip && *ip && json_is_integer(port)) {
+        json_object_set_new(normal, "targetPortal",
+                            json_sprintf(strchr(ip, ':') ? "[%s]:%lld" : "%s:%lld", ip,
+                                         (long long)json_integer_value(port)));
+        api_report_renamed(report, API_KEY(at, "targetPortal"), API_KEY(from, "targetIP"));
+    }
+    json_object_set_new(object, "iscsi", normal);
+    json_object_del(volume, "iscsiSpec");
+}
+
+static void normalize(json_t *object, struct api_report *report)
+{
+    api_jiva_capacity(object, report);
+    fold_iscsi(object, report);
+}
+
+/* iscsi as spec.iscsiSpec. */
+static void publish(json_t *object)
+{
+    const char *portal = json_str(json_object_get(object, "iscsi"), "targetPortal");
+    const json_t *iqn = json_at(object, "iscsi", "iqn");
+    json_t *published = json_object();
+    if (iqn)
+        json_object_set(published, "iqn", (json_t *)iqn);
+    const char *colon = portal ? strrchr(portal, ':') : NULL;
+    if (colon) {
+        size_t brackets = portal[0] == '[', n = (size_t)(colon - portal) - 2 * brackets;
+        json_object_set_new(published, "targetIP", json_stringn(portal + brackets, n));
+        json_object_set_new(published, "targetPort", json_integer(strtoll(colon + 1, NULL, 10)));
+    }
+    if (json_object_size(published))
+        json_object_set(json_object_get(object, "spec"), "iscsiSpec", published);
+    json_decref(published);
+    json_object_del(object, "iscsi");
+}
+
+static void validate(const json_t *object, struct api_report *report)
+{
+    const struct api_path *at = API_KEY(API_KEY(NULL, "metadata"), "annotations");
+    const json_t *enabled = json_at(object, "metadata", "annotations", API_JIVA_RESIZE_ENABLED);
+    const char *text = json_string_value(enabled);
+    if (text && !str_eq(text, "true") && !str_eq(text, "false"))
+        api_problem(report, API_KEY(at, API_JIVA_RESIZE_ENABLED), API_UNSUPPORTED, enabled,
+                    "supported values: \"true\", \"false\"");
+}
+
+static void validate_update(const json_t *old, const json_t *object, struct api_report *report)
+{
+    const json_t *was = json_at(old, "spec", "capacity"), *is = json_at(object, "spec", "capacity");
+    if (api_quantity_cmp(is, was) <= 0)
+        return; /* the same, or smaller: the table refuses that */
+    const char *lock = json_str(json_at(old, "metadata", "annotations"), API_JIVA_RESIZE_LOCK);
+    if (lock && *lock)
+        return;
+    const char *name = json_str(json_object_get(object, "metadata"), "name");
+    _cleanup_(str_done) struct str wanted = {0};
+    json_format(is, &wanted);
+    api_problem(report, API_KEY(spec_at, "capacity"), API_FORBIDDEN, NULL,
+                "the size of a JivaVolume changes through a JivaVolumeResize; create one with "
+                "{\"apiVersion\":\"openebs.io/v1alpha1\",\"kind\":\"JivaVolumeResize\","
+                "\"metadata\":{\"name\":\"resize-%s\",\"labels\":{\"" API_JIVA_NAME
+                "\":\"%s\"}},\"spec\":{\"capacity\":%s}}",
+                name ? name : "", name ? name : "", str_get(&wanted));
+}
+
+const struct api_kind api_jiva_volume = {
+    .kind = "JivaVolume",
+    .plural = "jivavolumes",
+    .singular = "jivavolume",
+    .short_names = API_WORDS("jv"),
+    .versions =
+        (const struct api_group_version[]){{"openebs.io", "v1alpha1"}, {"openebs.io", "v1"}, {0}},
+    .flags = API_STATUS_BOTH,
+    .fields = fields,
+    .columns = columns,
+    .normalize = normalize,
+    .validate = validate,
+    .validate_update = validate_update,
+    .publish = publish,
+    .doc = "A block volume that is kept in files on several nodes and served over iSCSI.",
+};

@@ -1,0 +1,80 @@
+/*
+ * LogicalVolume: an LVM volume on one node.
+ */
+#include "api/kinds/kinds.h"
+
+static const struct api_field spec[] = {
+    {"name", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE,
+     .doc = "Suggested name of the volume, as a rule that of its PersistentVolume."},
+    {"nodeName", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE, .format = &api_dns_subdomain,
+     .doc = "Node on which the volume is created."},
+    {"size", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE | API_GROW_ONLY,
+     .doc = "The size that is wanted. Raise it to grow the volume; it cannot shrink."},
+    {"vgName", API_STRING, .flags = API_IMMUTABLE, .aliases = API_ALIASES("deviceClass"),
+     .format = &api_lvm_name,
+     .doc = "Volume group (or the device class that stands for one) that the volume belongs to. "
+            "The node's default when not given."},
+    {"lvcreateOptionClass", API_STRING, .flags = API_IMMUTABLE,
+     .doc = "Named set of lvcreate options, kept on the node."},
+    {"source", API_STRING, .flags = API_IMMUTABLE,
+     .doc = "LogicalVolume to take a snapshot or clone of; thin volumes only."},
+    {"accessType", API_STRING, .flags = API_IMMUTABLE, .words = API_WORDS("", "ro", "rw"),
+     .doc = "With source: ro makes a snapshot, rw a clone."},
+    {0},
+};
+
+static const struct api_field status[] = {
+    {"volumeID", API_STRING, .flags = API_IMMUTABLE,
+     .doc = "Name of the volume in its volume group, and its id for CSI. Empty until it is there."},
+    {"code", API_INT, .min = 0, .max = UINT32_MAX,
+     .doc = "gRPC code of what last failed; 0 when nothing did."},
+    {"message", API_STRING, .doc = "What last failed, for people."},
+    {"currentSize", API_QUANTITY, .doc = "The size that the volume has, read from LVM."},
+    {0},
+};
+
+static const struct api_field fields[] = {
+    API_TYPE_AND_META,
+    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = spec,
+     .doc = "The volume that is wanted."},
+    {"status", API_OBJECT, .fields = status, .doc = "The volume that is there."},
+    {0},
+};
+
+static const struct api_column columns[] = {
+    {"Node", "string", ".spec.nodeName", "Node that has the volume"},
+    {"Size", "string", ".spec.size", "Size that is wanted"},
+    {"Current", "string", ".status.currentSize", "Size that it has"},
+    {"VG", "string", ".spec.vgName", "Volume group", 1},
+    {"Message", "string", ".status.message", "What last failed", 1},
+    {"Age", "date", ".metadata.creationTimestamp", "Time since it was created"},
+    {0},
+};
+
+static void validate(const json_t *object, struct api_report *report)
+{
+    const json_t *volume = json_object_get(object, "spec");
+    const char *source = json_str(volume, "source"), *access = json_str(volume, "accessType");
+    bool has_source = source && *source, has_access = access && *access;
+    const struct api_path *at = API_KEY(NULL, "spec");
+    if (has_source && !has_access)
+        api_problem(report, API_KEY(at, "accessType"), API_MISSING, NULL,
+                    "say whether the source becomes a snapshot (ro) or a clone (rw)");
+    if (!has_source && has_access)
+        api_problem(report, API_KEY(at, "source"), API_MISSING, NULL,
+                    "accessType needs the volume that it is about");
+}
+
+const struct api_kind api_logical_volume = {
+    .kind = "LogicalVolume",
+    .plural = "logicalvolumes",
+    .singular = "logicalvolume",
+    .short_names = API_WORDS("lv"),
+    .versions =
+        (const struct api_group_version[]){{"topolvm.cybozu.com", "v1"}, {"topolvm.io", "v1"}, {0}},
+    .flags = API_CLUSTER_SCOPED | API_STATUS,
+    .fields = fields,
+    .columns = columns,
+    .validate = validate,
+    .doc = "A volume of a node's LVM volume group.",
+};

@@ -1,0 +1,185 @@
+/*
+ * What may change in a pool that exists.
+ *
+ *     stripe            devices may be added; none may go or be replaced: it has no redundancy
+ *     mirror, raidz*    one device at a time may be replaced; the number of devices is fixed
+ *     any               groups may be added; none may go, change its layout or its purpose
+ *
+ * A group is the same group as before when it still has one of its devices. Order does not matter.
+ */
+#include "api/kinds/kinds.h"
+#include "api/update.h"
+#include "base/map.h"
+
+static const char *device_name(const json_t *device)
+{
+    return json_str(device, "blockDeviceName");
+}
+
+static bool has_device(const json_t *group, const char *name)
+{
+    size_t i;
+    json_t *device;
+    json_array_foreach (json_object_get(group, "blockDevices"), i, device) {
+        if (str_eq(device_name(device), name))
+            return true;
+    }
+    return false;
+}
+
+struct difference {
+    size_t removed, added;
+    const json_t *lost, *gained; /* the last of each */
+    size_t gained_index;
+};
+
+static struct difference compare(const json_t *old, const json_t *group)
+{
+    struct difference d = {0};
+    size_t i;
+    json_t *device;
+    json_array_foreach (json_object_get(old, "blockDevices"), i, device) {
+        if (!has_device(group, device_name(device))) {
+            d.removed++;
+            d.lost = device;
+        }
+    }
+    json_array_foreach (json_object_get(group, "blockDevices"), i, device) {
+        if (!has_device(old, device_name(device))) {
+            d.added++;
+            d.gained = device;
+            d.gained_index = i;
+        }
+    }
+    return d;
+}
+
+static void check_replacement(const struct difference *d, const struct api_path *devices_at,
+                              struct api_report *report)
+{
+    const struct api_path *at = API_AT(devices_at, d->gained_index);
+    const json_t *was = json_object_get(d->lost, "capacity");
+    const json_t *is = json_object_get(d->gained, "capacity");
+    if (was && is && api_quantity_cmp(is, was) < 0)
+        api_problem(report, API_KEY(at, "capacity"), API_INVALID, is,
+                    "\"%s\" is smaller than \"%s\", which it replaces; use a device of at least "
+                    "the same size",
+                    device_name(d->gained), device_name(d->lost));
+}
+
+static void check_devices(const json_t *old, const json_t *group, const char *type,
+                          const struct api_path *at, struct api_report *report)
+{
+    struct difference d = compare(old, group);
+    const struct api_path *devices_at = API_KEY(at, "blockDevices");
+    if (str_eq(type, "stripe")) {
+        if (d.removed && d.added)
+            api_problem(report, devices_at, API_FORBIDDEN, NULL,
+                        "\"%s\" cannot be replaced: a stripe has no second copy of its data; add "
+                        "the new device beside it, or use a mirror or raidz group",
+                        device_name(d.lost));
+        else if (d.removed)
+            api_problem(report, devices_at, API_FORBIDDEN, NULL,
+                        "\"%s\" cannot be removed: devices of a pool stay in it; put it back",
+                        device_name(d.lost));
+    } else if (d.removed > d.added) {
+        api_problem(report, devices_at, API_FORBIDDEN, NULL,
+                    "\"%s\" cannot be removed, only replaced by another device; put one in its "
+                    "place",
+                    device_name(d.lost));
+    } else if (d.added > d.removed) {
+        api_problem(report, devices_at, API_FORBIDDEN, NULL,
+                    "\"%s\" cannot be added to a %s group; add a new group to grow the pool",
+                    device_name(d.gained), type);
+    } else if (d.removed > 1) {
+        api_problem(report, devices_at, API_FORBIDDEN, NULL,
+                    "%zu devices are replaced at once; replace one, wait until it is resilvered, "
+                    "then the next",
+                    d.removed);
+    } else if (d.removed == 1) {
+        check_replacement(&d, devices_at, report);
+    }
+}
+
+static void check_same_group(const json_t *old_pool, const json_t *old, const json_t *pool,
+                             const json_t *group, const struct api_path *at,
+                             struct api_report *report)
+{
+    const char *was = api_raid_type(old_pool, old), *is = api_raid_type(pool, group);
+    enum api_raid_role was_role = api_raid_role_of(old), is_role = api_raid_role_of(group);
+    if (was && is && !str_eq(was, is)) {
+        api_problem(report, API_KEY(at, "type"), API_FORBIDDEN, NULL,
+                    "the layout of a group cannot change from %s to %s; add a new group", was, is);
+    } else if (was_role != is_role) {
+        api_problem(report, at, API_FORBIDDEN, NULL,
+                    "the purpose of a group cannot change from %s to %s; add a new group",
+                    api_raid_role_text(was_role), api_raid_role_text(is_role));
+    } else if (is) {
+        check_devices(old, group, is, at, report);
+    }
+}
+
+/* Which old group, by index + 1, has each device. */
+static void map_owners(const json_t *groups, struct map *owners)
+{
+    size_t i, j;
+    json_t *group, *device;
+    json_array_foreach (groups, i, group) {
+        json_array_foreach (json_object_get(group, "blockDevices"), j, device)
+            map_set(owners, device_name(device), (void *)(i + 1));
+    }
+}
+
+/* The old group, by index + 1, that the group continues; 0: a new group, or an error reported. */
+static size_t find_old_group(const struct map *owners, const json_t *group,
+                             const struct api_path *at, struct api_report *report)
+{
+    size_t match = 0, i;
+    json_t *device;
+    json_array_foreach (json_object_get(group, "blockDevices"), i, device) {
+        size_t owner = (size_t)map_get(owners, device_name(device));
+        if (owner && match && owner != match) {
+            const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
+            api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
+                        json_object_get(device, "blockDeviceName"),
+                        "is in use by another group of this pool; use a free device");
+        } else if (owner) {
+            match = owner;
+        }
+    }
+    return match;
+}
+
+void api_pool_validate_update(const json_t *old, const json_t *pool, const struct api_path *at,
+                              struct api_report *report)
+{
+    const json_t *old_groups = json_object_get(old, "raidGroups");
+    const struct api_path *groups_at = API_KEY(at, "raidGroups");
+    struct map owners = {0};
+    map_owners(old_groups, &owners);
+    _cleanup_free_ bool *continued = mem_zalloc(json_array_size(old_groups) + 1);
+
+    size_t i;
+    json_t *group;
+    json_array_foreach (json_object_get(pool, "raidGroups"), i, group) {
+        const struct api_path *group_at = API_AT(groups_at, i);
+        size_t match = find_old_group(&owners, group, group_at, report);
+        if (!match)
+            continue;
+        if (continued[match])
+            api_problem(report, group_at, API_FORBIDDEN, NULL,
+                        "a group cannot be split; its devices stay together");
+        else
+            check_same_group(old, json_array_get(old_groups, match - 1), pool, group, group_at,
+                             report);
+        continued[match] = true;
+    }
+    json_array_foreach (old_groups, i, group) {
+        if (!continued[i + 1])
+            api_problem(report, groups_at, API_FORBIDDEN, NULL,
+                        "the group with device \"%s\" is gone; a group can neither be removed nor "
+                        "have all its devices replaced at once; put it back",
+                        device_name(json_array_get(json_object_get(group, "blockDevices"), 0)));
+    }
+    map_done(&owners);
+}

@@ -1,0 +1,285 @@
+#include "api/structure.h"
+
+#include "base/map.h"
+#include "base/quantity.h"
+#include "base/rfc3339.h"
+
+struct walk {
+    enum api_unknown unknown;
+    bool keep; /* the kind keeps members that its table does not name */
+    struct api_report *report;
+};
+
+static void check_object(const struct walk *w, const struct api_field *fields, const json_t *object,
+                         bool keep, const struct api_path *at);
+
+static const char *expected_of(const struct api_field *field)
+{
+    static const char *const names[] = {
+        [API_OBJECT] = "an object",
+        [API_STRING] = "a string",
+        [API_BOOL] = "true or false",
+        [API_INT] = "a whole number",
+        [API_NUMBER] = "a number",
+        [API_QUANTITY] = "a quantity such as 10Gi",
+        [API_INT_OR_STRING] = "a whole number or a string",
+        [API_BOOL_OR_STRING] = "a string",
+        [API_TIME] = "a time such as \"2026-01-02T03:04:05Z\"",
+        [API_ANY] = "a value",
+    };
+    return names[field->type];
+}
+
+/* What people usually meant when the type is wrong. */
+static const char *type_hint(const struct api_field *field, const json_t *value)
+{
+    if (field->type == API_STRING && (json_is_boolean(value) || json_is_number(value)))
+        return "; put it in quotes";
+    if (json_is_string(value)) {
+        const char *text = json_string_value(value), *colon = strchr(text, ':');
+        if (field->type == API_OBJECT && colon && colon[1] && colon[1] != ' ' && colon[1] != '/')
+            return "; a space is missing after the colon";
+        if (field->type == API_BOOL && (str_eq(text, "true") || str_eq(text, "false")))
+            return "; write it without quotes";
+        if (field->type == API_INT && *text && strspn(text, "0123456789") == strlen(text))
+            return "; write it without quotes";
+    }
+    return "";
+}
+
+static void wrong_type(const struct walk *w, const struct api_field *field, const json_t *value,
+                       const struct api_path *at)
+{
+    api_problem(w->report, at, API_WRONG_TYPE, value, "must be %s, not %s %s%s", expected_of(field),
+                strchr("aio", json_type_name(value)[0]) ? "an" : "a", json_type_name(value),
+                type_hint(field, value));
+}
+
+static void append_words(struct str *out, const char *const *words)
+{
+    for (const char *const *word = words; *word; word++)
+        str_appendf(out, "%s\"%s\"", word == words ? "" : ", ", *word);
+}
+
+static void check_text(const struct walk *w, const struct api_field *field, const json_t *value,
+                       const struct api_path *at)
+{
+    const char *text = json_string_value(value);
+    if (strlen(text) != json_string_length(value)) {
+        api_problem(w->report, at, API_INVALID, value, "must not contain the character U+0000");
+        return;
+    }
+    if (field->words && !str_in(text, field->words)) {
+        _cleanup_(str_done) struct str words = {0};
+        append_words(&words, field->words);
+        const char *near = str_nearest(text, field->words);
+        api_problem(w->report, at, API_UNSUPPORTED, value, "supported values: %s%s%s%s",
+                    str_get(&words), near ? "; did you mean \"" : "", near ? near : "",
+                    near ? "\"?" : "");
+    }
+    if (field->format && (*text || field->flags & API_REQUIRED)) {
+        const char *why;
+        if (field->format->max && strlen(text) > field->format->max)
+            api_problem(w->report, at, API_TOO_LONG, value, "may not be more than %zu bytes",
+                        field->format->max);
+        else if ((why = field->format->check(text)))
+            api_problem(w->report, at, API_INVALID, value, "%s", why);
+    }
+}
+
+static void check_quantity(const struct walk *w, const struct api_field *field, const json_t *value,
+                           const struct api_path *at)
+{
+    struct quantity q;
+    struct err e = {0};
+    if (json_is_integer(value)) {
+        q = quantity_from_int(json_integer_value(value), QUANTITY_DECIMAL_SI);
+    } else if (quantity_parse(json_string_value(value), &q, &e) < 0) {
+        api_problem(w->report, at, API_INVALID, value, "%s", e.msg);
+        return;
+    }
+    if (quantity_sign(&q) < 0)
+        api_problem(w->report, at, API_INVALID, value, "must not be negative");
+    else if (field->flags & API_POSITIVE && quantity_sign(&q) == 0)
+        api_problem(w->report, at, API_INVALID, value, "must be more than zero");
+}
+
+static void check_int(const struct walk *w, const struct api_field *field, const json_t *value,
+                      const struct api_path *at)
+{
+    json_int_t number = json_integer_value(value);
+    if (field->min < field->max && (number < field->min || number > field->max)) {
+        if (field->max == INT64_MAX)
+            api_problem(w->report, at, API_INVALID, value, "must be at least %lld",
+                        (long long)field->min);
+        else
+            api_problem(w->report, at, API_INVALID, value, "must be between %lld and %lld",
+                        (long long)field->min, (long long)field->max);
+    }
+}
+
+static bool has_type(const struct api_field *field, const json_t *value)
+{
+    switch (field->type) {
+    case API_OBJECT:
+        return json_is_object(value);
+    case API_STRING:
+    case API_TIME:
+    case API_BOOL_OR_STRING: /* the normal form has made it a string */
+        return json_is_string(value);
+    case API_BOOL:
+        return json_is_boolean(value);
+    case API_INT:
+        return json_is_integer(value);
+    case API_NUMBER:
+        return json_is_number(value);
+    case API_QUANTITY:
+    case API_INT_OR_STRING:
+        return json_is_string(value) || json_is_integer(value);
+    case API_ANY:
+        return true;
+    }
+    return false;
+}
+
+/* One value: the field's own, a list's element or a map's member. */
+static void check_value(const struct walk *w, const struct api_field *field, const json_t *value,
+                        const struct api_path *at)
+{
+    if (!has_type(field, value)) {
+        wrong_type(w, field, value, at);
+        return;
+    }
+    struct err e = {0};
+    switch (field->type) {
+    case API_OBJECT:
+        if (field->fields)
+            check_object(w, field->fields, value, field->flags & API_KEEP, at);
+        break;
+    case API_QUANTITY:
+        check_quantity(w, field, value, at);
+        break;
+    case API_INT:
+        check_int(w, field, value, at);
+        break;
+    case API_TIME:
+        if (rfc3339_parse(json_string_value(value), &(struct timespec){0}, &e) < 0)
+            api_problem(w->report, at, API_INVALID, value, "%s", e.msg);
+        break;
+    default:
+        if (json_is_string(value))
+            check_text(w, field, value, at);
+        break;
+    }
+}
+
+static void check_list(const struct walk *w, const struct api_field *field, const json_t *list,
+                       const struct api_path *at)
+{
+    size_t i;
+    json_t *element;
+    struct map seen = {0};
+    json_array_foreach (list, i, element) {
+        check_value(w, field, element, API_AT(at, i));
+        if (!(field->flags & API_SET))
+            continue;
+        const json_t *id = field->merge_key ? json_object_get(element, field->merge_key) : element;
+        if (json_is_string(id) && map_set(&seen, json_string_value(id), element))
+            api_problem(w->report, API_AT(at, i), API_DUPLICATE, id, "is in the list already");
+    }
+    map_done(&seen);
+}
+
+static void check_map(const struct walk *w, const struct api_field *field, const json_t *map,
+                      const struct api_path *at)
+{
+    const char *key;
+    json_t *member;
+    json_object_foreach ((json_t *)map, key, member) {
+        const char *why = field->keys ? field->keys->check(key) : NULL;
+        if (why) {
+            json_auto_t *shown = json_string(key);
+            api_problem(w->report, API_KEY(at, key), API_INVALID, shown, "the name %s", why);
+        }
+        check_value(w, field, member, API_KEY(at, key));
+    }
+}
+
+static void check_field(const struct walk *w, const struct api_field *field, const json_t *value,
+                        const struct api_path *at)
+{
+    bool empty = (field->type == API_STRING && field->shape == API_ONE && json_is_string(value) &&
+                  json_string_length(value) == 0) ||
+                 (field->shape == API_LIST && json_is_array(value) && !json_array_size(value)) ||
+                 (field->shape == API_MAP && json_is_object(value) && !json_object_size(value));
+    if (empty && field->flags & API_REQUIRED) {
+        api_problem(w->report, at, API_MISSING, NULL, "must not be empty");
+    } else if (field->shape == API_LIST) {
+        if (json_is_array(value))
+            check_list(w, field, value, at);
+        else
+            api_problem(w->report, at, API_WRONG_TYPE, value,
+                        "must be a list; start each element with \"- \"");
+    } else if (field->shape == API_MAP) {
+        if (json_is_object(value))
+            check_map(w, field, value, at);
+        else
+            api_problem(w->report, at, API_WRONG_TYPE, value, "must be a map of names to values");
+    } else {
+        check_value(w, field, value, at);
+    }
+}
+
+static void unknown_field(const struct walk *w, const struct api_field *fields, const char *key,
+                          const struct api_path *at)
+{
+    const char *names[256];
+    size_t n = 0;
+    for (const struct api_field *f = fields; f->name; f++) {
+        if (n + 1 < ARRAY_SIZE(names))
+            names[n++] = f->name;
+        for (const char *const *alias = f->aliases; alias && *alias; alias++) {
+            if (n + 1 < ARRAY_SIZE(names))
+                names[n++] = *alias;
+        }
+    }
+    names[n] = NULL;
+    const char *near = str_nearest(key, names);
+    json_auto_t *shown = json_string(key);
+    if (w->unknown == API_UNKNOWN_WARN)
+        api_warn(w->report, at, "unknown field \"%s\"", key);
+    else if (near)
+        api_problem(w->report, at, API_UNKNOWN, shown, "did you mean \"%s\"?", near);
+    else
+        api_problem(w->report, at, API_UNKNOWN, shown, "there is no field of this name here");
+}
+
+static void check_object(const struct walk *w, const struct api_field *fields, const json_t *object,
+                         bool keep, const struct api_path *at)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)object, key, value) {
+        const struct api_field *field = api_field_find(fields, key);
+        if (!field) {
+            if (!keep && !w->keep && w->unknown != API_UNKNOWN_IGNORE)
+                unknown_field(w, fields, key, API_KEY(at, key));
+        } else {
+            check_field(w, field, value, API_KEY(at, key));
+        }
+    }
+    for (const struct api_field *f = fields; f->name; f++) {
+        if (f->flags & API_REQUIRED && !json_object_get(object, f->name))
+            api_problem(w->report, API_KEY(at, f->name), API_MISSING, NULL, "must be %s",
+                        f->shape == API_LIST  ? "a list"
+                        : f->shape == API_MAP ? "a map of names to values"
+                                              : expected_of(f));
+    }
+}
+
+void api_check_structure(const struct api_kind *kind, const json_t *object,
+                         enum api_unknown unknown, struct api_report *report)
+{
+    struct walk w = {unknown, kind->flags & API_BUILTIN, report};
+    check_object(&w, kind->fields, object, false, NULL);
+}
