@@ -53,8 +53,9 @@ const struct api_field api_pool_config[] = {
     {"writeCacheGroupType", API_STRING, .flags = API_FOLDED,
      .words = API_WORDS("", "stripe", "mirror"),
      .doc = "Published form only: layout of writeCacheRaidGroups."},
-    {"overProvisioning", API_BOOL, .def = "false",
-     .doc = "Whether the volumes on the pool may promise more than it can hold."},
+    {"overProvisioning", API_BOOL,
+     .doc = "Whether the volumes on the pool may promise more than it can hold; false when not "
+            "given."},
     {"thickProvision", API_BOOL, .flags = API_FOLDED,
      .doc = "Published form of the opposite of overProvisioning; when given, it decides."},
     {"compression", API_BOOL_OR_STRING, .def = "\"off\"", .format = &api_compression,

@@ -1,0 +1,203 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#ifndef ORLOP_LIBEXEC
+#define ORLOP_LIBEXEC "/usr/local/libexec/orlop"
+#endif
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        if (str_eq((*c)->name, name))
+            return *c;
+    }
+    return NULL;
+}
+
+const char *cli_get(const struct cli_args *args, const char *name)
+{
+    for (int i = 0; args->command->options[i].name; i++) {
+        if (str_eq(args->command->options[i].name, name))
+            return args->values[i];
+    }
+    return NULL;
+}
+
+static void vsay(const struct cli_args *args, const char *fmt, va_list ap)
+{
+    fprintf(stderr, "orlop %s: ", args->command->name);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+}
+
+int cli_fail(const struct cli_args *args, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsay(args, fmt, ap);
+    va_end(ap);
+    return CLI_FAILED;
+}
+
+int cli_misuse(const struct cli_args *args, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsay(args, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "Try 'orlop %s --help'.\n", args->command->name);
+    return CLI_USAGE;
+}
+
+int cli_finish(const struct cli_args *args)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_DONE;
+    if (errno == EPIPE)
+        return CLI_DONE; /* the reader has seen enough */
+    return cli_fail(args, "cannot write the result: %s", strerror(errno));
+}
+
+/* getopt's tables, made from ours. Long options return 256 + their place. */
+struct getopt_tables {
+    struct option longs[36];
+    char letters[80];
+};
+
+static void make_tables(const struct cli_option *options, struct getopt_tables *t)
+{
+    char *l = t->letters;
+    *l++ = ':'; /* tell a missing value from an unknown option */
+    *l++ = 'h';
+    int i = 0;
+    for (; options && options[i].name; i++) {
+        int has_arg = options[i].arg ? required_argument : no_argument;
+        t->longs[i] = (struct option){options[i].name, has_arg, NULL, 256 + i};
+        if (options[i].letter) {
+            *l++ = options[i].letter;
+            if (options[i].arg)
+                *l++ = ':';
+        }
+    }
+    *l = '\0';
+    t->longs[i++] = (struct option){"help", no_argument, NULL, 'h'};
+    t->longs[i] = (struct option){0};
+}
+
+static int option_place(const struct cli_option *options, int found)
+{
+    if (found >= 256)
+        return found - 256;
+    for (int i = 0; options && options[i].name; i++) {
+        if (options[i].letter == found)
+            return i;
+    }
+    return -1;
+}
+
+static int check_choice(const struct cli_args *args, const struct cli_option *option)
+{
+    if (!option->choices || str_in(optarg, option->choices))
+        return CLI_DONE;
+    _cleanup_(str_done) struct str words = {0};
+    for (const char *const *word = option->choices; *word; word++)
+        str_appendf(&words, "%s%s", word == option->choices ? "" : ", ", *word);
+    return cli_misuse(args, "--%s does not take '%s'; it takes %s", option->name, optarg,
+                      str_get(&words));
+}
+
+static int check_count(const struct cli_args *args)
+{
+    const struct cli_command *c = args->command;
+    if (args->count < c->least)
+        return cli_misuse(args, "%s is missing", c->arguments);
+    if (c->most >= 0 && args->count > c->most)
+        return cli_misuse(args, "'%s' is one argument too many", args->words[c->most]);
+    return CLI_DONE;
+}
+
+static int run_command(const struct cli_command *command, int argc, char **argv)
+{
+    struct cli_args args = {.command = command};
+    struct getopt_tables tables;
+    make_tables(command->options, &tables);
+    opterr = 0;
+    optind = 1;
+    int found;
+    while ((found = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
+        if (found == 'h') {
+            cli_help(command, stdout);
+            return cli_finish(&args);
+        }
+        if (found == ':')
+            return cli_misuse(&args, "'%s' needs a value", argv[optind - 1]);
+        int place = option_place(command->options, found);
+        if (found == '?' || place < 0)
+            return cli_misuse(&args, "there is no option '%s'", argv[optind - 1]);
+        if (optarg && check_choice(&args, &command->options[place]) != CLI_DONE)
+            return CLI_USAGE;
+        args.values[place] = optarg ? optarg : "";
+    }
+    args.words = argv + optind;
+    args.count = argc - optind;
+    int status = check_count(&args);
+    return status == CLI_DONE ? command->run(&args) : status;
+}
+
+/*
+ * A command that is a program of its own, `orlop-NAME`: beside this one (a build folder), or in
+ * libexec (an installation). Returns only when there is none.
+ */
+static void exec_program(const char *name, char **argv)
+{
+    if (strchr(name, '/'))
+        return;
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        *slash = '\0';
+        _cleanup_free_ char *beside = mem_printf("%s/orlop-%s", self, name);
+        execv(beside, argv);
+    }
+    _cleanup_free_ char *installed = mem_printf("%s/orlop-%s", ORLOP_LIBEXEC, name);
+    execv(installed, argv);
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (const struct cli_command *const *c = cli_commands; *c && n + 1 < ARRAY_SIZE(names); c++)
+        names[n++] = (*c)->name;
+    names[n] = NULL;
+    const char *near = str_nearest(name, names);
+    fprintf(stderr, "orlop: there is no command '%s'%s%s%s\nTry 'orlop --help'.\n", name,
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return CLI_USAGE;
+}
+
+int cli_main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name || str_eq(name, "--help") || str_eq(name, "-h")) {
+        cli_help(NULL, name ? stdout : stderr);
+        return name ? CLI_DONE : CLI_USAGE;
+    }
+    if (str_eq(name, "--version"))
+        name = "version";
+    const struct cli_command *command = cli_command_find(name);
+    if (command)
+        return run_command(command, argc - 1, argv + 1);
+    exec_program(name, argv + 1);
+    return unknown_command(name);
+}

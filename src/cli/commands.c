@@ -1,0 +1,72 @@
+#include "cli/commands.h"
+
+#include "base/str.h"
+
+static int run_version(const struct cli_args *args)
+{
+    puts("orlop " ORLOP_VERSION);
+    return cli_finish(args);
+}
+
+const struct cli_command cli_version = {
+    .name = "version",
+    .summary = "Show the version",
+    .doc = "Prints the version of this program.",
+    .run = run_version,
+};
+
+static int run_help(const struct cli_args *args)
+{
+    const struct cli_command *command = NULL;
+    if (args->count && !(command = cli_command_find(args->words[0])))
+        return cli_fail(args, "there is no command '%s'", args->words[0]);
+    cli_help(command, stdout);
+    return cli_finish(args);
+}
+
+const struct cli_command cli_help_command = {
+    .name = "help",
+    .arguments = "[COMMAND]",
+    .most = 1,
+    .summary = "Show help of a command",
+    .doc = "Lists the commands, or tells more of one.",
+    .complete = CLI_COMMANDS,
+    .run = run_help,
+};
+
+static int run_completion(const struct cli_args *args)
+{
+    const char *shell = args->words[0];
+    if (str_eq(shell, "bash"))
+        cli_complete_bash(stdout);
+    else if (str_eq(shell, "zsh"))
+        cli_complete_zsh(stdout);
+    else if (str_eq(shell, "fish"))
+        cli_complete_fish(stdout);
+    else
+        return cli_misuse(args, "'%s' is none of bash, zsh, fish", shell);
+    return cli_finish(args);
+}
+
+const struct cli_command cli_completion = {
+    .name = "completion",
+    .arguments = "SHELL",
+    .least = 1,
+    .most = 1,
+    .summary = "Write a completion script for a shell",
+    .doc = "Writes to standard output the script that lets bash, zsh or fish complete commands, "
+           "options and kinds.",
+    .choices = (const char *const[]){"bash", "zsh", "fish", NULL},
+    .examples =
+        (const char *const[][2]){
+            {"source <(orlop completion bash)", "Complete in this shell."},
+            {NULL},
+        },
+    .run = run_completion,
+};
+
+const struct cli_command *const cli_commands[] = {
+    &cli_validate, &cli_explain,      &cli_convert, &cli_crds,
+    &cli_docs,     &cli_completion,   &cli_help_command, &cli_version,
+    NULL,
+};

@@ -1,0 +1,9 @@
+/*
+ * The commands, one file each.
+ */
+#pragma once
+
+#include "cli/cli.h"
+
+extern const struct cli_command cli_validate, cli_explain, cli_crds, cli_convert, cli_completion,
+    cli_docs, cli_version, cli_help_command;

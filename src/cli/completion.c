@@ -1,0 +1,205 @@
+/*
+ * Completion scripts for bash, zsh and fish, from the tables of commands.
+ */
+#include "api/kind.h"
+#include "base/str.h"
+#include "cli/cli.h"
+
+static void print_kinds(FILE *out)
+{
+    for (const struct api_kind *const *k = api_kinds; *k; k++)
+        fprintf(out, "%s%s", k == api_kinds ? "" : " ", (*k)->singular);
+}
+
+static void print_words(FILE *out, const char *const *words)
+{
+    for (const char *const *word = words; word && *word; word++)
+        fprintf(out, "%s%s", word == words ? "" : " ", *word);
+}
+
+static void print_commands(FILE *out)
+{
+    for (const struct cli_command *const *c = cli_commands; *c; c++)
+        fprintf(out, "%s%s", c == cli_commands ? "" : " ", (*c)->name);
+}
+
+/* What bash is to offer for a value: an action that fills COMPREPLY. */
+static void bash_offer(FILE *out, enum cli_complete complete, const char *const *choices)
+{
+    if (choices) {
+        fputs("COMPREPLY=($(compgen -W '", out);
+        print_words(out, choices);
+        fputs("' -- \"$cur\"))", out);
+    } else if (complete == CLI_KINDS || complete == CLI_COMMANDS) {
+        fputs("COMPREPLY=($(compgen -W '", out);
+        (complete == CLI_KINDS ? print_kinds : print_commands)(out);
+        fputs("' -- \"$cur\"))", out);
+    } else if (complete == CLI_FILES || complete == CLI_DIRS) {
+        fprintf(out, "compopt -o filenames; COMPREPLY=($(compgen -%c -- \"$cur\"))",
+                complete == CLI_FILES ? 'f' : 'd');
+    } else {
+        fputs("COMPREPLY=()", out);
+    }
+}
+
+int cli_complete_bash(FILE *out)
+{
+    fputs("# bash completion for orlop; source it, or put it into bash-completion's folder.\n"
+          "_orlop() {\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        COMPREPLY=($(compgen -W '",
+          out);
+    print_commands(out);
+    fputs(" --help --version' -- \"$cur\"))\n        return\n    fi\n"
+          "    case ${COMP_WORDS[1]} in\n",
+          out);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        fprintf(out, "    %s)\n        case $prev in\n", (*c)->name);
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
+            if (!o->arg)
+                continue;
+            if (o->letter)
+                fprintf(out, "        -%c | --%s) ", o->letter, o->name);
+            else
+                fprintf(out, "        --%s) ", o->name);
+            bash_offer(out, o->complete, o->choices);
+            fputs("; return ;;\n", out);
+        }
+        fputs("        esac\n        case $cur in\n        -*) COMPREPLY=($(compgen -W '--help",
+              out);
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++)
+            fprintf(out, " --%s", o->name);
+        fputs("' -- \"$cur\")) ;;\n        *) ", out);
+        bash_offer(out, (*c)->complete, (*c)->choices);
+        fputs(" ;;\n        esac ;;\n", out);
+    }
+    fputs("    esac\n}\ncomplete -F _orlop orlop\n", out);
+    return CLI_DONE;
+}
+
+/* Inside single quotes, and without what _arguments takes for its own. */
+static void zsh_quote(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else if (strchr("[]:\\", *text))
+            fprintf(out, "\\%c", *text);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void zsh_action(FILE *out, enum cli_complete complete, const char *const *choices)
+{
+    if (choices || complete == CLI_KINDS || complete == CLI_COMMANDS) {
+        fputc('(', out);
+        if (choices)
+            print_words(out, choices);
+        else
+            (complete == CLI_KINDS ? print_kinds : print_commands)(out);
+        fputc(')', out);
+    } else if (complete == CLI_FILES) {
+        fputs("_files", out);
+    } else if (complete == CLI_DIRS) {
+        fputs("_files -/", out);
+    }
+}
+
+int cli_complete_zsh(FILE *out)
+{
+    fputs("#compdef orlop\n# zsh completion for orlop; put it as _orlop into a folder of $fpath.\n"
+          "_orlop() {\n    local -a commands=(\n",
+          out);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        fprintf(out, "        '%s:", (*c)->name);
+        zsh_quote(out, (*c)->summary);
+        fputs("'\n", out);
+    }
+    fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n"
+          "        return\n    fi\n    local command=${words[2]}\n    shift words\n"
+          "    (( CURRENT-- ))\n    case $command in\n",
+          out);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        fprintf(out, "    %s)\n        _arguments -s '(-h --help)'{-h,--help}'[Show help]' \\\n",
+                (*c)->name);
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
+            if (o->letter)
+                fprintf(out, "            '(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter,
+                        o->name);
+            else
+                fprintf(out, "            '--%s[", o->name);
+            zsh_quote(out, o->doc);
+            fputc(']', out);
+            if (o->arg) {
+                fprintf(out, ":%s:", o->arg);
+                zsh_action(out, o->complete, o->choices);
+            }
+            fputs("' \\\n", out);
+        }
+        fputs("            '*: :", out);
+        zsh_action(out, (*c)->complete, (*c)->choices);
+        fputs("' ;;\n", out);
+    }
+    fputs("    esac\n}\n_orlop \"$@\"\n", out);
+    return CLI_DONE;
+}
+
+static void fish_quote(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('\'', out);
+}
+
+static void fish_values(FILE *out, enum cli_complete complete, const char *const *choices)
+{
+    if (complete == CLI_FILES) {
+        fputs(" -F", out);
+    } else if (complete == CLI_DIRS) {
+        fputs(" -a '(__fish_complete_directories)'", out);
+    } else if (choices || complete != CLI_NOTHING) {
+        fputs(" -a '", out);
+        if (choices)
+            print_words(out, choices);
+        else
+            (complete == CLI_KINDS ? print_kinds : print_commands)(out);
+        fputc('\'', out);
+    }
+}
+
+int cli_complete_fish(FILE *out)
+{
+    fputs("# fish completion for orlop; put it as orlop.fish into fish's completions folder.\n"
+          "complete -c orlop -f\n",
+          out);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s -d ", (*c)->name);
+        fish_quote(out, (*c)->summary);
+        fputc('\n', out);
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
+            fprintf(out, "complete -c orlop -n '__fish_seen_subcommand_from %s' -l %s", (*c)->name,
+                    o->name);
+            if (o->letter)
+                fprintf(out, " -s %c", o->letter);
+            if (o->arg) {
+                fputs(" -r", out);
+                fish_values(out, o->complete, o->choices);
+            }
+            fputs(" -d ", out);
+            fish_quote(out, o->doc);
+            fputc('\n', out);
+        }
+        if ((*c)->complete || (*c)->choices) {
+            fprintf(out, "complete -c orlop -n '__fish_seen_subcommand_from %s'", (*c)->name);
+            fish_values(out, (*c)->complete, (*c)->choices);
+            fputc('\n', out);
+        }
+    }
+    return CLI_DONE;
+}
