@@ -22,10 +22,10 @@ struct map_entry {
 
 struct map {
     struct map_entry *entries;
-    size_t used;    /* entries in use, holes included */
-    size_t count;   /* entries in use, holes not included */
+    size_t used;     /* entries in use, holes included */
+    size_t count;    /* entries in use, holes not included */
     uint32_t *slots; /* index + 1 into entries; 0 is free */
-    size_t nslots;  /* a power of two */
+    size_t nslots;   /* a power of two */
 };
 
 void map_done(struct map *m);

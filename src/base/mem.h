@@ -50,4 +50,4 @@ static inline void mem_freep(void *p)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)(void *)(((char *)(ptr)) - offsetof(type, member)))

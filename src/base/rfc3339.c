@@ -152,8 +152,11 @@ char *rfc3339_format(struct timespec t, enum rfc3339_digits digits, char buf[RFC
 
 struct timespec rfc3339_from_ns(int64_t ns)
 {
-    int64_t seconds = floor_div(ns, NS);
-    return (struct timespec){.tv_sec = seconds, .tv_nsec = (long)(ns - seconds * NS)};
+    long fraction = ns % NS;
+    return (struct timespec){
+        .tv_sec = floor_div(ns, NS),
+        .tv_nsec = fraction < 0 ? fraction + NS : fraction,
+    };
 }
 
 int64_t rfc3339_to_ns(struct timespec t)

@@ -110,6 +110,28 @@ size_t str_cut(const char *s, size_t most)
     return ((unsigned char)s[n] & 0xc0) == 0x80 ? most : n;
 }
 
+size_t str_utf8(const char *s, size_t n, uint32_t *ret_c)
+{
+    if (n == 0)
+        return 0;
+    unsigned char lead = (unsigned char)s[0];
+    size_t len = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (lead > 0xf4 || len > n)
+        return 0;
+    uint32_t c = len < 2 ? lead : lead & (0x7fU >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | ((unsigned char)s[i] & 0x3f);
+    }
+    /* Longer than needed, half a surrogate pair, or past the end of Unicode. */
+    if ((len == 3 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
+        (len == 4 && (c < 0x10000 || c > 0x10ffff)))
+        return 0;
+    *ret_c = c;
+    return len;
+}
+
 bool str_in(const char *s, const char *const *words)
 {
     for (; *words; words++) {

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct str {
@@ -39,6 +40,8 @@ bool str_starts_with(const char *s, const char *prefix);
 bool str_ends_with(const char *s, const char *suffix);
 /* How many bytes of s to show when there is room for `most`: never half a UTF-8 character. */
 size_t str_cut(const char *s, size_t most);
+/* The length in bytes of the UTF-8 character that s begins with, 0 when there is no valid one. */
+size_t str_utf8(const char *s, size_t n, uint32_t *ret_c);
 bool str_in(const char *s, const char *const *words); /* words end with NULL */
 /* How many single-character edits lie between a and b, counting at most `most` (then most + 1). */
 unsigned str_distance(const char *a, const char *b, unsigned most);

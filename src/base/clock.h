@@ -1,0 +1,42 @@
+/*
+ * The clock seam. Whatever waits, expires or stamps asks a `struct clock` for the time, so that a
+ * test can hold time still, move it on, or let the wall clock jump.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define CLOCK_SECOND ((int64_t)1000000000) /* in nanoseconds */
+
+struct clock {
+    int64_t (*real_ns)(const struct clock *c);
+    int64_t (*mono_ns)(const struct clock *c);
+};
+
+/* The machine's clocks. Never freed. */
+const struct clock *clock_system(void);
+
+/* Nanoseconds since 1970 UTC: for stamps. It jumps when somebody sets the clock. */
+static inline int64_t clock_real_ns(const struct clock *c)
+{
+    return c->real_ns(c);
+}
+
+/* Nanoseconds since some fixed point: for time-outs. It never goes back. */
+static inline int64_t clock_mono_ns(const struct clock *c)
+{
+    return c->mono_ns(c);
+}
+
+/* A clock that moves only when told. Pass &m->clock; any thread may read or move it. */
+struct clock_manual {
+    struct clock clock;
+    _Atomic int64_t real, mono;
+};
+
+void clock_manual_init(struct clock_manual *m, int64_t real_ns);
+/* Time passes on both clocks; ns >= 0. */
+void clock_manual_advance(struct clock_manual *m, int64_t ns);
+/* Somebody sets the wall clock, forward or back; monotonic time stays. */
+void clock_manual_set_real(struct clock_manual *m, int64_t real_ns);
