@@ -14,10 +14,10 @@ static void default_object(const struct api_field *fields, json_t *object)
         const char *key;
         json_t *member;
         if (f->shape == API_LIST) {
-            json_array_foreach (value, i, member)
+            json_array_foreach(value, i, member)
                 default_object(f->fields, member);
         } else if (f->shape == API_MAP) {
-            json_object_foreach (value, key, member)
+            json_object_foreach(value, key, member)
                 default_object(f->fields, member);
         } else if (json_is_object(value)) {
             default_object(f->fields, value);

@@ -29,6 +29,7 @@ struct api_kind {
     const char *kind, *plural, *singular;
     const char *const *short_names;           /* ends with NULL */
     const struct api_group_version *versions; /* the canonical one first; ends with {NULL} */
+    unsigned published; /* place in versions of the one that the peers published */
     unsigned flags;
     const struct api_field *fields;   /* begins with API_TYPE_AND_META */
     const struct api_column *columns; /* ends with a column without a name */
@@ -40,8 +41,8 @@ struct api_kind {
     /* Rules that the table cannot say, on a normal, defaulted object of the right structure. */
     void (*validate)(const json_t *object, struct api_report *report);
     void (*validate_update)(const json_t *old, const json_t *object, struct api_report *report);
-    /* Writes an object of the normal form in the form the published version has. */
-    void (*publish)(json_t *object);
+    /* Rewrites the normal form as the published version has it; warns of what that cannot say. */
+    void (*publish)(json_t *object, struct api_report *report);
     const char *doc;
 };
 

@@ -92,7 +92,7 @@ void api_check_metadata(const struct api_kind *kind, const json_t *object,
     size_t total = 0;
     const char *key;
     json_t *value;
-    json_object_foreach (json_object_get(metadata, "annotations"), key, value)
+    json_object_foreach(json_object_get(metadata, "annotations"), key, value)
         total += strlen(key) + json_string_length(value);
     if (total > ANNOTATIONS_MAX)
         api_problem(report, API_KEY(at, "annotations"), API_TOO_LONG, NULL,

@@ -40,7 +40,7 @@ static void normalize_field(const struct api_field *field, json_t *object,
     if (field->shape == API_LIST) {
         size_t i;
         json_t *element;
-        json_array_foreach (value, i, element) {
+        json_array_foreach(value, i, element) {
             json_t *normal = normalize_value(field, element, API_AT(at, i), report);
             if (normal)
                 json_array_set_new(value, i, normal);
@@ -48,7 +48,7 @@ static void normalize_field(const struct api_field *field, json_t *object,
     } else if (field->shape == API_MAP) {
         const char *key;
         json_t *member;
-        json_object_foreach (value, key, member) {
+        json_object_foreach(value, key, member) {
             json_t *normal = normalize_value(field, member, API_KEY(at, key), report);
             if (normal)
                 json_object_set_new(value, key, normal);

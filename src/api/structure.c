@@ -179,7 +179,7 @@ static void check_list(const struct walk *w, const struct api_field *field, cons
     size_t i;
     json_t *element;
     struct map seen = {0};
-    json_array_foreach (list, i, element) {
+    json_array_foreach(list, i, element) {
         check_value(w, field, element, API_AT(at, i));
         if (!(field->flags & API_SET))
             continue;
@@ -195,7 +195,7 @@ static void check_map(const struct walk *w, const struct api_field *field, const
 {
     const char *key;
     json_t *member;
-    json_object_foreach ((json_t *)map, key, member) {
+    json_object_foreach((json_t *)map, key, member) {
         const char *why = field->keys ? field->keys->check(key) : NULL;
         if (why) {
             json_auto_t *shown = json_string(key);
@@ -259,7 +259,7 @@ static void check_object(const struct walk *w, const struct api_field *fields, c
 {
     const char *key;
     json_t *value;
-    json_object_foreach ((json_t *)object, key, value) {
+    json_object_foreach((json_t *)object, key, value) {
         const struct api_field *field = api_field_find(fields, key);
         if (!field) {
             if (!keep && !w->keep && w->unknown != API_UNKNOWN_IGNORE)

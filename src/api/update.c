@@ -31,9 +31,9 @@ static void compare_lists(const struct api_field *field, const json_t *old, cons
 {
     size_t i, j;
     json_t *element, *candidate;
-    json_array_foreach (list, i, element) {
+    json_array_foreach(list, i, element) {
         const json_t *id = json_object_get(element, field->merge_key);
-        json_array_foreach (old, j, candidate) {
+        json_array_foreach(old, j, candidate) {
             if (id && json_equal(id, json_object_get(candidate, field->merge_key)))
                 compare_objects(field->fields, candidate, element, API_AT(at, i), report);
         }

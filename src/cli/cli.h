@@ -19,9 +19,9 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 enum cli_complete { CLI_NOTHING, CLI_FILES, CLI_DIRS, CLI_KINDS, CLI_COMMANDS };
 
 struct cli_option {
-    const char *name; /* without the dashes */
-    char letter;      /* 0: none */
-    const char *arg;  /* what its value is called; NULL: a switch */
+    const char *name;           /* without the dashes */
+    char letter;                /* 0: none */
+    const char *arg;            /* what its value is called; NULL: a switch */
     const char *const *choices; /* the values allowed; ends with NULL */
     enum cli_complete complete;
     const char *doc;
@@ -36,14 +36,14 @@ struct cli_args {
 
 struct cli_command {
     const char *name;
-    const char *arguments; /* "FILE...", for the usage line */
-    int least, most;       /* how many; most < 0: any number */
-    const char *summary;   /* one line, no full stop */
-    const char *doc;       /* paragraphs, separated by an empty line */
-    const struct cli_option *options;      /* ends with an option without a name; may be NULL */
-    const char *const *choices;            /* of the first argument */
-    enum cli_complete complete;            /* of the arguments */
-    const char *const (*examples)[2];      /* {command line, what it does}; ends with {NULL} */
+    const char *arguments;            /* "FILE...", for the usage line */
+    int least, most;                  /* how many; most < 0: any number */
+    const char *summary;              /* one line, no full stop */
+    const char *doc;                  /* paragraphs, separated by an empty line */
+    const struct cli_option *options; /* ends with an option without a name; may be NULL */
+    const char *const *choices;       /* of the first argument */
+    enum cli_complete complete;       /* of the arguments */
+    const char *const (*examples)[2]; /* {command line, what it does}; ends with {NULL} */
     int (*run)(const struct cli_args *args);
 };
 

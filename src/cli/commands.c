@@ -66,7 +66,6 @@ const struct cli_command cli_completion = {
 };
 
 const struct cli_command *const cli_commands[] = {
-    &cli_validate, &cli_explain,      &cli_convert, &cli_crds,
-    &cli_docs,     &cli_completion,   &cli_help_command, &cli_version,
-    NULL,
+    &cli_validate,   &cli_explain,      &cli_convert, &cli_crds, &cli_docs,
+    &cli_completion, &cli_help_command, &cli_version, NULL,
 };

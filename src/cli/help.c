@@ -1,6 +1,7 @@
 /*
  * What the tables of commands say, for people: --help, man pages and the reference.
  */
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
 

@@ -155,9 +155,9 @@ static void show(FILE *out, const struct manifest *m, struct json_pos pos, bool 
                  const char *path, const char *message)
 {
     fprintf(out, "%s%s:%u:%u:%s %s%s:%s %s%s%s\n", ui_colour(out, UI_BOLD), m->file, pos.line,
-            pos.column, ui_colour(out, UI_PLAIN),
-            ui_colour(out, warning ? UI_YELLOW : UI_RED), warning ? "warning" : "error",
-            ui_colour(out, UI_PLAIN), path, *path ? ": " : "", message);
+            pos.column, ui_colour(out, UI_PLAIN), ui_colour(out, warning ? UI_YELLOW : UI_RED),
+            warning ? "warning" : "error", ui_colour(out, UI_PLAIN), path, *path ? ": " : "",
+            message);
     show_line(out, m->doc, pos);
 }
 

@@ -9,10 +9,10 @@
 #include "json/yaml.h"
 
 struct validation {
-    struct map *old;   /* "kind/namespace/name" -> json_t, owned */
-    bool collecting;   /* reading the old objects */
+    struct map *old; /* "kind/namespace/name" -> json_t, owned */
+    bool collecting; /* reading the old objects */
     bool quiet;
-    json_t *problems;  /* for -o; NULL: problems are shown as they are found */
+    json_t *problems; /* for -o; NULL: problems are shown as they are found */
     struct api_report report;
     unsigned long objects, errors, warnings;
 };
@@ -30,13 +30,13 @@ static void add_problem(struct validation *v, const struct manifest *m, struct j
 {
     _cleanup_(str_done) struct str name = {0};
     manifest_name(m->object, &name);
-    json_array_append_new(
-        v->problems,
-        json_pack("{s:s,s:i,s:i,s:s,s:s,s:s,s:s,s:s}", "file", m->file, "line", (int)pos.line,
-                  "column", (int)pos.column, "severity",
-                  problem && problem->warning ? "warning" : "error", "object", str_get(&name),
-                  "field", problem ? problem->path : "", "reason",
-                  problem ? api_cause_reason(problem->cause) : "SyntaxError", "message", message));
+    json_array_append_new(v->problems,
+                          json_pack("{s:s,s:i,s:i,s:s,s:s,s:s,s:s,s:s}", "file", m->file, "line",
+                                    (int)pos.line, "column", (int)pos.column, "severity",
+                                    problem && problem->warning ? "warning" : "error", "object",
+                                    str_get(&name), "field", problem ? problem->path : "", "reason",
+                                    problem ? api_cause_reason(problem->cause) : "SyntaxError",
+                                    "message", message));
 }
 
 static int show_syntax_error(struct validation *v, const struct manifest *m)

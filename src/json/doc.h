@@ -24,8 +24,8 @@
 struct json_stream;
 
 struct json_doc {
-    json_t *value;            /* owned by the document */
-    struct json_pos start;    /* where it begins in the stream */
+    json_t *value;         /* owned by the document */
+    struct json_pos start; /* where it begins in the stream */
     struct json_doc_impl *impl;
 };
 

@@ -29,11 +29,11 @@ enum json_list_kind {
 };
 
 struct json_smp_field {
-    const void *node;         /* the member's own schema, or its elements' for a list or map */
+    const void *node; /* the member's own schema, or its elements' for a list or map */
     enum json_list_kind list;
-    const char *merge_key;    /* for JSON_LIST_MAP */
-    bool replace;             /* an object that the patch replaces whole */
-    bool retain_keys;         /* $retainKeys is honoured */
+    const char *merge_key; /* for JSON_LIST_MAP */
+    bool replace;          /* an object that the patch replaces whole */
+    bool retain_keys;      /* $retainKeys is honoured */
 };
 
 struct json_smp_schema {

@@ -74,7 +74,7 @@ static void normalize(json_t *object, struct api_report *report)
 {
     size_t i;
     json_t *pool;
-    json_array_foreach ((json_t *)json_at(object, "spec", "pools"), i, pool) {
+    json_array_foreach((json_t *)json_at(object, "spec", "pools"), i, pool) {
         if (json_is_object(pool))
             api_pool_normalize(pool, API_AT(pools_at, i), report);
     }
@@ -86,7 +86,7 @@ static void check_node_selector(const json_t *pool, const struct api_path *at,
 {
     const char *key;
     json_t *value;
-    json_object_foreach (json_object_get(pool, "nodeSelector"), key, value) {
+    json_object_foreach(json_object_get(pool, "nodeSelector"), key, value) {
         if (strcasecmp(key, "kubernetes.io/hostname") == 0 &&
             !str_eq(key, "kubernetes.io/hostname")) {
             json_auto_t *shown = json_string(key);
@@ -102,10 +102,10 @@ static void check_duplicate_devices(const json_t *pools, struct api_report *repo
     struct map seen = {0};
     size_t i, j, k;
     json_t *pool, *group, *device;
-    json_array_foreach (pools, i, pool) {
-        json_array_foreach (json_object_get(pool, "raidGroups"), j, group) {
+    json_array_foreach(pools, i, pool) {
+        json_array_foreach(json_object_get(pool, "raidGroups"), j, group) {
             const struct api_path *group_at = API_AT(API_KEY(API_AT(pools_at, i), "raidGroups"), j);
-            json_array_foreach (json_object_get(group, "blockDevices"), k, device) {
+            json_array_foreach(json_object_get(group, "blockDevices"), k, device) {
                 const char *name = json_str(device, "blockDeviceName");
                 const json_t *first = map_get(&seen, name);
                 if (first) {
@@ -136,7 +136,7 @@ static void check_duplicate_nodes(const json_t *pools, struct api_report *report
     struct map seen = {0};
     size_t i;
     json_t *pool;
-    json_array_foreach (pools, i, pool) {
+    json_array_foreach(pools, i, pool) {
         _cleanup_free_ char *node = node_text(pool);
         size_t first = (size_t)map_get(&seen, node);
         if (first)
@@ -156,7 +156,7 @@ static void validate(const json_t *object, struct api_report *report)
     const json_t *pools = json_at(object, "spec", "pools");
     size_t i;
     json_t *pool;
-    json_array_foreach (pools, i, pool) {
+    json_array_foreach(pools, i, pool) {
         api_pool_validate(pool, API_AT(pools_at, i), report);
         check_node_selector(pool, API_AT(pools_at, i), report);
     }
@@ -173,11 +173,11 @@ static void map_old_pools(const json_t *pools, struct old_pools *old)
 {
     size_t i, j, k;
     json_t *pool, *group, *device;
-    json_array_foreach (pools, i, pool) {
+    json_array_foreach(pools, i, pool) {
         _cleanup_free_ char *node = node_text(pool);
         map_set(&old->by_node, node, (void *)(i + 1));
-        json_array_foreach (json_object_get(pool, "raidGroups"), j, group) {
-            json_array_foreach (json_object_get(group, "blockDevices"), k, device)
+        json_array_foreach(json_object_get(pool, "raidGroups"), j, group) {
+            json_array_foreach(json_object_get(group, "blockDevices"), k, device)
                 map_set(&old->by_device, json_str(device, "blockDeviceName"), (void *)(i + 1));
         }
     }
@@ -189,9 +189,9 @@ static size_t find_by_device(const struct old_pools *old, const json_t *pool,
 {
     size_t match = 0, i, j;
     json_t *group, *device;
-    json_array_foreach (json_object_get(pool, "raidGroups"), i, group) {
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         const struct api_path *group_at = API_AT(API_KEY(at, "raidGroups"), i);
-        json_array_foreach (json_object_get(group, "blockDevices"), j, device) {
+        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
             size_t owner = (size_t)map_get(&old->by_device, json_str(device, "blockDeviceName"));
             if (owner && match && owner != match) {
                 const struct api_path *device_at = API_AT(API_KEY(group_at, "blockDevices"), j);
@@ -223,11 +223,11 @@ static void validate_update(const json_t *old, const json_t *object, struct api_
 
     size_t i;
     json_t *pool;
-    json_array_foreach (pools, i, pool) {
+    json_array_foreach(pools, i, pool) {
         match[i] = find_by_device(&known, pool, API_AT(pools_at, i), report);
         continued[match[i]] = true;
     }
-    json_array_foreach (pools, i, pool) {
+    json_array_foreach(pools, i, pool) {
         _cleanup_free_ char *node = node_text(pool);
         size_t same_node = (size_t)map_get(&known.by_node, node);
         if (!match[i] && !continued[same_node])
@@ -240,12 +240,12 @@ static void validate_update(const json_t *old, const json_t *object, struct api_
     map_done(&known.by_node);
 }
 
-static void publish(json_t *object)
+static void publish(json_t *object, struct api_report *report)
 {
     size_t i;
     json_t *pool;
-    json_array_foreach ((json_t *)json_at(object, "spec", "pools"), i, pool)
-        api_pool_publish(pool);
+    json_array_foreach((json_t *)json_at(object, "spec", "pools"), i, pool)
+        api_pool_publish(pool, API_AT(pools_at, i), report);
 }
 
 const struct api_kind api_cstor_pool_cluster = {
@@ -256,6 +256,7 @@ const struct api_kind api_cstor_pool_cluster = {
     .versions = (const struct api_group_version[]){{"openebs.io", "v1alpha1"},
                                                    {"cstor.openebs.io", "v1"},
                                                    {0}},
+    .published = 1,
     .flags = API_STATUS_BOTH,
     .fields = fields,
     .columns = columns,

@@ -111,9 +111,9 @@ static void validate_update(const json_t *old, const json_t *object, struct api_
                              API_KEY(NULL, "spec"), report);
 }
 
-static void publish(json_t *object)
+static void publish(json_t *object, struct api_report *report)
 {
-    api_pool_publish(json_object_get(object, "spec"));
+    api_pool_publish(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
 }
 
 const struct api_kind api_cstor_pool_instance = {
@@ -124,6 +124,7 @@ const struct api_kind api_cstor_pool_instance = {
     .versions = (const struct api_group_version[]){{"openebs.io", "v1alpha1"},
                                                    {"cstor.openebs.io", "v1"},
                                                    {0}},
+    .published = 1,
     .flags = API_STATUS_BOTH,
     .fields = fields,
     .columns = columns,

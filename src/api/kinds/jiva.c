@@ -181,8 +181,9 @@ static void normalize(json_t *object, struct api_report *report)
 }
 
 /* iscsi as spec.iscsiSpec. */
-static void publish(json_t *object)
+static void publish(json_t *object, struct api_report *report)
 {
+    (void)report;
     const char *portal = json_str(json_object_get(object, "iscsi"), "targetPortal");
     const json_t *iqn = json_at(object, "iscsi", "iqn");
     json_t *published = json_object();
@@ -236,6 +237,7 @@ const struct api_kind api_jiva_volume = {
     .short_names = API_WORDS("jv"),
     .versions =
         (const struct api_group_version[]){{"openebs.io", "v1alpha1"}, {"openebs.io", "v1"}, {0}},
+    .published = 1,
     .flags = API_STATUS_BOTH,
     .fields = fields,
     .columns = columns,

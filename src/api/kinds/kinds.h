@@ -25,7 +25,7 @@ extern const struct api_field api_object_reference[];
 extern const struct api_field api_raid_group[], api_pool_config[];
 void api_pool_normalize(json_t *pool, const struct api_path *at, struct api_report *report);
 void api_pool_validate(const json_t *pool, const struct api_path *at, struct api_report *report);
-void api_pool_publish(json_t *pool);
+void api_pool_publish(json_t *pool, const struct api_path *at, struct api_report *report);
 /* The layout of a group: its own type, or the pool's default; NULL where neither is given. */
 const char *api_raid_type(const json_t *pool, const json_t *group);
 enum api_raid_role { API_RAID_DATA, API_RAID_WRITE_CACHE, API_RAID_READ_CACHE, API_RAID_SPARE };

@@ -116,7 +116,7 @@ static void fold_write_cache(json_t *pool, const struct api_path *at, struct api
 
     size_t i;
     json_t *group;
-    json_array_foreach (caches, i, group) {
+    json_array_foreach(caches, i, group) {
         if (json_is_object(group)) {
             json_object_set_new(group, "isWriteCache", json_true());
             if (type && json_string_length(type) && !json_object_get(group, "type"))
@@ -149,40 +149,57 @@ void api_pool_normalize(json_t *pool, const struct api_path *at, struct api_repo
     json_object_del(config, "thickProvision");
 }
 
-/* The published form has one type for all data groups; where ours differ, ours is kept. */
-void api_pool_publish(json_t *pool)
+/* One type for all data groups and one for the write caches, no other roles; else NULL. */
+static bool is_publishable(const json_t *pool, const char *ret_types[2])
 {
-    json_t *config = json_object_get(pool, "poolConfig"),
-           *groups = json_object_get(pool, "raidGroups");
-    json_t *data = json_array(), *cache = json_array();
-    const char *types[2] = {NULL, NULL};
-    bool expressible = true;
-
     size_t i;
     json_t *group;
-    json_array_foreach (groups, i, group) {
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         enum api_raid_role role = api_raid_role_of(group);
-        const char *type = api_raid_type(pool, group), **common = &types[role != API_RAID_DATA];
-        expressible &= role <= API_RAID_WRITE_CACHE && type && (!*common || str_eq(*common, type));
+        const char *type = api_raid_type(pool, group), **common = &ret_types[role];
+        if (role > API_RAID_WRITE_CACHE || !type || (*common && !str_eq(*common, type)))
+            return false;
         *common = type;
+    }
+    return true;
+}
+
+static void publish_groups(json_t *pool, json_t *config, const char *const types[2])
+{
+    json_auto_t *data = json_array(), *cache = json_array();
+    size_t i;
+    json_t *group;
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         json_t *published = json_object();
         json_object_set(published, "blockDevices", json_object_get(group, "blockDevices"));
-        json_array_append_new(role == API_RAID_DATA ? data : cache, published);
+        json_array_append_new(api_raid_role_of(group) == API_RAID_DATA ? data : cache, published);
     }
-    if (expressible && types[0]) {
-        json_object_set_new(config, "dataRaidGroupType", json_string(types[0]));
-        if (types[1])
-            json_object_set_new(config, "writeCacheGroupType", json_string(types[1]));
-        json_object_del(config, "defaultRaidGroupType");
-        json_object_del(pool, "raidGroups");
-        json_object_set(pool, "dataRaidGroups", data);
-        if (json_array_size(cache))
-            json_object_set(pool, "writeCacheRaidGroups", cache);
-    }
-    json_decref(data);
-    json_decref(cache);
-    json_object_set_new(config, "thickProvision",
-                        json_boolean(!json_is_true(json_object_get(config, "overProvisioning"))));
+    json_object_set_new(config, "dataRaidGroupType", json_string(types[API_RAID_DATA]));
+    if (types[API_RAID_WRITE_CACHE])
+        json_object_set_new(config, "writeCacheGroupType",
+                            json_string(types[API_RAID_WRITE_CACHE]));
+    json_object_del(config, "defaultRaidGroupType");
+    json_object_set(pool, "dataRaidGroups", data);
+    if (json_array_size(cache))
+        json_object_set(pool, "writeCacheRaidGroups", cache);
+    json_object_del(pool, "raidGroups");
+}
+
+void api_pool_publish(json_t *pool, const struct api_path *at, struct api_report *report)
+{
+    if (!json_object_get(pool, "poolConfig"))
+        json_object_set_new(pool, "poolConfig", json_object());
+    json_t *config = json_object_get(pool, "poolConfig");
+    const char *types[2] = {NULL, NULL};
+    if (is_publishable(pool, types))
+        publish_groups(pool, config, types);
+    else
+        api_warn(
+            report, API_KEY(at, "raidGroups"),
+            "kept as it is: the published form knows neither spares, read caches nor groups of "
+            "different types in one pool");
+    bool over = json_is_true(json_object_get(config, "overProvisioning"));
+    json_object_set_new(config, "thickProvision", json_boolean(!over));
     json_object_del(config, "overProvisioning");
     json_object_del(config, "cacheFile");
 }
@@ -255,7 +272,7 @@ void api_pool_validate(const json_t *pool, const struct api_path *at, struct api
     bool has_data = false;
     size_t i;
     json_t *group;
-    json_array_foreach (json_object_get(pool, "raidGroups"), i, group) {
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         check_group(pool, group, API_AT(groups_at, i), report);
         has_data |= api_raid_role_of(group) == API_RAID_DATA;
     }

@@ -20,7 +20,7 @@ static bool has_device(const json_t *group, const char *name)
 {
     size_t i;
     json_t *device;
-    json_array_foreach (json_object_get(group, "blockDevices"), i, device) {
+    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
         if (str_eq(device_name(device), name))
             return true;
     }
@@ -38,13 +38,13 @@ static struct difference compare(const json_t *old, const json_t *group)
     struct difference d = {0};
     size_t i;
     json_t *device;
-    json_array_foreach (json_object_get(old, "blockDevices"), i, device) {
+    json_array_foreach(json_object_get(old, "blockDevices"), i, device) {
         if (!has_device(group, device_name(device))) {
             d.removed++;
             d.lost = device;
         }
     }
-    json_array_foreach (json_object_get(group, "blockDevices"), i, device) {
+    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
         if (!has_device(old, device_name(device))) {
             d.added++;
             d.gained = device;
@@ -124,8 +124,8 @@ static void map_owners(const json_t *groups, struct map *owners)
 {
     size_t i, j;
     json_t *group, *device;
-    json_array_foreach (groups, i, group) {
-        json_array_foreach (json_object_get(group, "blockDevices"), j, device)
+    json_array_foreach(groups, i, group) {
+        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
             map_set(owners, device_name(device), (void *)(i + 1));
     }
 }
@@ -136,7 +136,7 @@ static size_t find_old_group(const struct map *owners, const json_t *group,
 {
     size_t match = 0, i;
     json_t *device;
-    json_array_foreach (json_object_get(group, "blockDevices"), i, device) {
+    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
         size_t owner = (size_t)map_get(owners, device_name(device));
         if (owner && match && owner != match) {
             const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
@@ -161,7 +161,7 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
 
     size_t i;
     json_t *group;
-    json_array_foreach (json_object_get(pool, "raidGroups"), i, group) {
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         const struct api_path *group_at = API_AT(groups_at, i);
         size_t match = find_old_group(&owners, group, group_at, report);
         if (!match)
@@ -174,7 +174,7 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
                              report);
         continued[match] = true;
     }
-    json_array_foreach (old_groups, i, group) {
+    json_array_foreach(old_groups, i, group) {
         if (!continued[i + 1])
             api_problem(report, groups_at, API_FORBIDDEN, NULL,
                         "the group with device \"%s\" is gone; a group can neither be removed nor "

@@ -1,0 +1,131 @@
+/*
+ * orlop convert: manifests in another form.
+ */
+#include "api/convert.h"
+
+#include "api/admit.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/manifest.h"
+#include "json/yaml.h"
+
+struct conversion {
+    enum api_form form;
+    bool json;
+    json_t *context; /* every object that was read, for those that need others */
+    struct api_report report;
+    unsigned long errors;
+    struct str out; /* nothing is printed unless everything could be converted */
+};
+
+static int collect(void *context, const struct manifest *m)
+{
+    struct conversion *c = context;
+    if (m->object)
+        json_array_append(c->context, (json_t *)m->object);
+    return 0;
+}
+
+/* Objects that a StoragePoolClaim needs beside it and that are nothing to convert themselves. */
+static bool is_only_context(const json_t *object)
+{
+    const char *kind = json_str(object, "kind");
+    return kind && str_eq(kind, "CStorPool");
+}
+
+static json_t *converted(struct conversion *c, const json_t *object)
+{
+    if (api_is_spc(object)) {
+        json_auto_t *cspc = api_convert_spc(object, c->context, &c->report);
+        const struct api_kind *kind = cspc ? api_kind_of(cspc, &c->report) : NULL;
+        return kind ? api_convert(kind, cspc, c->form, &c->report) : NULL;
+    }
+    const struct api_kind *kind = api_kind_of(object, &c->report);
+    if (!kind)
+        return NULL;
+    json_auto_t *admitted = api_admit(kind, object, NULL, API_UNKNOWN_ERROR, &c->report);
+    if (!admitted)
+        return NULL;
+    api_report_clear(&c->report); /* its warnings are said again by the conversion */
+    return api_convert(kind, object, c->form, &c->report);
+}
+
+static int convert(void *context, const struct manifest *m)
+{
+    struct conversion *c = context;
+    if (m->error) {
+        c->errors++;
+        manifest_show_error(stderr, m);
+        return 0;
+    }
+    if (is_only_context(m->object))
+        return 0;
+    api_report_clear(&c->report);
+    json_auto_t *result = converted(c, m->object);
+    vec_for_each(&c->report.problems, p)
+        manifest_show(stderr, m, p);
+    c->errors += c->report.errors;
+    if (!result)
+        return 0;
+    if (c->json) {
+        json_format_pretty(result, &c->out);
+        str_append_c(&c->out, '\n');
+    } else {
+        str_append(&c->out, c->out.len ? "---\n" : "");
+        json_yaml_format(result, &c->out);
+    }
+    return 0;
+}
+
+static int run(const struct cli_args *args)
+{
+    const char *to = cli_get(args, "to"), *output = cli_get(args, "output");
+    struct conversion c = {
+        .form = to && str_eq(to, "published") ? API_FORM_PUBLISHED : API_FORM_SEED,
+        .json = output && str_eq(output, "json"),
+        .context = json_array(),
+    };
+    struct err e = {0};
+    int status = CLI_DONE;
+    if (manifest_each(args->words, args->count, collect, &c, &e) < 0 ||
+        manifest_each(args->words, args->count, convert, &c, &e) < 0)
+        status = cli_fail(args, "%s", e.msg);
+    else if (c.errors)
+        status = CLI_FAILED;
+    else
+        fputs(str_get(&c.out), stdout);
+    json_decref(c.context);
+    api_report_done(&c.report);
+    str_done(&c.out);
+    return status == CLI_DONE ? cli_finish(args) : status;
+}
+
+const struct cli_command cli_convert = {
+    .name = "convert",
+    .arguments = "FILE...",
+    .least = 1,
+    .most = -1,
+    .summary = "Rewrite manifests in the seed's or the published form",
+    .doc = "Reads manifests in any form that is understood and writes them in one: 'seed', the "
+           "form that Orlop keeps, or 'published', the API versions and names of the projects that "
+           "it follows. A StoragePoolClaim becomes a CStorPoolCluster; give its CStorPools, or the "
+           "BlockDevices that it lists, among the files, because only they know the nodes.\n\n"
+           "Nothing is written when anything cannot be converted.",
+    .options =
+        (const struct cli_option[]){
+            {"to", 't', "FORM", .choices = (const char *const[]){"seed", "published", NULL},
+             .doc = "The form to write: seed (the default) or published."},
+            {"output", 'o', "FORMAT", .choices = (const char *const[]){"yaml", "json", NULL},
+             .doc = "yaml (the default) or json."},
+            {0},
+        },
+    .complete = CLI_FILES,
+    .examples =
+        (const char *const[][2]){
+            {"kubectl get spc,csp -o yaml > old.yaml && orlop convert old.yaml",
+             "Bring the pools of a StoragePoolClaim over."},
+            {"orlop convert --to published cspc.yaml", "The form that cstor-operators reads."},
+            {NULL},
+        },
+    .run = run,
+};

@@ -1,0 +1,58 @@
+"""The little that test scripts share: TAP output, running programs, a scratch folder."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+class Tap:
+    """Counts and prints cases; done() ends the script with the right status."""
+
+    def __init__(self):
+        self.count = 0
+        self.failed = 0
+
+    def ok(self, passed, name, detail=""):
+        self.count += 1
+        if not passed:
+            self.failed += 1
+            for line in str(detail).splitlines():
+                print("#", line)
+        print(f"{'ok' if passed else 'not ok'} {self.count} - {name}", flush=True)
+        return passed
+
+    def equal(self, got, expected, name):
+        return self.ok(got == expected, name, f"expected: {expected!r}\n     got: {got!r}")
+
+    def done(self):
+        print(f"1..{self.count}", flush=True)
+        sys.exit(1 if self.failed else 0)
+
+
+def run(*argv, stdin=None, timeout=120, env=None, cwd=None):
+    """Runs a program to its end; the result has returncode, stdout and stderr as text."""
+    return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout,
+                          env=env, cwd=cwd, check=False)
+
+
+class Scratch:
+    """A folder that is gone when the script ends, however it ends."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="orlop-test-")
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def file(self, name, text=None):
+        path = os.path.join(self.path, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+        return path
+
+    def kubectl_env(self):
+        """An environment in which kubectl knows no cluster and keeps its caches here."""
+        return {**os.environ, "HOME": self.path, "KUBECONFIG": "/dev/null"}
