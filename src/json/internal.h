@@ -10,6 +10,8 @@
 
 /* Line and column of a byte of text; an offset past the end is the end. */
 struct json_pos json_pos_at(const char *text, size_t len, size_t offset);
+/* A position in text that itself starts at base. */
+struct json_pos json_pos_add(struct json_pos base, struct json_pos pos);
 /*
  * Parses exactly text. On failure *ret_offset is the byte at which the mistake starts, and the
  * message has no position.

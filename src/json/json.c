@@ -60,6 +60,14 @@ struct json_pos json_pos_at(const char *text, size_t len, size_t offset)
     return pos;
 }
 
+struct json_pos json_pos_add(struct json_pos base, struct json_pos pos)
+{
+    if (pos.line == 1)
+        pos.column += base.column - 1;
+    pos.line += base.line - 1;
+    return pos;
+}
+
 json_t *json_parse_at(const char *text, size_t len, size_t *ret_offset, struct err *e)
 {
     *ret_offset = 0;
