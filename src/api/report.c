@@ -13,6 +13,7 @@ static const struct {
     [API_WRONG_TYPE] = {"FieldValueTypeInvalid", "Invalid value"},
     [API_TOO_LONG] = {"FieldValueTooLong", "Too long"},
     [API_UNKNOWN] = {"FieldValueInvalid", "Unknown field"},
+    [API_BAD_KEY] = {"FieldValueInvalid", "Invalid value"},
 };
 
 const char *api_cause_reason(enum api_cause cause)
@@ -136,7 +137,7 @@ void api_problem(struct api_report *r, const struct api_path *at, enum api_cause
     va_start(ap, fmt);
     str_vappendf(&text, fmt, ap);
     va_end(ap);
-    bool at_key = cause == API_UNKNOWN || cause == API_MISSING;
+    bool at_key = cause == API_UNKNOWN || cause == API_MISSING || cause == API_BAD_KEY;
     add(r, at, (struct api_problem){.cause = cause, .at_key = at_key}, str_get(&text));
 }
 

@@ -24,6 +24,7 @@ enum api_cause {
     API_WRONG_TYPE,  /* FieldValueTypeInvalid */
     API_TOO_LONG,    /* FieldValueTooLong */
     API_UNKNOWN,     /* a field that the kind does not have */
+    API_BAD_KEY,     /* FieldValueInvalid, of a member's name */
 };
 
 /* A place in an object, as a chain on the stack: from the member back to the root (NULL). */

@@ -199,7 +199,7 @@ static void check_map(const struct walk *w, const struct api_field *field, const
         const char *why = field->keys ? field->keys->check(key) : NULL;
         if (why) {
             json_auto_t *shown = json_string(key);
-            api_problem(w->report, API_KEY(at, key), API_INVALID, shown, "the name %s", why);
+            api_problem(w->report, API_KEY(at, key), API_BAD_KEY, shown, "the name %s", why);
         }
         check_value(w, field, member, API_KEY(at, key));
     }

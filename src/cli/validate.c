@@ -52,8 +52,8 @@ static int show_syntax_error(struct validation *v, const struct manifest *m)
 static void show_report(struct validation *v, const struct manifest *m)
 {
     vec_for_each(&v->report.problems, p) {
-        if (p->warning && v->quiet)
-            continue;
+        if (p->warning && (v->quiet || v->collecting))
+            continue; /* the old objects are what they are */
         if (v->problems)
             add_problem(v, m, manifest_locate(m, p), p, p->message);
         else

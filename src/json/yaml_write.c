@@ -221,7 +221,7 @@ static void put_value(struct str *out, const json_t *value, unsigned indent, uns
         }
         return;
     }
-    json_array_foreach ((json_t *)value, i, member) {
+    json_array_foreach((json_t *)value, i, member) {
         if (i) {
             str_append_c(out, '\n');
             put_indent(out, indent);

@@ -90,7 +90,7 @@ static void check_node_selector(const json_t *pool, const struct api_path *at,
         if (strcasecmp(key, "kubernetes.io/hostname") == 0 &&
             !str_eq(key, "kubernetes.io/hostname")) {
             json_auto_t *shown = json_string(key);
-            api_problem(report, API_KEY(API_KEY(at, "nodeSelector"), key), API_INVALID, shown,
+            api_problem(report, API_KEY(API_KEY(at, "nodeSelector"), key), API_BAD_KEY, shown,
                         "no node has this label; write kubernetes.io/hostname, all lower case");
         }
     }

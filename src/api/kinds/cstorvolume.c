@@ -3,6 +3,8 @@
  */
 #include "api/kinds/kinds.h"
 
+enum { REPLICAS_MAX = 32 };
+
 static const struct api_field replica_details[] = {
     {"knownReplicas", API_STRING, API_MAP,
      .doc =
@@ -18,12 +20,12 @@ static const struct api_field spec[] = {
     {"targetPortal", API_STRING, .format = &api_portal, .doc = "Address and port together."},
     {"iqn", API_STRING, .flags = API_IMMUTABLE, .format = &api_iqn,
      .doc = "iSCSI name of the target."},
-    {"replicationFactor", API_INT, .flags = API_REQUIRED, .min = 1, .max = 32,
+    {"replicationFactor", API_INT, .flags = API_REQUIRED, .min = 1, .max = REPLICAS_MAX,
      .doc = "How many replicas the volume has."},
-    {"consistencyFactor", API_INT, .min = 1, .max = 32,
+    {"consistencyFactor", API_INT, .min = 1, .max = REPLICAS_MAX,
      .doc = "How many replicas must have a write before it is acknowledged: more than half of "
             "replicationFactor, which is also what is taken when this is not given."},
-    {"desiredReplicationFactor", API_INT, .min = 1, .max = 32,
+    {"desiredReplicationFactor", API_INT, .min = 1, .max = REPLICAS_MAX,
      .doc = "How many replicas are wanted; differs from replicationFactor while scaling."},
     {"replicaDetails", API_OBJECT, .fields = replica_details,
      .doc = "The replicas that belong to the volume."},
@@ -101,8 +103,8 @@ static void normalize(json_t *object, struct api_report *report)
     (void)report;
     json_t *volume = json_object_get(object, "spec");
     const json_t *rf = json_object_get(volume, "replicationFactor");
-    if (!json_is_integer(rf))
-        return;
+    if (json_integer_value(rf) < 1 || json_integer_value(rf) > REPLICAS_MAX)
+        return; /* missing or refused: nothing follows from it */
     if (!json_object_get(volume, "consistencyFactor"))
         json_object_set_new(volume, "consistencyFactor",
                             json_integer(json_integer_value(rf) / 2 + 1));

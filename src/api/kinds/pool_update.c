@@ -130,23 +130,29 @@ static void map_owners(const json_t *groups, struct map *owners)
     }
 }
 
-/* The old group, by index + 1, that the group continues; 0: a new group, or an error reported. */
-static size_t find_old_group(const struct map *owners, const json_t *group,
+/*
+ * The old group, by index + 1, that the group continues; 0: a new group. The devices of a group stay
+ * together: it is an error when they come from two groups, or when a group has been continued.
+ */
+static size_t find_old_group(const struct map *owners, bool *continued, const json_t *group,
                              const struct api_path *at, struct api_report *report)
 {
     size_t match = 0, i;
     json_t *device;
     json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
         size_t owner = (size_t)map_get(owners, device_name(device));
-        if (owner && match && owner != match) {
+        if (!owner || owner == match)
+            continue;
+        if (match || continued[owner]) {
             const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
             api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
                         json_object_get(device, "blockDeviceName"),
                         "is in use by another group of this pool; use a free device");
-        } else if (owner) {
-            match = owner;
+            break;
         }
+        match = owner;
     }
+    continued[match] = true;
     return match;
 }
 
@@ -154,25 +160,25 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
                               struct api_report *report)
 {
     const json_t *old_groups = json_object_get(old, "raidGroups");
+    const json_t *groups = json_object_get(pool, "raidGroups");
     const struct api_path *groups_at = API_KEY(at, "raidGroups");
+    _cleanup_free_ bool *continued = mem_zalloc(json_array_size(old_groups) + 1);
+    _cleanup_free_ size_t *match = mem_zalloc((json_array_size(groups) + 1) * sizeof(size_t));
     struct map owners = {0};
     map_owners(old_groups, &owners);
-    _cleanup_free_ bool *continued = mem_zalloc(json_array_size(old_groups) + 1);
 
+    unsigned before = report->errors;
     size_t i;
     json_t *group;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        const struct api_path *group_at = API_AT(groups_at, i);
-        size_t match = find_old_group(&owners, group, group_at, report);
-        if (!match)
-            continue;
-        if (continued[match])
-            api_problem(report, group_at, API_FORBIDDEN, NULL,
-                        "a group cannot be split; its devices stay together");
-        else
-            check_same_group(old, json_array_get(old_groups, match - 1), pool, group, group_at,
-                             report);
-        continued[match] = true;
+    json_array_foreach(groups, i, group)
+        match[i] = find_old_group(&owners, continued, group, API_AT(groups_at, i), report);
+    map_done(&owners);
+    if (report->errors > before)
+        return; /* what follows would only repeat it */
+    json_array_foreach(groups, i, group) {
+        if (match[i])
+            check_same_group(old, json_array_get(old_groups, match[i] - 1), pool, group,
+                             API_AT(groups_at, i), report);
     }
     json_array_foreach(old_groups, i, group) {
         if (!continued[i + 1])
@@ -181,5 +187,4 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
                         "have all its devices replaced at once; put it back",
                         device_name(json_array_get(json_object_get(group, "blockDevices"), 0)));
     }
-    map_done(&owners);
 }
