@@ -245,8 +245,9 @@ static int read_yaml(struct json_doc *d, struct err *e)
     struct json_doc_impl *impl = d->impl;
     struct json_pos pos;
     impl->is_json = false;
-    if (json_yaml_read(&impl->arena, impl->text, impl->len, impl->base, &impl->root, &pos, e) ==
-        0) {
+    impl->root = json_yaml_read_simple(&impl->arena, impl->text, impl->len);
+    if (impl->root || json_yaml_read(&impl->arena, impl->text, impl->len, impl->base, &impl->root,
+                                     &pos, e) == 0) {
         if (!impl->root)
             return 0;
         d->value = json_yaml_value(impl->root, impl->base, &pos, e);

@@ -68,8 +68,10 @@ static struct line line_of(const struct hint *h, size_t number)
 static struct line line_before(const struct hint *h, struct line l)
 {
     while (l.p > h->text && l.number > 1) {
-        const char *newline = memrchr(h->text, '\n', (size_t)(l.p - h->text) - 1);
-        l = line_at(h, newline ? newline + 1 : h->text, l.number - 1);
+        const char *start = l.p - 1;
+        while (start > h->text && start[-1] != '\n')
+            start--;
+        l = line_at(h, start, l.number - 1);
         if (l.len && l.p[l.indent] != '#')
             return l;
     }
@@ -242,7 +244,7 @@ static bool rule_first_character(struct hint *h)
                    at < l.len ? l.p + at : "", shown(l, at), l.p + at);
     }
     if (problem_is(h, "unknown escape"))
-        return say(h, l, h->column > 0 ? h->column - 1 : 0,
+        return say(h, l, h->column,
                    "no such escape; write \"\\\\\" for a backslash, or use single quotes");
     if (problem_is(h, "expected node content") && h->column < l.len)
         return say(h, l, h->column,
@@ -339,6 +341,8 @@ static bool rule_block(struct hint *h)
     if (problem_is(h, "block sequence entries"))
         return say(h, h->at, h->column,
                    "a list cannot start on the line of its key; write the \"-\" on the next line");
+    if (problem_is(h, "expected key") && h->column < h->at.len && h->at.p[h->column] == ':')
+        return say(h, h->at, h->column, "there is no key in front of the \":\"");
     if (context_is(h, "block scalar") && problem_is(h, "comment or line break"))
         return say(h, h->at, h->column,
                    "the text of a block starts on the line after its \"|\" or \">\"");

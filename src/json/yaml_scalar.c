@@ -162,6 +162,25 @@ static bool all_of(const char *text, size_t len, size_t from, const char *set)
     return true;
 }
 
+/* Decimal in all spellings: 1_000, 1., 1e3, 1e400, 1.5_0; not 1.2.3, 10.0.0.1 or 1-2. */
+static bool is_decimal(const char *text, size_t len)
+{
+    bool dot = false, exponent = false;
+    for (size_t i = 0; i < len; i++) {
+        if (is_digit(text[i]) || text[i] == '_')
+            continue;
+        if (text[i] == '.' && !dot && !exponent) {
+            dot = true;
+        } else if ((text[i] == 'e' || text[i] == 'E') && !exponent) {
+            exponent = true;
+            i += i + 1 < len && (text[i + 1] == '+' || text[i + 1] == '-');
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool json_scalar_is_risky(const char *text, size_t len)
 {
     if (json_scalar_resolve(text, len).type != JSON_SCALAR_STRING)
@@ -183,8 +202,5 @@ bool json_scalar_is_risky(const char *text, size_t len)
     if (len >= 8 && is_digit(text[0]) && is_digit(text[1]) && is_digit(text[2]) &&
         is_digit(text[3]) && text[4] == '-')
         return true;
-    /* Decimal in all spellings: 1_000, 1., 1e3, 1e400, 1.5_0; not 1.2.3 or 10.0.0.1. */
-    const char *dot = memchr(text, '.', len);
-    size_t after = dot ? (size_t)(dot - text) + 1 : len;
-    return all_of(text, len, i, "0123456789_.eE+-") && !memchr(text + after, '.', len - after);
+    return is_decimal(text + i, len - i);
 }
