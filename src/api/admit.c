@@ -79,7 +79,7 @@ json_t *api_read(const struct api_kind *kind, const json_t *object)
  * An old object that does not have the structure of its kind (stored before a rule existed) cannot
  * be compared; then only the new one counts, so that it can be mended.
  */
-static void check_against_old(const struct api_kind *kind, const json_t *old, const json_t *normal,
+static void check_against_old(const struct api_kind *kind, const json_t *old, const json_t *object,
                               struct api_report *report)
 {
     json_auto_t *before = api_read(kind, old);
@@ -89,25 +89,24 @@ static void check_against_old(const struct api_kind *kind, const json_t *old, co
     api_report_done(&of_old);
     if (!sound)
         return;
-    api_check_metadata_update(before, normal, report);
-    api_check_update(kind, before, normal, report);
+    api_check_metadata_update(before, object, report);
+    api_check_update(kind, before, object, report);
     if (kind->validate_update)
-        kind->validate_update(before, normal, report);
+        kind->validate_update(before, object, report);
 }
 
-json_t *api_admit(const struct api_kind *kind, const json_t *object, const json_t *old,
-                  enum api_unknown unknown, struct api_report *report)
+bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
+               enum api_unknown unknown, struct api_report *report)
 {
-    json_auto_t *normal = json_deep_copy(object);
-    api_normalize(kind, normal, report);
-    api_check_structure(kind, normal, unknown, report);
+    api_normalize(kind, object, report);
+    api_check_structure(kind, object, unknown, report);
     if (report->errors)
-        return NULL;
-    api_check_metadata(kind, normal, report);
-    api_default(kind, normal);
+        return false;
+    api_check_metadata(kind, object, report);
+    api_default(kind, object);
     if (kind->validate)
-        kind->validate(normal, report);
+        kind->validate(object, report);
     if (old && !report->errors)
-        check_against_old(kind, old, normal, report);
-    return report->errors ? NULL : json_incref(normal);
+        check_against_old(kind, old, object, report);
+    return !report->errors;
 }

@@ -17,12 +17,13 @@
 const struct api_kind *api_kind_of(const json_t *object, struct api_report *report);
 
 /*
- * The object as it would be stored: normal form, defaults filled in. NULL when there are errors in
- * the report. `old` is the stored object for an update, NULL for a create; it need not be in normal
- * form. Neither argument is changed.
+ * Makes of the object what would be stored: normal form, defaults filled in. False when there are
+ * errors in the report; then the object is half way. It is changed in place and must be the
+ * caller's alone. `old` is the stored object for an update, NULL for a create; it is not changed
+ * and need not be in normal form.
  */
-json_t *api_admit(const struct api_kind *kind, const json_t *object, const json_t *old,
-                  enum api_unknown unknown, struct api_report *report);
+bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
+               enum api_unknown unknown, struct api_report *report);
 
 /* The normal form with defaults, without any check: for reading what is already stored. */
 json_t *api_read(const struct api_kind *kind, const json_t *object);

@@ -1,11 +1,21 @@
 #include "api/default.h"
 
+/* The commonest without parsing: this runs for every object. */
+static json_t *default_value(const struct api_field *f)
+{
+    if (f->type == API_BOOL)
+        return json_boolean(str_eq(f->def, "true"));
+    if (str_eq(f->def, "{}"))
+        return json_object();
+    return json_loads(f->def, JSON_DECODE_ANY, NULL);
+}
+
 static void default_object(const struct api_field *fields, json_t *object)
 {
     for (const struct api_field *f = fields; f && f->name; f++) {
         json_t *value = json_object_get(object, f->name);
         if (!value && f->def) {
-            value = json_loads(f->def, JSON_DECODE_ANY, NULL);
+            value = default_value(f);
             json_object_set_new(object, f->name, value);
         }
         if (f->type != API_OBJECT || !f->fields)

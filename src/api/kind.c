@@ -9,6 +9,15 @@ const char *api_version_text(const struct api_group_version *gv, char buf[128])
     return buf;
 }
 
+/* Whether text is "group/version", or "version" for the core group. */
+static bool is_version(const struct api_group_version *gv, const char *text)
+{
+    size_t n = strlen(gv->group);
+    if (n == 0)
+        return str_eq(text, gv->version);
+    return strncmp(text, gv->group, n) == 0 && text[n] == '/' && str_eq(text + n + 1, gv->version);
+}
+
 const struct api_kind *api_kind_find(const char *api_version, const char *kind,
                                      const struct api_kind **ret_other)
 {
@@ -16,9 +25,8 @@ const struct api_kind *api_kind_find(const char *api_version, const char *kind,
     for (const struct api_kind *const *k = api_kinds; *k; k++) {
         if (!str_eq((*k)->kind, kind))
             continue;
-        char text[128];
         for (const struct api_group_version *gv = (*k)->versions; gv->group; gv++) {
-            if (str_eq(api_version_text(gv, text), api_version))
+            if (is_version(gv, api_version))
                 return *k;
         }
         if (!other)

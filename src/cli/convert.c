@@ -22,7 +22,7 @@ static int collect(void *context, const struct manifest *m)
 {
     struct conversion *c = context;
     if (m->object)
-        json_array_append(c->context, (json_t *)m->object);
+        json_array_append(c->context, m->object);
     return 0;
 }
 
@@ -43,8 +43,8 @@ static json_t *converted(struct conversion *c, const json_t *object)
     const struct api_kind *kind = api_kind_of(object, &c->report);
     if (!kind)
         return NULL;
-    json_auto_t *admitted = api_admit(kind, object, NULL, API_UNKNOWN_ERROR, &c->report);
-    if (!admitted)
+    json_auto_t *admitted = json_deep_copy(object);
+    if (!api_admit(kind, admitted, NULL, API_UNKNOWN_ERROR, &c->report))
         return NULL;
     api_report_clear(&c->report); /* its warnings are said again by the conversion */
     return api_convert(kind, object, c->form, &c->report);

@@ -23,7 +23,7 @@ static bool is_list(const json_t *object)
 
 static int give_objects(const struct reading *r, struct manifest *m)
 {
-    const json_t *value = m->doc->value;
+    json_t *value = m->doc->value;
     if (!is_list(value)) {
         m->object = value;
         m->prefix = "";
@@ -124,10 +124,9 @@ struct json_pos manifest_locate(const struct manifest *manifest, const struct ap
     _cleanup_(str_done) struct str pointer = {0};
     str_append(&pointer, manifest->prefix);
     str_append(&pointer, problem->pointer);
-    const json_t *value = json_pointer_get(manifest->doc->value, str_get(&pointer), NULL);
-    bool at_key = problem->at_key || json_is_object(value) || json_is_array(value);
     struct json_pos pos = manifest->doc->start;
-    json_doc_locate(manifest->doc, str_get(&pointer), at_key ? JSON_DOC_KEY : JSON_DOC_VALUE, &pos);
+    json_doc_locate(manifest->doc, str_get(&pointer),
+                    problem->at_key ? JSON_DOC_KEY : JSON_DOC_MARK, &pos);
     return pos;
 }
 

@@ -11,9 +11,9 @@
 struct manifest {
     const char *file; /* as it was named, "-" is "<stdin>" */
     const struct json_doc *doc;
-    const json_t *object; /* borrowed; NULL when the document does not parse: see error */
+    json_t *object; /* the document's, and free to be changed; NULL when it does not parse */
     const char *prefix;   /* pointer of the object in the document: "", "/items/3" */
-    const struct err *error;
+    const struct err *error; /* why it does not parse */
 };
 
 /* Called for each; a negative return ends the reading. */

@@ -10,6 +10,7 @@
 
 struct validation {
     struct map *old; /* "kind/namespace/name" -> json_t, owned */
+    bool comparing;    /* there are old objects */
     bool collecting; /* reading the old objects */
     bool quiet;
     json_t *problems; /* for -o; NULL: problems are shown as they are found */
@@ -74,11 +75,11 @@ static int check_object(void *context, const struct manifest *m)
     api_report_clear(&v->report);
     const struct api_kind *kind = api_kind_of(m->object, &v->report);
     if (kind) {
-        _cleanup_free_ char *key = identity(kind, m->object);
-        const json_t *old = v->collecting ? NULL : map_get(v->old, key);
-        json_auto_t *admitted = api_admit(kind, m->object, old, API_UNKNOWN_ERROR, &v->report);
+        _cleanup_free_ char *key = v->comparing ? identity(kind, m->object) : NULL;
+        const json_t *old = key && !v->collecting ? map_get(v->old, key) : NULL;
+        api_admit(kind, m->object, old, API_UNKNOWN_ERROR, &v->report);
         if (v->collecting)
-            json_decref(map_set(v->old, key, json_incref((json_t *)m->object)));
+            json_decref(map_set(v->old, key, json_incref(m->object)));
     }
     v->objects += !v->collecting;
     show_report(v, m);
@@ -103,7 +104,7 @@ static int validate(const struct cli_args *args, struct validation *v)
     struct err e = {0};
     const char *old = cli_get(args, "old");
     if (old) {
-        v->collecting = true;
+        v->comparing = v->collecting = true;
         if (manifest_each((char *const[]){(char *)old}, 1, check_object, v, &e) < 0)
             return cli_fail(args, "%s", e.msg);
         v->collecting = false;

@@ -45,7 +45,11 @@ DEFINE_CLEANUP(struct json_stream *, json_stream_free)
 int json_stream_next(struct json_stream *s, struct json_doc *ret_doc, struct err *e);
 void json_doc_done(struct json_doc *d);
 
-enum json_doc_part { JSON_DOC_KEY, JSON_DOC_VALUE };
+enum json_doc_part {
+    JSON_DOC_KEY,
+    JSON_DOC_VALUE,
+    JSON_DOC_MARK, /* where a person would point: the value, but of a container its key */
+};
 /*
  * Where the value at an RFC 6901 pointer stands (or, for a member of an object, its key). When the
  * pointer leads nowhere, the nearest container that is there. Lines count from the start of the

@@ -65,10 +65,15 @@ static size_t skip_blanks(const char *text, size_t len, size_t i)
     return i;
 }
 
+static bool text_is_container(char c)
+{
+    return c == '{' || c == '[';
+}
+
 /* The offset after the value, or the key, at i. */
 static size_t skip_value(const char *text, size_t len, size_t i)
 {
-    if (i < len && (text[i] == '{' || text[i] == '[')) {
+    if (i < len && text_is_container(text[i])) {
         struct json_scan scan = {0};
         json_scan(&scan, text + i, len - i);
         return i + scan.at;
@@ -141,11 +146,14 @@ bool json_doc_locate(const struct json_doc *d, const char *pointer, enum json_do
         }
     }
 
+    bool container = impl->is_json ? text_is_container(impl->text[offset])
+                                   : json_node_real(node)->kind != JSON_NODE_SCALAR;
+    bool key = part == JSON_DOC_KEY || (part == JSON_DOC_MARK && container);
     struct json_pos pos;
     if (impl->is_json)
-        pos = json_pos_at(impl->text, impl->len, part == JSON_DOC_KEY ? offset_key : offset);
+        pos = json_pos_at(impl->text, impl->len, key ? offset_key : offset);
     else
-        pos = part == JSON_DOC_KEY ? node_key->pos : node->pos;
+        pos = key ? node_key->pos : node->pos;
     *ret_pos = json_pos_add(impl->base, pos);
     return true;
 }

@@ -18,7 +18,7 @@ static bool is_digit(char c)
 static bool word_in(const char *text, size_t len, const char *const *words)
 {
     for (; *words; words++) {
-        if (strlen(*words) == len && memcmp(text, *words, len) == 0)
+        if (**words == *text && strlen(*words) == len && memcmp(text, *words, len) == 0)
             return true;
     }
     return false;
