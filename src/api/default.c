@@ -3,8 +3,10 @@
 /* The commonest without parsing: this runs for every object. */
 static json_t *default_value(const struct api_field *f)
 {
-    if (f->type == API_BOOL)
+    if (f->shape == API_ONE && f->type == API_BOOL)
         return json_boolean(str_eq(f->def, "true"));
+    if (f->shape == API_ONE && f->type == API_INT)
+        return json_integer(strtoll(f->def, NULL, 10));
     if (str_eq(f->def, "{}"))
         return json_object();
     return json_loads(f->def, JSON_DECODE_ANY, NULL);

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { BLOCK = 16 * 1024, ALIGN = 16 };
+enum { BLOCK = 32 * 1024, ALIGN = 16 };
 
 struct arena_block {
     struct arena_block *older;

@@ -33,6 +33,7 @@ struct json_stream {
     bool begun;
     bool dead;       /* an error after which nothing is read */
     bool after_json; /* at stands behind a JSON value, maybe on its line */
+    struct arena spare; /* of the document that was done last, empty */
 };
 
 /* A piece of the stream, from s->at on. */
@@ -68,6 +69,7 @@ void json_stream_free(struct json_stream *s)
     if (!s)
         return;
     free(s->buf);
+    arena_done(&s->spare);
     free(s);
 }
 
@@ -217,15 +219,17 @@ static bool skip_after_json(struct json_stream *s)
     }
 }
 
-static struct json_doc_impl *new_impl(const struct json_stream *s, const struct piece *piece)
+static struct json_doc_impl *new_impl(struct json_stream *s, const struct piece *piece)
 {
-    struct arena arena = {0};
+    struct arena arena = s->spare;
+    s->spare = (struct arena){0};
     struct json_doc_impl *impl = arena_new(&arena, struct json_doc_impl);
     impl->text = arena_strndup(&arena, at(s, 0), piece->len);
     impl->len = piece->len;
     impl->base = s->pos;
     impl->body = piece->body;
     impl->is_json = piece->json;
+    impl->stream = s;
     impl->arena = arena;
     return impl;
 }
@@ -234,8 +238,11 @@ void json_doc_done(struct json_doc *d)
 {
     json_decref(d->value);
     if (d->impl) {
+        struct json_stream *s = d->impl->stream;
         struct arena arena = d->impl->arena;
-        arena_done(&arena);
+        arena_done(&s->spare);
+        arena_clear(&arena);
+        s->spare = arena;
     }
     *d = (struct json_doc){0};
 }
