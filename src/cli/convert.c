@@ -12,34 +12,26 @@
 struct conversion {
     enum api_form form;
     bool json;
-    json_t *context; /* every object that was read, for those that need others */
+    json_t *context; /* every object that was read, for claims */
+    json_t *claims;  /* StoragePoolClaims wait until all others are known */
     struct api_report report;
     unsigned long errors;
     struct str out; /* nothing is printed unless everything could be converted */
 };
 
-static int collect(void *context, const struct manifest *m)
+static void add_result(struct conversion *c, const json_t *object)
 {
-    struct conversion *c = context;
-    if (m->object)
-        json_array_append(c->context, m->object);
-    return 0;
-}
-
-/* Objects that a StoragePoolClaim needs beside it and that are nothing to convert themselves. */
-static bool is_only_context(const json_t *object)
-{
-    const char *kind = json_str(object, "kind");
-    return kind && str_eq(kind, "CStorPool");
+    if (c->json) {
+        json_format_pretty(object, &c->out);
+        str_append_c(&c->out, '\n');
+    } else {
+        str_append(&c->out, c->out.len ? "---\n" : "");
+        json_yaml_format(object, &c->out);
+    }
 }
 
 static json_t *converted(struct conversion *c, const json_t *object)
 {
-    if (api_is_spc(object)) {
-        json_auto_t *cspc = api_convert_spc(object, c->context, &c->report);
-        const struct api_kind *kind = cspc ? api_kind_of(cspc, &c->report) : NULL;
-        return kind ? api_convert(kind, cspc, c->form, &c->report) : NULL;
-    }
     const struct api_kind *kind = api_kind_of(object, &c->report);
     if (!kind)
         return NULL;
@@ -58,23 +50,41 @@ static int convert(void *context, const struct manifest *m)
         manifest_show_error(stderr, m);
         return 0;
     }
-    if (is_only_context(m->object))
+    json_array_append(c->context, m->object);
+    const char *kind = json_str(m->object, "kind");
+    if (kind && str_eq(kind, "CStorPool"))
+        return 0; /* only ever the context of a claim */
+    if (api_is_spc(m->object)) {
+        json_array_append(c->claims, m->object);
         return 0;
+    }
     api_report_clear(&c->report);
     json_auto_t *result = converted(c, m->object);
     vec_for_each(&c->report.problems, p)
         manifest_show(stderr, m, p);
     c->errors += c->report.errors;
-    if (!result)
-        return 0;
-    if (c->json) {
-        json_format_pretty(result, &c->out);
-        str_append_c(&c->out, '\n');
-    } else {
-        str_append(&c->out, c->out.len ? "---\n" : "");
-        json_yaml_format(result, &c->out);
-    }
+    if (result)
+        add_result(c, result);
     return 0;
+}
+
+static void convert_claims(struct conversion *c)
+{
+    size_t i;
+    json_t *claim;
+    json_array_foreach(c->claims, i, claim) {
+        api_report_clear(&c->report);
+        json_auto_t *cspc = api_convert_spc(claim, c->context, &c->report);
+        json_auto_t *result = cspc ? converted(c, cspc) : NULL;
+        _cleanup_(str_done) struct str name = {0};
+        manifest_name(claim, &name);
+        vec_for_each(&c->report.problems, p)
+            fprintf(stderr, "%s: %s: %s: %s\n", str_get(&name), p->warning ? "warning" : "error",
+                    p->path, p->message);
+        c->errors += c->report.errors;
+        if (result)
+            add_result(c, result);
+    }
 }
 
 static int run(const struct cli_args *args)
@@ -84,17 +94,19 @@ static int run(const struct cli_args *args)
         .form = to && str_eq(to, "published") ? API_FORM_PUBLISHED : API_FORM_SEED,
         .json = output && str_eq(output, "json"),
         .context = json_array(),
+        .claims = json_array(),
     };
     struct err e = {0};
     int status = CLI_DONE;
-    if (manifest_each(args->words, args->count, collect, &c, &e) < 0 ||
-        manifest_each(args->words, args->count, convert, &c, &e) < 0)
+    if (manifest_each(args->words, args->count, convert, &c, &e) < 0)
         status = cli_fail(args, "%s", e.msg);
-    else if (c.errors)
+    convert_claims(&c);
+    if (c.errors)
         status = CLI_FAILED;
-    else
+    if (status == CLI_DONE)
         fputs(str_get(&c.out), stdout);
     json_decref(c.context);
+    json_decref(c.claims);
     api_report_done(&c.report);
     str_done(&c.out);
     return status == CLI_DONE ? cli_finish(args) : status;

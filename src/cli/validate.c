@@ -10,7 +10,7 @@
 
 struct validation {
     struct map *old; /* "kind/namespace/name" -> json_t, owned */
-    bool comparing;    /* there are old objects */
+    bool comparing;  /* there are old objects */
     bool collecting; /* reading the old objects */
     bool quiet;
     json_t *problems; /* for -o; NULL: problems are shown as they are found */

@@ -1,4 +1,5 @@
 """The little that test scripts share: TAP output, running programs, a scratch folder."""
+import json
 import os
 import shutil
 import subprocess
@@ -34,6 +35,16 @@ def run(*argv, stdin=None, timeout=120, env=None, cwd=None):
     """Runs a program to its end; the result has returncode, stdout and stderr as text."""
     return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout,
                           env=env, cwd=cwd, check=False)
+
+
+def json_values(text):
+    """The values of a stream of JSON texts."""
+    decoder, values, text = json.JSONDecoder(), [], text.lstrip()
+    while text:
+        value, end = decoder.raw_decode(text)
+        values.append(value)
+        text = text[end:].lstrip()
+    return values
 
 
 class Scratch:

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The command line: help, exit statuses, outputs for machines, completion, generated pages.
+
+cli.py ORLOP TOP
+"""
+import filecmp
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from tap import Scratch, Tap, run  # noqa: E402
+
+orlop, top = sys.argv[1:3]
+tap = Tap()
+good = f"{top}/examples/cspc/stripe.yaml"
+bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
+commands = ["validate", "explain", "convert", "crds", "docs", "completion", "help", "version"]
+
+
+def expect(name, argv, status, stdout=None, stderr=None, **options):
+    result = run(orlop, *argv, **options)
+    passed = result.returncode == status
+    passed &= stdout is None or (stdout in result.stdout if stdout else result.stdout == "")
+    passed &= stderr is None or (stderr in result.stderr if stderr else result.stderr == "")
+    tap.ok(passed, name, f"exit status {result.returncode}\n{result.stdout}\n{result.stderr}")
+    return result
+
+
+expect("no command is a mistake", [], 2, stdout="", stderr="Usage: orlop COMMAND")
+expect("--help", ["--help"], 0, stdout="Commands:", stderr="")
+expect("--version", ["--version"], 0, stdout="orlop 0.", stderr="")
+expect("an unknown command, with a suggestion", ["validat"], 2, stdout="",
+       stderr="did you mean 'validate'?")
+expect("a command with a slash is no path", ["../orlop"], 2, stdout="", stderr="no command")
+for command in commands:
+    expect(f"{command} --help", [command, "--help"], 0, stdout=f"Usage: orlop {command}", stderr="")
+    expect(f"help {command}", ["help", command], 0, stdout=f"Usage: orlop {command}", stderr="")
+expect("an unknown option", ["validate", "--frob", good], 2, stdout="", stderr="'--frob'")
+expect("a missing value", ["validate", good, "--old"], 2, stdout="", stderr="needs a value")
+expect("a choice that is none", ["validate", "-o", "xml", good], 2, stdout="", stderr="json, yaml")
+expect("a missing argument", ["validate"], 2, stdout="", stderr="FILE... is missing")
+expect("an argument too many", ["explain", "cspc", "cspi"], 2, stdout="", stderr="too many")
+
+expect("valid", ["validate", good], 0, stdout="1 object valid", stderr="")
+expect("valid, quietly", ["validate", "-q", good], 0, stdout="", stderr="")
+expect("invalid", ["validate", bad], 1, stdout="", stderr="needs at least 2 devices")
+expect("good and bad together", ["validate", good, bad], 1, stdout="")
+expect("standard input", ["validate", "-"], 1, stdout="", stderr="<stdin>:1:1:", stdin="a: b\n")
+expect("a file that is not there", ["validate", "/nonexistent"], 1, stdout="",
+       stderr="/nonexistent: No such file")
+expect("nothing to validate", ["validate", "-"], 1, stdout="", stderr="no object", stdin="# x\n")
+result = expect("problems as JSON", ["validate", "-o", "json", bad], 1)
+problem = json.loads(result.stdout)[0]
+tap.equal([problem[k] for k in ("line", "column", "severity", "object", "field", "reason")],
+          [11, 7, "error", "CStorPoolCluster/pool", "spec.pools[0].raidGroups[0].blockDevices",
+           "FieldValueInvalid"], "what a problem says as JSON")
+expect("problems as YAML", ["validate", "-o", "yaml", bad], 1, stdout="severity: error")
+expect("no problems as JSON", ["validate", "-o", "json", good], 0, stdout="[]")
+expect("a warning does not fail", ["validate", "-"], 0, stdout="1 object valid",
+       stderr='warning: spec.capacity: 6 is taken for 6Gi', stdin="""
+apiVersion: openebs.io/v1alpha1
+kind: JivaVolume
+metadata: {name: x}
+spec: {capacity: 6}
+""")
+
+expect("explain a kind", ["explain", "CSPC"], 0, stdout="VERSION:    v1alpha1")
+expect("explain a field", ["explain", "cspc.spec.pools[0].raidGroups"], 0,
+       stdout="Also written: dataRaidGroups")
+expect("explain by another name", ["explain", "lv.spec.deviceClass"], 0, stdout="FIELD: vgName")
+expect("explain, all below", ["explain", "-R", "cvr"], 0, stdout="      totalAllocated"[:6])
+expect("explain what is not there", ["explain", "cvr.spec.blocksize"], 1, stdout="",
+       stderr="did you mean 'blockSize'?")
+expect("explain no kind", ["explain", "frob"], 1, stdout="", stderr="CStorVolumeReplica")
+
+with Scratch() as scratch:
+    full = "/dev/full"
+    if os.path.exists(full):
+        result = run("sh", "-c", f"exec {orlop} crds >{full}")
+        tap.ok(result.returncode == 1 and "No space left" in result.stderr,
+               "a full disk is an error", result.stderr)
+    result = run(orlop, "docs", "--man", scratch.file("man"), "--markdown", scratch.file("ref"))
+    tap.equal(result.returncode, 0, "docs are written")
+    same = filecmp.dircmp(scratch.file("ref"), f"{top}/docs/reference")
+    tap.equal((same.left_only, same.right_only, same.diff_files), ([], [], []),
+              "docs/reference is what the tables give (make generate)")
+    pages = sorted(os.listdir(scratch.file("man")))
+    tap.equal(pages, sorted(["orlop.1"] + [f"orlop-{c}.1" for c in commands]), "the man pages")
+    if shutil.which("man"):
+        for page in pages:
+            result = run("man", "--warnings", "-l", scratch.file(f"man/{page}"),
+                         env={**os.environ, "MANPAGER": "cat", "LC_ALL": "C.UTF-8"})
+            tap.ok(result.returncode == 0 and not result.stderr, f"man reads {page}", result.stderr)
+
+    script = scratch.file("completion.bash", run(orlop, "completion", "bash").stdout)
+    ask = (f'source {script}; COMP_WORDS=(%s); COMP_CWORD=%d; '
+           'compopt() { :; }; _orlop; printf "%%s\\n" "${COMPREPLY[@]}"')
+    for words, place, offered in (("orlop v", 1, ["validate", "version"]),
+                                  ("orlop validate --ol", 2, ["--old"]),
+                                  ("orlop validate -o ''", 3, ["json", "yaml"]),
+                                  ("orlop explain jivavolume", 2,
+                                   ["jivavolume", "jivavolumeresize"]),
+                                  ("orlop completion ''", 2, ["bash", "zsh", "fish"])):
+        result = run("bash", "-c", ask % (words, place))
+        tap.equal(result.stdout.split(), offered, f"bash completes: {words}")
+    for shell in ("zsh", "fish"):
+        text = expect(f"completion {shell}", ["completion", shell], 0, stdout="orlop").stdout
+        if shutil.which(shell):
+            result = run(shell, "-n", scratch.file(f"completion.{shell}", text))
+            tap.ok(result.returncode == 0 and not result.stderr, f"{shell} reads it", result.stderr)
+    expect("completion of no shell", ["completion", "tcsh"], 2, stdout="", stderr="bash, zsh, fish")
+tap.done()
