@@ -30,7 +30,7 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum { DEFAULT_LIMIT = 1 << 20, GRACE_MS = 2000 };
+enum { DEFAULT_LIMIT = 1 << 20, GRACE_MS = 1000 };
 
 const char *const spawn_env[] = {"PATH=" DEFAULT_PATH, "LC_ALL=C.UTF-8", NULL};
 
