@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,9 +23,9 @@ enum { LONG_MS = 60000 };
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static int count_fds(void)
+static int count_entries(const char *dir)
 {
-    DIR *d = opendir("/proc/self/fd");
+    DIR *d = opendir(dir);
     assert_non_null(d);
     int n = 0;
     while (readdir(d))
@@ -36,7 +39,7 @@ static int fds_before;
 static int before(void **state)
 {
     (void)state;
-    fds_before = count_fds();
+    fds_before = count_entries("/proc/self/fd");
     return 0;
 }
 
@@ -48,7 +51,7 @@ static int after(void **state)
         fprintf(stderr, "a child is left\n");
         return -1;
     }
-    if (count_fds() != fds_before) {
+    if (count_entries("/proc/self/fd") != fds_before) {
         fprintf(stderr, "a descriptor is left\n");
         return -1;
     }
@@ -229,6 +232,68 @@ static void test_deadline_under_flood(void **state)
     assert_int_equal(e.code, ERR_DEADLINE_EXCEEDED);
 }
 
+/*
+ * A program that does not die when killed, as one does that hangs in the kernel on a dead device.
+ * Here a tracer, in a group of its own, holds it at the door until a byte comes through the fifo.
+ */
+static int be_undead(const char *fifo, const char *marker)
+{
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    pid_t traced = getpid(), tracer = fork();
+    if (tracer != 0) {
+        pause();
+        return 1;
+    }
+    setpgid(0, 0);
+    if (ptrace(PTRACE_SEIZE, traced, NULL, PTRACE_O_TRACEEXIT) < 0)
+        _exit(1);
+    close(open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    while (waitpid(traced, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    char byte;
+    int fd = open(fifo, O_RDONLY | O_CLOEXEC);
+    _exit(read(fd, &byte, 1) != 1); /* which lets go of the traced */
+}
+
+static void test_deadline_holds_for_the_undead(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/test-spawn-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    _cleanup_free_ char *fifo = mem_printf("%s/fifo", dir);
+    _cleanup_free_ char *marker = mem_printf("%s/marker", dir);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    int fd = open(fifo, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    int threads = count_entries("/proc/self/task");
+
+    struct spawn s = {.argv = ARGV("/proc/self/exe", "--undead", fifo, marker), .timeout_ms = 1000};
+    struct spawn_result r = {0};
+    struct err e = {0};
+    int ran = spawn_run(&s, &r, &e);
+    /* It is still there, half dead. Let it go. */
+    siginfo_t info;
+    int there = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+    ssize_t released = write(fd, "", 1);
+    close(fd);
+    unlink(fifo);
+    bool traced = unlink(marker) == 0;
+    rmdir(dir);
+    assert_int_equal(ran, -1);
+    assert_int_equal(e.code, ERR_DEADLINE_EXCEEDED);
+    assert_int_equal(released, 1);
+    if (!traced)
+        skip(); /* this machine lets nobody trace */
+    assert_int_equal(there, 0);
+
+    /* Somebody waits for it, and then goes too. */
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+        sched_yield();
+    assert_int_equal(errno, ECHILD);
+    while (count_entries("/proc/self/task") > threads)
+        sched_yield();
+}
+
 /* A process left in the background holds the pipes open; nobody waits for it. */
 static void test_background_is_not_waited_for(void **state)
 {
@@ -316,8 +381,8 @@ static void test_no_descriptors(void **state)
 static void test_child_starts_clean(void **state)
 {
     (void)state;
-    int inherited = open("/dev/null", O_RDONLY); /* NOLINT: not close-on-exec on purpose */
-    assert_true(inherited >= 0);
+    int inherited = dup2(STDERR_FILENO, 60); /* not close-on-exec */
+    assert_int_equal(inherited, 60);
     sigset_t set, old;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
@@ -428,8 +493,10 @@ static void test_threads(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, before, after)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 4 && str_eq(argv[1], "--undead"))
+        return be_undead(argv[2], argv[3]);
     const struct CMUnitTest tests[] = {
         TEST(test_output_and_status),
         TEST(test_arguments_are_not_interpreted),
@@ -438,6 +505,7 @@ int main(void)
         TEST(test_limits),
         TEST(test_deadline_kills_the_group),
         TEST(test_deadline_under_flood),
+        TEST(test_deadline_holds_for_the_undead),
         TEST(test_background_is_not_waited_for),
         TEST(test_cannot_start),
         TEST(test_no_descriptors),
