@@ -46,7 +46,7 @@ void *arena_alloc(struct arena *a, size_t size)
 {
     if (size > SIZE_MAX / 2)
         abort();
-    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size = (size + !size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if ((size_t)(a->end - a->next) < size) {
         size_t want = size > BLOCK ? size : BLOCK;
         struct arena_block *block = mem_alloc(sizeof(*block) + want);
@@ -64,6 +64,7 @@ void *arena_alloc(struct arena *a, size_t size)
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
+    n = strnlen(s, n);
     char *p = arena_alloc(a, n + 1);
     memcpy(p, s, n);
     return p;

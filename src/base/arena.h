@@ -17,10 +17,10 @@ struct arena {
 
 void arena_done(struct arena *a);
 void arena_clear(struct arena *a);
-void *arena_alloc(struct arena *a, size_t size);
+void *arena_alloc(struct arena *a, size_t size); /* aligned for anything; never NULL */
 char *arena_strdup(struct arena *a, const char *s);
-char *arena_strndup(struct arena *a, const char *s, size_t n);
+char *arena_strndup(struct arena *a, const char *s, size_t n); /* at most n bytes of s */
 char *arena_printf(struct arena *a, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3), nonnull));
+    __attribute__((format(printf, 2, 3), nonnull(2)));
 
 #define arena_new(a, type) ((type *)arena_alloc(a, sizeof(type)))

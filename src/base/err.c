@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/str.h"
+
 static const char *const names[] = {
     [ERR_OK] = "OK",
     [ERR_CANCELLED] = "CANCELLED",
@@ -61,20 +64,29 @@ static const struct {
     {EOPNOTSUPP, ERR_UNIMPLEMENTED, "NotSupported"},
 };
 
-/* Marks a message that did not fit, so that nobody takes half of it for the whole. */
-static void mark_cut(struct err *e, int wanted)
+/* Sets the message; one that does not fit is marked, so that nobody takes half for the whole. */
+static void set_message(struct err *e, const char *text)
 {
-    if (wanted >= (int)sizeof(e->msg))
-        memcpy(e->msg + sizeof(e->msg) - 4, "...", 4);
+    size_t n = strlen(text);
+    if (n < sizeof(e->msg)) {
+        memcpy(e->msg, text, n + 1);
+        return;
+    }
+    n = str_cut(text, sizeof(e->msg) - sizeof("..."));
+    memcpy(e->msg, text, n);
+    memcpy(e->msg + n, "...", sizeof("..."));
 }
 
 int err_vset(struct err *e, enum err_code code, const char *reason, const char *fmt, va_list ap)
 {
     if (!e)
         return -1;
+    /* Not straight into the message: the arguments may point into it. */
+    char text[sizeof(e->msg) + 1] = "";
+    vsnprintf(text, sizeof(text), fmt, ap);
     e->code = code;
     e->reason = reason;
-    mark_cut(e, vsnprintf(e->msg, sizeof(e->msg), fmt, ap));
+    set_message(e, text);
     return -1;
 }
 
@@ -91,7 +103,7 @@ int err_errno(struct err *e, int errnum, const char *fmt, ...)
 {
     enum err_code code = ERR_INTERNAL;
     const char *reason = "SystemError";
-    for (unsigned i = 0; i < sizeof(from_errno) / sizeof(from_errno[0]); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(from_errno); i++) {
         if (from_errno[i].errnum == errnum) {
             code = from_errno[i].code;
             reason = from_errno[i].reason;
@@ -118,24 +130,21 @@ int err_prefix(struct err *e, const char *fmt, ...)
     va_end(ap);
 
     char whole[2 * sizeof(e->msg) + 2];
-    int wanted = snprintf(whole, sizeof(whole), "%s: %s", what, e->msg);
-    size_t n = (size_t)wanted < sizeof(e->msg) ? (size_t)wanted : sizeof(e->msg) - 1;
-    memcpy(e->msg, whole, n);
-    e->msg[n] = '\0';
-    mark_cut(e, wanted);
+    snprintf(whole, sizeof(whole), "%s: %s", what, e->msg);
+    set_message(e, whole);
     return -1;
 }
 
 const char *err_code_name(enum err_code code)
 {
-    if ((unsigned)code >= sizeof(names) / sizeof(names[0]))
+    if ((unsigned)code >= ARRAY_SIZE(names))
         return names[ERR_UNKNOWN];
     return names[code];
 }
 
 bool err_code_parse(const char *name, enum err_code *ret_code)
 {
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (strcmp(names[i], name) == 0) {
             *ret_code = (enum err_code)i;
             return true;

@@ -84,11 +84,14 @@ static size_t slot_of(const struct map *m, const char *key, uint64_t hash)
     return i;
 }
 
-/* Makes room for one more: squeezes the holes out, doubles when more than half full. */
+/*
+ * Makes room: squeezes the holes out, and doubles unless that frees a quarter of the entries. Else a
+ * map at its limit, whose keys come and go, would be squeezed again for every key.
+ */
 static void grow(struct map *m)
 {
     size_t nslots = m->nslots ? m->nslots : 8;
-    while (m->count * 2 >= nslots)
+    while (m->count * 8 >= nslots * 3)
         nslots *= 2;
 
     struct map_entry *entries = mem_realloc_array(NULL, nslots / 2 + 1, sizeof(*entries));

@@ -3,7 +3,8 @@
  *
  * Keys are copied in; values are the caller's and are not freed. Keys may come from the network, so
  * the hash is keyed with a random seed drawn once per process: no peer can choose colliding keys.
- * Iteration is in insertion order as long as nothing was removed. Zero-initialised is empty.
+ * Iteration is in insertion order; meanwhile entries may be removed but not added. Zero-initialised
+ * is empty.
  *
  *     entries:  [ key value ][ key value ][ hole ] ...     in insertion order
  *     slots:    open addressing, each an index into entries
@@ -39,4 +40,5 @@ void *map_remove(struct map *m, const char *key);
 
 #define map_for_each(m, it)                                                                        \
     for (struct map_entry *it = (m)->entries; it && it < (m)->entries + (m)->used; it++)           \
-        if (it->key)
+        if (!it->key) {                                                                            \
+        } else

@@ -43,6 +43,7 @@ void *mem_realloc_array(void *p, size_t n, size_t size)
 
 char *mem_strndup(const char *s, size_t n)
 {
+    n = strnlen(s, n);
     char *p = mem_alloc(n + 1);
     memcpy(p, s, n);
     p[n] = '\0';

@@ -18,7 +18,7 @@ void *mem_realloc(void *p, size_t size);
 /* An array; overflow of n * size ends the process like running out of memory. */
 void *mem_realloc_array(void *p, size_t n, size_t size);
 char *mem_strdup(const char *s);
-char *mem_strndup(const char *s, size_t n);
+char *mem_strndup(const char *s, size_t n); /* at most n bytes of s */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 

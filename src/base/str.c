@@ -18,6 +18,8 @@ void str_clear(struct str *s)
 
 static void reserve(struct str *s, size_t more)
 {
+    if (more > SIZE_MAX / 4 - s->len)
+        abort(); /* no memory is that large, and the sum must not wrap round */
     size_t need = s->len + more + 1;
     if (need <= s->cap)
         return;
@@ -142,8 +144,8 @@ bool str_in(const char *s, const char *const *words)
 }
 
 /*
- * Levenshtein distance, two rows, letter case ignored: a word that
- * differs only in case is distance 0 here and therefore the best suggestion there is.
+ * Levenshtein distance, one row of the table at a time, letter case ignored: a word that differs
+ * only in case is at distance 0 and therefore the best suggestion there is.
  */
 unsigned str_distance(const char *a, const char *b, unsigned most)
 {

@@ -21,10 +21,12 @@ struct str {
 void str_done(struct str *s);
 void str_clear(struct str *s); /* keeps the memory */
 void str_append(struct str *s, const char *text);
-void str_append_n(struct str *s, const void *bytes, size_t n);
+void str_append_n(struct str *s, const void *bytes, size_t n); /* not bytes of s itself */
 void str_append_c(struct str *s, char c);
-void str_appendf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void str_vappendf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+void str_appendf(struct str *s, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), nonnull(2)));
+void str_vappendf(struct str *s, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0), nonnull(2)));
 void str_truncate(struct str *s, size_t len);
 /* The text, "" when empty; still owned by s. */
 const char *str_get(const struct str *s);
