@@ -77,15 +77,38 @@ static int identify(struct smp *s, const json_t *element, const char *key, struc
                      json_type_name(value));
 }
 
-/* Where each identity first stands in the list, counted from 1. */
-static int index_list(struct smp *s, const json_t *list, const char *key, struct map *ret)
+/* Where each identity first stands in a list, counted from 1; places above `most` do not count. */
+struct places {
+    struct map at;
+    size_t most;
+};
+
+static void places_done(struct places *p)
+{
+    map_done(&p->at);
+}
+
+/* 0 when it is not there. */
+static size_t places_get(const struct places *p, const char *id)
+{
+    size_t at = (size_t)(uintptr_t)map_get(&p->at, id);
+    return at <= p->most ? at : 0;
+}
+
+static void places_set(struct places *p, const char *id, size_t at)
+{
+    map_set(&p->at, id, (void *)(uintptr_t)at);
+}
+
+static int places_init(struct smp *s, struct places *p, const json_t *list, const char *key)
 {
     _cleanup_(str_done) struct str id = {0};
+    p->most = json_array_size(list);
     for (size_t i = 0; i < json_array_size(list); i++) {
         if (identify(s, json_array_get(list, i), key, &id) < 0)
             return -1;
-        if (!map_has(ret, str_get(&id)))
-            map_set(ret, str_get(&id), (void *)(uintptr_t)(i + 1));
+        if (!map_has(&p->at, str_get(&id)))
+            places_set(p, str_get(&id), i + 1);
     }
     return 0;
 }
@@ -185,7 +208,7 @@ static json_t *zip(const struct place *ordered, size_t n_ordered, const struct p
 }
 
 static json_t *arrange(struct smp *s, const struct items *items, const char *key,
-                       const struct map *order, const struct map *doc)
+                       const struct places *order, const struct places *doc)
 {
     if (items->len == 0)
         return json_array();
@@ -196,8 +219,8 @@ static json_t *arrange(struct smp *s, const struct items *items, const char *key
     for (size_t i = 0; i < items->len; i++) {
         if (identify(s, items->p[i], key, &id) < 0)
             return NULL;
-        struct place p = {.in_order = (size_t)(uintptr_t)map_get(order, str_get(&id)),
-                          .in_doc = (size_t)(uintptr_t)map_get(doc, str_get(&id)),
+        struct place p = {.in_order = places_get(order, str_get(&id)),
+                          .in_doc = places_get(doc, str_get(&id)),
                           .seq = i,
                           .value = items->p[i]};
         places[p.in_order ? left++ : --right] = p;
@@ -224,10 +247,11 @@ static void items_take(struct items *items, const json_t *list)
 
 static json_t *merge_scalars(struct smp *s, const json_t *doc, const json_t *patch)
 {
-    _cleanup_(map_done) struct map in_doc = {0}, in_patch = {0}, seen = {0};
+    _cleanup_(places_done) struct places in_doc = {0}, in_patch = {0};
+    _cleanup_(map_done) struct map seen = {0};
     _cleanup_(items_done) struct items items = {0};
     _cleanup_(str_done) struct str id = {0};
-    if (index_list(s, doc, NULL, &in_doc) < 0 || index_list(s, patch, NULL, &in_patch) < 0)
+    if (places_init(s, &in_doc, doc, NULL) < 0 || places_init(s, &in_patch, patch, NULL) < 0)
         return NULL;
     const json_t *lists[] = {doc, patch};
     for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
@@ -273,19 +297,20 @@ static int read_directives(struct smp *s, const json_t *patch, const char *key, 
     return 0;
 }
 
-/* Merges each element of the patch into the item of the same identity, or adds it. */
+/* Merges each element of the patch into the item of the same identity, or adds it behind. */
 static int merge_items(struct smp *s, struct items *items, const json_t *patch,
-                       const struct json_smp_field *f, struct map *index)
+                       const struct json_smp_field *f, struct places *in_items)
 {
     _cleanup_(str_done) struct str id = {0};
     for (size_t i = 0; i < json_array_size(patch); i++) {
         json_t *v = json_array_get(patch, i);
         if (identify(s, v, f->merge_key, &id) < 0)
             return -1;
-        size_t at = (size_t)(uintptr_t)map_get(index, str_get(&id));
+        in_items->most = items->len;
+        size_t at = places_get(in_items, str_get(&id));
         if (at == 0) {
             vec_push(items, json_incref(v));
-            map_set(index, str_get(&id), (void *)(uintptr_t)items->len);
+            places_set(in_items, str_get(&id), items->len);
             continue;
         }
         size_t parent = s->path.len;
@@ -297,76 +322,86 @@ static int merge_items(struct smp *s, struct items *items, const json_t *patch,
     return 0;
 }
 
-static json_t *merge_objects(struct smp *s, const json_t *doc, const json_t *patch,
-                             const struct json_smp_field *f)
+/* The elements of the document that the patch does not delete. */
+static json_t *remaining(struct smp *s, const json_t *doc, const char *key, const struct map *gone)
 {
-    const char *key = f->merge_key;
-    _cleanup_(map_done) struct map gone = {0}, index = {0}, in_doc = {0}, in_patch = {0};
-    _cleanup_(items_done) struct items items = {0};
     _cleanup_(str_done) struct str id = {0};
-    json_auto_t *plain = json_array(), *left = json_array();
-    bool replace;
-    if (read_directives(s, patch, key, plain, &gone, &replace) < 0)
-        return NULL;
-    if (replace) {
-        /* In the order the patch has them, as a document that nothing is merged into. */
-        if (index_list(s, plain, key, &in_doc) < 0)
-            return NULL;
-        items_take(&items, plain);
-        return arrange(s, &items, key, &in_patch, &in_doc);
-    }
-
+    json_auto_t *left = json_array();
     size_t i;
     json_t *v;
     json_array_foreach (doc, i, v) {
         if (identify(s, v, key, &id) < 0)
             return NULL;
-        if (!map_has(&gone, str_get(&id)))
+        if (!map_has(gone, str_get(&id)))
             json_array_append(left, v);
     }
-    if (index_list(s, left, key, &in_doc) < 0 || index_list(s, left, key, &index) < 0 ||
-        index_list(s, plain, key, &in_patch) < 0)
-        return NULL;
-    items_take(&items, left);
-    if (merge_items(s, &items, plain, f, &index) < 0)
-        return NULL;
-    return arrange(s, &items, key, &in_patch, &in_doc);
+    return TAKE_PTR(left);
 }
 
-json_t *smp_merge_list(struct smp *s, const json_t *doc, const json_t *patch,
-                       const struct json_smp_field *f)
+/*
+ * Sets *ret_doc, which is empty, to the places by which a $setElementOrder then sorts what it does
+ * not name. They are those of the document after the merge, but cut to its old length, as
+ * Kubernetes has it: where elements were deleted, as many new ones have moved up and count as the
+ * document's.
+ */
+static json_t *merge_objects(struct smp *s, const json_t *doc, const json_t *patch,
+                             const struct json_smp_field *f, struct places *ret_doc)
 {
-    if (f->list == JSON_LIST_ATOMIC)
-        return json_share(patch);
+    const char *key = f->merge_key;
+    _cleanup_(map_done) struct map gone = {0};
+    _cleanup_(places_done) struct places in_patch = {0};
+    _cleanup_(items_done) struct items items = {0};
+    json_auto_t *plain = json_array();
+    bool replace;
+    if (read_directives(s, patch, key, plain, &gone, &replace) < 0)
+        return NULL;
+    /* What replaces is a document of its own, into which nothing is merged. */
+    json_auto_t *left = replace ? json_incref(plain) : remaining(s, doc, key, &gone);
+    if (!left || places_init(s, ret_doc, left, key) < 0)
+        return NULL;
+    items_take(&items, left);
+    if (!replace) {
+        if (places_init(s, &in_patch, plain, key) < 0 ||
+            merge_items(s, &items, plain, f, ret_doc) < 0)
+            return NULL;
+    }
+    ret_doc->most = json_array_size(left);
+    json_t *merged = arrange(s, &items, key, &in_patch, ret_doc);
+    ret_doc->most = json_array_size(doc);
+    return merged;
+}
+
+static json_t *merge_list(struct smp *s, const json_t *doc, const json_t *patch,
+                          const struct json_smp_field *f, struct places *ret_doc)
+{
+    const json_t *first = json_array_get(json_array_size(doc) ? doc : patch, 0);
     if (check_elements(s, doc, patch) < 0)
         return NULL;
-    const json_t *first = json_array_get(json_array_size(doc) ? doc : patch, 0);
     if (!first)
         return json_share(doc);
     bool objects = json_is_object(first);
     if (objects == (f->list == JSON_LIST_MAP))
-        return objects ? merge_objects(s, doc, patch, f) : merge_scalars(s, doc, patch);
+        return objects ? merge_objects(s, doc, patch, f, ret_doc) : merge_scalars(s, doc, patch);
     smp_error(s, "this list merges %s, but has elements of type %s",
               objects ? "scalars" : "objects", json_type_name(first));
     return NULL;
 }
 
+json_t *smp_merge_list(struct smp *s, const json_t *doc, const json_t *patch,
+                       const struct json_smp_field *f)
+{
+    _cleanup_(places_done) struct places in_doc = {0};
+    if (f->list == JSON_LIST_ATOMIC)
+        return json_share(patch);
+    return merge_list(s, doc, patch, f, &in_doc);
+}
+
 json_t *smp_delete_scalars(struct smp *s, const json_t *doc, const json_t *gone)
 {
-    _cleanup_(map_done) struct map out = {0};
-    _cleanup_(str_done) struct str id = {0};
-    json_auto_t *rest = json_array();
-    if (check_elements(s, doc, gone) < 0 || index_list(s, gone, NULL, &out) < 0)
+    _cleanup_(places_done) struct places in_gone = {0};
+    if (check_elements(s, doc, gone) < 0 || places_init(s, &in_gone, gone, NULL) < 0)
         return NULL;
-    size_t i;
-    json_t *v;
-    json_array_foreach (doc, i, v) {
-        if (identify(s, v, NULL, &id) < 0)
-            return NULL;
-        if (!map_has(&out, str_get(&id)))
-            json_array_append(rest, v);
-    }
-    return TAKE_PTR(rest);
+    return remaining(s, doc, NULL, &in_gone.at);
 }
 
 /* The elements that the patch sets have to be in the order list, one after another. */
@@ -398,19 +433,22 @@ json_t *smp_merge_ordered(struct smp *s, const json_t *doc, const json_t *patch,
                           const json_t *order, const struct json_smp_field *f)
 {
     const char *key = f->list == JSON_LIST_MAP ? f->merge_key : NULL;
+    _cleanup_(places_done) struct places in_order = {0}, in_doc = {0};
+    _cleanup_(items_done) struct items items = {0};
     json_auto_t *merged = NULL;
-    if (check_order(s, patch, order, key) < 0)
+    if (check_order(s, patch, order, key) < 0 || places_init(s, &in_order, order, key) < 0)
         return NULL;
     if (!doc)
         merged = smp_plain(patch, false);
+    else if (!patch)
+        merged = json_share(doc);
+    else if (f->list == JSON_LIST_ATOMIC)
+        merged = json_share(patch);
     else
-        merged = patch ? smp_merge_list(s, doc, patch, f) : json_share(doc);
+        merged = merge_list(s, doc, patch, f, &in_doc);
     if (!merged)
         return NULL;
-
-    _cleanup_(map_done) struct map in_order = {0}, in_doc = {0};
-    _cleanup_(items_done) struct items items = {0};
-    if (index_list(s, order, key, &in_order) < 0 || (doc && index_list(s, doc, key, &in_doc) < 0))
+    if (in_doc.most == 0 && doc && places_init(s, &in_doc, doc, key) < 0)
         return NULL;
     items_take(&items, merged);
     return arrange(s, &items, key, &in_order, &in_doc);
