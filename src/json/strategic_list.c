@@ -338,11 +338,22 @@ static json_t *remaining(struct smp *s, const json_t *doc, const char *key, cons
     return TAKE_PTR(left);
 }
 
+/* What replaces is a document of its own, into which nothing is merged. */
+static json_t *replace_objects(struct smp *s, const json_t *plain, const char *key)
+{
+    _cleanup_(places_done) struct places here = {0}, nowhere = {0};
+    _cleanup_(items_done) struct items items = {0};
+    if (places_init(s, &here, plain, key) < 0)
+        return NULL;
+    items_take(&items, plain);
+    return arrange(s, &items, key, &nowhere, &here);
+}
+
 /*
  * Sets *ret_doc, which is empty, to the places by which a $setElementOrder then sorts what it does
  * not name. They are those of the document after the merge, but cut to its old length, as
  * Kubernetes has it: where elements were deleted, as many new ones have moved up and count as the
- * document's.
+ * document's. Left empty when the patch replaces: the document's places are as they were.
  */
 static json_t *merge_objects(struct smp *s, const json_t *doc, const json_t *patch,
                              const struct json_smp_field *f, struct places *ret_doc)
@@ -351,20 +362,19 @@ static json_t *merge_objects(struct smp *s, const json_t *doc, const json_t *pat
     _cleanup_(map_done) struct map gone = {0};
     _cleanup_(places_done) struct places in_patch = {0};
     _cleanup_(items_done) struct items items = {0};
-    json_auto_t *plain = json_array();
+    json_auto_t *plain = json_array(), *left = NULL;
     bool replace;
     if (read_directives(s, patch, key, plain, &gone, &replace) < 0)
         return NULL;
-    /* What replaces is a document of its own, into which nothing is merged. */
-    json_auto_t *left = replace ? json_incref(plain) : remaining(s, doc, key, &gone);
-    if (!left || places_init(s, ret_doc, left, key) < 0)
+    if (replace)
+        return replace_objects(s, plain, key);
+    left = remaining(s, doc, key, &gone);
+    if (!left || places_init(s, ret_doc, left, key) < 0 ||
+        places_init(s, &in_patch, plain, key) < 0)
         return NULL;
     items_take(&items, left);
-    if (!replace) {
-        if (places_init(s, &in_patch, plain, key) < 0 ||
-            merge_items(s, &items, plain, f, ret_doc) < 0)
-            return NULL;
-    }
+    if (merge_items(s, &items, plain, f, ret_doc) < 0)
+        return NULL;
     ret_doc->most = json_array_size(left);
     json_t *merged = arrange(s, &items, key, &in_patch, ret_doc);
     ret_doc->most = json_array_size(doc);

@@ -286,6 +286,9 @@ ok("order, delete two and add one", POD, pod(
     **{ORDER + "containers": [{"name": "d"}]}))
 ok("order and replace", POD, pod(containers=[{"$patch": "replace"}, {"name": "y"}, {"name": "x"}],
                                  **{ORDER + "containers": [{"name": "y"}, {"name": "x"}]}))
+ok("an empty order and replace", POD, pod(
+    containers=[{"$patch": "replace"}, {"name": "x"}, {"name": "b"}, {"name": "a"}],
+    **{ORDER + "containers": []}))
 ok("order of a list that is not there", {**POD, "spec": {}}, pod(**{
     ORDER + "containers": [{"name": "a"}]}))
 ok("order of a list that comes", {**POD, "spec": {}}, pod(
@@ -336,4 +339,7 @@ differs("an unknown list is replaced", BOGUS, {"spec": {"list": [{"name": "b"}]}
         {**CLAIM, "spec": {"bogus": {"a": 1}, "list": [{"name": "b"}]}})
 differs("order of nothing", {**POD, "spec": {"containers": []}}, pod(**{ORDER + "containers": []}),
         {**POD, "spec": {"containers": []}})
+differs("order and replace, the directive last", POD, pod(
+    containers=[{"name": "y"}, {"$patch": "replace"}], **{ORDER + "containers": [{"name": "y"}]}),
+        {**POD, "spec": {**POD_SPEC, "containers": [{"name": "y"}]}})
 refused("objects in a list of deletions", POD, pod(**{DELETE + "containers": [{"name": "a"}]}))
