@@ -36,8 +36,10 @@ def theirs(home, number, case):
     doc = os.path.join(home, f"{number}.json")
     with open(doc, "w", encoding="utf-8") as f:
         json.dump(case.doc, f)
-    # One thread each: the pool keeps the cores busy, and a Go program of 50 ms need not collect.
-    env = {"PATH": os.environ["PATH"], "HOME": home, "KUBECONFIG": os.devnull, "GOMAXPROCS": "1"}
+    # One thread each, since the pool keeps the cores busy, and no garbage collection: these runs
+    # take 50 ms, a fifth less without it.
+    env = {"PATH": os.environ["PATH"], "HOME": home, "KUBECONFIG": os.devnull,
+           "GOMAXPROCS": "1", "GOGC": "off"}
     run = subprocess.run(["kubectl", "patch", "--local", "-f", doc, f"--type={case.type}",
                           "-p", json.dumps(case.patch), "-o", "json"],
                          capture_output=True, text=True, env=env, check=False)
