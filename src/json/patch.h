@@ -34,12 +34,13 @@ enum json_list_kind {
 };
 
 struct json_smp_field {
-    const void *node; /* the member's schema; a list's is that of its elements, and a map's
-                                 answers every name with the schema of its values */
+    /* The member's schema; a list's is that of its elements, a map's answers every name. */
+    const void *node;
     enum json_list_kind list;
     const char *merge_key; /* for JSON_LIST_MAP */
     bool replace;          /* an object that the patch replaces whole */
-    bool retain_keys; /* whoever makes patches sends $retainKeys; applying honours it anywhere */
+    /* Who makes patches sends $retainKeys here; applying honours it anywhere, as Kubernetes does. */
+    bool retain_keys;
 };
 
 struct json_smp_schema {

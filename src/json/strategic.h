@@ -1,9 +1,10 @@
 /*
- * Private to this module: what the two halves of strategic merge share. strategic.c merges objects
- * and reads the directives in them, strategic_list.c merges lists and puts them in order.
+ * Private to this module: what the parts of strategic merge share. strategic.c merges objects and
+ * reads the directives in them, strategic_list.c merges lists, strategic_order.c orders them.
  */
 #pragma once
 
+#include "base/map.h"
 #include "base/vec.h"
 #include "json/patch.h"
 
@@ -41,3 +42,38 @@ json_t *smp_merge_ordered(struct smp *s, const json_t *doc, const json_t *patch,
  * itself a directive.
  */
 json_t *smp_plain(const json_t *value, bool drop_nulls);
+
+/* Elements of a list while it is merged. */
+struct smp_item {
+    json_t *value; /* owned */
+};
+
+struct smp_items {
+    struct smp_item *p;
+    size_t len, cap;
+};
+
+void smp_items_done(struct smp_items *items);
+/* Adds the elements of a list. */
+void smp_items_take(struct smp_items *items, const json_t *list);
+
+/* The identity of a scalar as text, different for different types. False for null, containers. */
+bool smp_identity(const json_t *value, struct str *out);
+/* That of an element; key is NULL in lists of scalars. An error when it has none. */
+int smp_identify(struct smp *s, const json_t *element, const char *key, struct str *out);
+
+/* Where each identity first stands in a list, counted from 1. Zero-initialised is empty. */
+struct smp_index {
+    struct map at;
+    size_t most; /* places above do not count */
+};
+
+int smp_index_init(struct smp *s, struct smp_index *x, const json_t *list, const char *key);
+void smp_index_done(struct smp_index *x);
+/* 0 when it is not there. */
+size_t smp_index_get(const struct smp_index *x, const char *id);
+void smp_index_set(struct smp_index *x, const char *id, size_t at);
+
+/* The items as a list, those in `order` in that order, the others in that of `doc`; NULL on error. */
+json_t *smp_arrange(struct smp *s, const struct smp_items *items, const char *key,
+                    const struct smp_index *order, const struct smp_index *doc);

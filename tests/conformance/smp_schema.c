@@ -8,9 +8,9 @@
 
 struct member {
     const char *name;
-    enum json_list_kind list;
     const char *merge_key;
     const struct member *node;
+    enum json_list_kind list;
     bool retain_keys;
 };
 

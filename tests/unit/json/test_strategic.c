@@ -296,12 +296,11 @@ static void test_depth_is_bounded(void **state)
     }
 }
 
-static json_t *numbered(size_t from, size_t n, const char *member)
+static json_t *numbered(json_int_t from, json_int_t n, const char *member)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list,
-                              json_pack("{sI sb}", "number", (json_int_t)(from + i), member, 1));
+    for (json_int_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{sI sb}", "number", from + i, member, 1));
     return list;
 }
 
