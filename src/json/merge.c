@@ -3,46 +3,36 @@
  *
  * An object in the patch describes members, a null among them removes one, and anything else
  * (lists included) replaces what was there. So a patched document is never deeper than the deeper
- * of the two it was made from, and the recursion follows the patch.
+ * of the two it was made from, and the recursion follows the patch, whose depth is checked first.
  */
 #include "json/patch.h"
 #include "json/share.h"
 
 /* `doc` is NULL where the document has nothing: then the nulls of the patch have to go. */
-static json_t *merge(const json_t *doc, const json_t *patch, unsigned room, struct err *e)
+static json_t *merge(const json_t *doc, const json_t *patch)
 {
     if (!json_is_object(patch))
         return json_share(patch);
-    if (room == 0) {
-        err_set(e, ERR_INVALID_ARGUMENT, "TooLarge", "the patch is more than %d levels deep",
-                JSON_MAX_DEPTH);
-        return NULL;
-    }
-    json_auto_t *merged = json_is_object(doc) ? json_copy(json_unconst(doc)) : json_object();
+    json_t *merged = json_is_object(doc) ? json_copy(json_unconst(doc)) : json_object();
     const char *key;
     json_t *value;
     json_object_foreach (json_unconst(patch), key, value) {
-        if (json_is_null(value)) {
+        if (json_is_null(value))
             json_object_del(merged, key);
-            continue;
-        }
-        json_t *member = merge(json_object_get(merged, key), value, room - 1, e);
-        if (!member)
-            return NULL;
-        json_object_set_new_nocheck(merged, key, member);
+        else
+            json_object_set_new_nocheck(merged, key, merge(json_object_get(merged, key), value));
     }
-    return json_incref(merged);
+    return merged;
 }
 
 json_t *json_merge_patch(const json_t *doc, const json_t *patch, struct err *e)
 {
-    /* Lists are taken over whole, so the depth of what is in them has to be asked for. */
     if (json_depth(patch) > JSON_MAX_DEPTH) {
         err_set(e, ERR_INVALID_ARGUMENT, "TooLarge", "the patch is more than %d levels deep",
                 JSON_MAX_DEPTH);
         return NULL;
     }
-    return merge(doc, patch, JSON_MAX_DEPTH, e);
+    return merge(doc, patch);
 }
 
 /* The patch between the two, or NULL when they are equal and nothing need be said. */

@@ -12,6 +12,8 @@
  * The result is what kubectl prints, to the letter. That includes that values which replace
  * something whole (an atomic list, an object under $patch: replace, a new list element) are taken
  * as they are, nulls and directives inside them included: the schema's decoder drops those.
+ *
+ * Every recursion here follows the patch, whose depth is checked before anything else.
  */
 #include "json/strategic.h"
 
@@ -272,22 +274,18 @@ int smp_merge_object(struct smp *s, json_t **target, const json_t *patch, const 
 {
     if (has_directive(patch))
         return apply_directive(s, target, patch);
-    if (s->room == 0)
-        return smp_error(s, "the patch is more than %d levels deep", JSON_MAX_DEPTH);
-    s->room--;
     json_own(target);
     _cleanup_(map_done) struct map done = {0};
     if (retain_keys(s, *target, patch) < 0 || set_orders(s, *target, patch, node, &done) < 0 ||
         merge_members(s, *target, patch, node, &done) < 0)
         return -1;
-    s->room++;
     return 0;
 }
 
 json_t *json_smp_apply(const json_t *doc, const json_t *patch, const struct json_smp_schema *schema,
                        const void *root, struct err *e)
 {
-    struct smp s = {.schema = schema, .room = JSON_MAX_DEPTH, .e = e};
+    struct smp s = {.schema = schema, .e = e};
     json_auto_t *result = json_share(doc);
     int rc;
     if (!json_is_object(doc) || !json_is_object(patch))

@@ -11,7 +11,6 @@
 struct smp {
     const struct json_smp_schema *schema;
     struct str path; /* of the value being merged, a JSON pointer, for messages */
-    unsigned room;   /* levels that may still be entered */
     struct err *e;
 };
 
