@@ -23,6 +23,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "json/internal.h"
 #include "json/pointer.h"
 #include "json/share.h"
 
@@ -468,6 +469,7 @@ json_t *json_patch_apply(const json_t *doc, const json_t *ops, struct err *e)
     arena_done(&r.arena);
     if (rc == 0)
         return r.root;
+    json_clean_message(e);
     json_decref(r.root);
     return NULL;
 }

@@ -18,6 +18,7 @@
 #include "json/strategic.h"
 
 #include "base/map.h"
+#include "json/internal.h"
 #include "json/pointer.h"
 #include "json/share.h"
 
@@ -295,5 +296,8 @@ json_t *json_smp_apply(const json_t *doc, const json_t *patch, const struct json
     else
         rc = smp_merge_object(&s, &result, patch, root);
     str_done(&s.path);
-    return rc < 0 ? NULL : TAKE_PTR(result);
+    if (rc == 0)
+        return TAKE_PTR(result);
+    json_clean_message(e);
+    return NULL;
 }

@@ -201,6 +201,25 @@ static void test_errors(void **state)
     }
 }
 
+/* A message that quotes the patch can go to a terminal and into JSON, wherever it is cut. */
+static void test_messages_are_clean(void **state)
+{
+    (void)state;
+    for (size_t n = 290; n < 300; n++) {
+        _cleanup_(str_done) struct str path = {0};
+        for (size_t i = 0; i < n; i++)
+            str_append_c(&path, '/');
+        str_append(&path, "\x1b[2J\u00e4\u00e4\u00e4\u00e4");
+        json_auto_t *doc = json_object();
+        json_auto_t *ops = json_pack("[{ss ss}]", "op", "remove", "path", str_get(&path));
+        struct err e = {0};
+        assert_null(apply(doc, ops, &e));
+        assert_null(strchr(e.msg, '\x1b'));
+        json_auto_t *message = json_string(e.msg);
+        assert_non_null(message);
+    }
+}
+
 static void test_shares_what_did_not_change(void **state)
 {
     json_auto_t *doc = parse("{\"same\":{\"x\":[1]},\"other\":{\"l\":[{\"y\":1},{\"z\":2}]}}");
@@ -358,6 +377,7 @@ int main(void)
         cmocka_unit_test(test_rfc_examples),
         cmocka_unit_test(test_more_that_applies),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_messages_are_clean),
         cmocka_unit_test(test_shares_what_did_not_change),
         cmocka_unit_test(test_number_of_operations),
         cmocka_unit_test(test_growth_is_bounded),
