@@ -355,7 +355,8 @@ static int next_piece(struct json_stream *s, struct piece *ret, struct json_doc 
         }
         s->after_json = false;
         cut(s, true, ret);
-        if (s->errnum) {
+        if (s->errnum && ret->len == s->len - s->at) {
+            /* What ends where reading failed may be half a document; what ends before is whole. */
             err_errno(e, s->errnum, "cannot read the stream");
             return fail(s, ret_doc);
         }
@@ -387,8 +388,10 @@ int json_stream_next(struct json_stream *s, struct json_doc *ret_doc, struct err
         result = read_piece(s, &piece, ret_doc, e);
         s->after_json = ret_doc->impl->is_json && result == 0;
         advance(s, piece.len);
-        if (result < 0)
+        if (result < 0) {
+            json_clean_message(e);
             return -1;
+        }
         if (ret_doc->value && !json_is_null(ret_doc->value))
             return 1;
         json_doc_done(ret_doc);

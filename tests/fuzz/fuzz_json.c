@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!value) {
         CHECK(pos.line > 0 && pos.column > 0 && pos.column <= size + 1);
         CHECK(e.code == ERR_INVALID_ARGUMENT && str_starts_with(e.msg, "line "));
+        check_message(&e);
     } else {
         check_value(value);
         check_places((const char *)data, size);

@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_value(from_text.value);
         } else {
             CHECK(et.code == ERR_INVALID_ARGUMENT && et.msg[0] && !from_text.value);
+            check_message(&et);
         }
         json_doc_done(&from_text);
         json_doc_done(&from_file);

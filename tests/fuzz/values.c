@@ -107,3 +107,11 @@ void check_places(const char *text, size_t len)
     json_doc_done(&doc);
     json_stream_free(s);
 }
+
+void check_message(const struct err *e)
+{
+    for (const char *p = e->msg; *p; p++)
+        CHECK((unsigned char)*p >= 0x20 && *p != 0x7f);
+    json_auto_t *message = json_string(e->msg);
+    CHECK(message);
+}

@@ -9,3 +9,5 @@ void check_value(const json_t *value);
 void check_document(const struct json_doc *doc);
 /* A text of one JSON value reads the same as a stream, and has places for all of it. */
 void check_places(const char *text, size_t len);
+/* Fit to be printed and to be put into JSON. */
+void check_message(const struct err *e);

@@ -219,13 +219,38 @@ static void test_read_error(void **state)
     (void)state;
     FILE *f = fopencookie(&calls, "r", (cookie_io_functions_t){.read = failing_read});
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new(f);
-    int r = json_stream_next(s, &doc, &e);
-    assert_int_equal(r, -1); /* nothing of a stream that breaks off is taken for whole */
+    assert_int_equal(json_stream_next(s, &doc, &e), 1);
+    json_doc_done(&doc);
+    assert_int_equal(json_stream_next(s, &doc, &e), -1); /* half a document is none */
     assert_null(doc.value);
     assert_int_equal(e.code, ERR_DATA_LOSS);
     json_doc_done(&doc);
     assert_int_equal(json_stream_next(s, &doc, &e), 0);
     fclose(f);
+}
+
+/* What messages quote is safe to print and to put into JSON. */
+static void test_messages_are_clean(void **state)
+{
+    static const char *const cases[] = {
+        "a: \"x\" \x1b[31mred\n",         "a: \"x\" \xff\xc3(\xed\xa0\x80\xf5\x80\n",
+        "\"\\e[2J\": 1\n\"\\e[2J\": 2\n", "{\"a\" \x1b}\n",
+        "a: 1\n\xc2\x9bx y\nb: 1\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_(json_stream_freep) struct json_stream *s =
+            json_stream_new_text(cases[i], strlen(cases[i]));
+        struct json_doc doc;
+        struct err e = {0};
+        assert_int_equal(json_stream_next(s, &doc, &e), -1);
+        json_doc_done(&doc);
+        for (const char *p = e.msg; *p; p++)
+            assert_true((unsigned char)*p >= 0x20);
+        assert_null(strstr(e.msg, "\xc2\x9b"));
+        json_auto_t *message = json_string(e.msg);
+        assert_non_null(message);
+    }
 }
 
 int main(void)
@@ -237,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_too_long_ends_the_stream),
         cmocka_unit_test(test_long_line_of_values),
         cmocka_unit_test(test_read_error),
+        cmocka_unit_test(test_messages_are_clean),
     };
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }
