@@ -46,8 +46,8 @@ static int give_objects(const struct reading *r, struct manifest *m)
 static int read_stream(const struct reading *r, FILE *f, const char *name)
 {
     _cleanup_(json_stream_freep) struct json_stream *stream = json_stream_new(f);
+    _cleanup_(json_doc_done) struct json_doc doc = {0};
     for (;;) {
-        struct json_doc doc = {0};
         struct err error = {0};
         int found = json_stream_next(stream, &doc, &error);
         if (found == 0)
@@ -60,7 +60,6 @@ static int read_stream(const struct reading *r, FILE *f, const char *name)
         } else {
             status = give_objects(r, &m);
         }
-        json_doc_done(&doc);
         if (status < 0)
             return -1;
     }

@@ -41,8 +41,8 @@ DEFINE_CLEANUP(struct json_stream *, json_stream_free)
  * 1: *ret_doc is the next document. 0: the end. -1: the next document does not parse; *e says why
  * and what to write instead, ret_doc->start is the line and column of the mistake, ret_doc->value
  * is NULL; calling again goes on with the document after it (an I/O error or an over-long document
- * ends the stream: the next call returns 0). json_doc_done() is due in the first and third case,
- * before the stream is freed.
+ * ends the stream: the next call returns 0). *ret_doc starts zeroed or as an earlier call left it,
+ * whose memory is then used again; after the last call json_doc_done() is due.
  */
 int json_stream_next(struct json_stream *s, struct json_doc *ret_doc, struct err *e);
 void json_doc_done(struct json_doc *d);

@@ -10,7 +10,6 @@
 
 struct json_doc_impl {
     struct arena arena; /* owns all of this, itself too */
-    struct json_stream *stream; /* gets the arena back, for the next document */
     const char *text;   /* from the end of the document before to the end of this; terminated */
     size_t len;
     struct json_pos base;   /* where text starts in the stream */

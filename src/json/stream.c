@@ -33,7 +33,7 @@ struct json_stream {
     bool begun;
     bool dead;       /* an error after which nothing is read */
     bool after_json; /* at stands behind a JSON value, maybe on its line */
-    struct arena spare; /* of the document that was done last, empty */
+    struct arena spare; /* of the document before, empty, for the next */
 };
 
 /* A piece of the stream, from s->at on. */
@@ -229,7 +229,6 @@ static struct json_doc_impl *new_impl(struct json_stream *s, const struct piece 
     impl->base = s->pos;
     impl->body = piece->body;
     impl->is_json = piece->json;
-    impl->stream = s;
     impl->arena = arena;
     return impl;
 }
@@ -238,11 +237,8 @@ void json_doc_done(struct json_doc *d)
 {
     json_decref(d->value);
     if (d->impl) {
-        struct json_stream *s = d->impl->stream;
-        struct arena arena = d->impl->arena;
-        arena_done(&s->spare);
-        arena_clear(&arena);
-        s->spare = arena;
+        struct arena arena = d->impl->arena; /* which holds impl itself */
+        arena_done(&arena);
     }
     *d = (struct json_doc){0};
 }
@@ -373,9 +369,21 @@ static int next_piece(struct json_stream *s, struct piece *ret, struct json_doc 
     }
 }
 
+/* Empties a document and keeps its memory for the next. */
+static void recycle(struct json_stream *s, struct json_doc *d)
+{
+    json_decref(d->value);
+    if (d->impl) {
+        arena_done(&s->spare);
+        s->spare = d->impl->arena;
+        arena_clear(&s->spare);
+    }
+    *d = (struct json_doc){0};
+}
+
 int json_stream_next(struct json_stream *s, struct json_doc *ret_doc, struct err *e)
 {
-    *ret_doc = (struct json_doc){0};
+    recycle(s, ret_doc);
     if (s->dead)
         return 0;
     if (!s->begun && begin(s, ret_doc, e) < 0)
@@ -394,6 +402,6 @@ int json_stream_next(struct json_stream *s, struct json_doc *ret_doc, struct err
         }
         if (ret_doc->value && !json_is_null(ret_doc->value))
             return 1;
-        json_doc_done(ret_doc);
+        recycle(s, ret_doc);
     }
 }

@@ -41,7 +41,7 @@ int main(void)
 {
     _cleanup_(json_stream_freep) struct json_stream *stream = json_stream_new(stdin);
     for (;;) {
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         int r = json_stream_next(stream, &doc, &e);
         if (r == 0)

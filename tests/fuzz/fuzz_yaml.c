@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct json_stream *b = json_stream_new(f);
 
     for (size_t documents = 0;; documents++) {
-        struct json_doc from_text, from_file;
+        struct json_doc from_text = {0}, from_file = {0};
         struct err et = {0}, ef = {0};
         int r = json_stream_next(a, &from_text, &et);
         CHECK(json_stream_next(b, &from_file, &ef) == r);

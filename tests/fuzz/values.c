@@ -8,7 +8,7 @@
 static void check_reads_back(const json_t *value, const struct str *text)
 {
     struct err e = {0};
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct json_stream *s = json_stream_new_text(str_get(text), text->len);
     int r = json_stream_next(s, &doc, &e);
     if (r < 0)
@@ -72,12 +72,12 @@ static void check_below(const struct json_doc *doc, json_t *value, struct str *p
         return;
     --*left;
     check_place(doc, str_get(pointer));
-    json_object_foreach (value, key, child) {
+    json_object_foreach(value, key, child) {
         json_pointer_append(pointer, key);
         check_below(doc, child, pointer, left);
         str_truncate(pointer, len);
     }
-    json_array_foreach (value, i, child) {
+    json_array_foreach(value, i, child) {
         json_pointer_append_index(pointer, i);
         check_below(doc, child, pointer, left);
         str_truncate(pointer, len);
@@ -100,7 +100,7 @@ void check_document(const struct json_doc *doc)
 void check_places(const char *text, size_t len)
 {
     struct err e = {0};
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct json_stream *s = json_stream_new_text(text, len);
     if (json_stream_next(s, &doc, &e) == 1)
         check_document(&doc);

@@ -11,15 +11,16 @@ struct place {
 static void check(const char *text, const struct place *places, size_t n)
 {
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, strlen(text));
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct err e = {0};
     /* the last document of the stream */
     if (json_stream_next(s, &doc, &e) != 1)
         fail_msg("%s", e.msg);
-    struct json_doc next;
+    struct json_doc next = {0};
     while (json_stream_next(s, &next, &e) == 1) {
         json_doc_done(&doc);
         doc = next;
+        next = (struct json_doc){0};
     }
     for (size_t i = 0; i < n; i++) {
         struct json_pos key, value;
@@ -113,7 +114,7 @@ static void test_lines(void **state)
 {
     static const char text[] = "a: 1\n---\r\nb: 2\r\n\nc: 3";
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, strlen(text));
-    struct json_doc doc;
+    struct json_doc doc = {0};
     size_t len = 99;
     (void)state;
     assert_int_equal(json_stream_next(s, &doc, NULL), 1);
@@ -138,7 +139,7 @@ static void test_broken(void **state)
 {
     static const char text[] = "a: 1\n---\nb: [\n";
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, strlen(text));
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct json_pos pos;
     size_t len;
     (void)state;

@@ -10,7 +10,7 @@ static char *read_stream(struct json_stream *s)
 {
     struct str out = {0};
     for (;;) {
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         int r = json_stream_next(s, &doc, &e);
         if (r == 0)
@@ -28,7 +28,7 @@ static char *read_stream(struct json_stream *s)
         }
         json_doc_done(&doc);
     }
-    struct json_doc doc;
+    struct json_doc doc = {0};
     assert_int_equal(json_stream_next(s, &doc, NULL), 0); /* stays at the end */
     json_stream_free(s);
     return str_take(&out);
@@ -125,7 +125,7 @@ static void test_many_documents(void **state)
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new(f);
     unsigned line = 0;
     for (unsigned i = 0; i < N; i++) {
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         if (json_stream_next(s, &doc, &e) != 1)
             fail_msg("%u: %s", i, e.msg);
@@ -134,7 +134,7 @@ static void test_many_documents(void **state)
         line = doc.start.line;
         json_doc_done(&doc);
     }
-    struct json_doc doc;
+    struct json_doc doc = {0};
     assert_int_equal(json_stream_next(s, &doc, NULL), 0);
     fclose(f);
 }
@@ -143,7 +143,7 @@ static void test_many_documents(void **state)
 static void test_documents_stay(void **state)
 {
     static const char text[] = "a: 1\n---\nb: {c: 2}\n---\n{\"d\": 3}\n";
-    struct json_doc docs[3];
+    struct json_doc docs[3] = {0};
     struct json_pos pos;
     size_t len;
     (void)state;
@@ -190,11 +190,11 @@ static void test_long_line_of_values(void **state)
     FILE *f = fmemopen(text.p, text.len, "r");
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new(f);
     for (unsigned i = 0; i < n; i++) {
-        struct json_doc doc;
+        struct json_doc doc = {0};
         assert_int_equal(json_stream_next(s, &doc, NULL), 1);
         json_doc_done(&doc);
     }
-    struct json_doc doc;
+    struct json_doc doc = {0};
     assert_int_equal(json_stream_next(s, &doc, NULL), 0);
     fclose(f);
 }
@@ -214,7 +214,7 @@ static ssize_t failing_read(void *cookie, char *buf, size_t size)
 static void test_read_error(void **state)
 {
     int calls = 0;
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct err e = {0};
     (void)state;
     FILE *f = fopencookie(&calls, "r", (cookie_io_functions_t){.read = failing_read});
@@ -241,7 +241,7 @@ static void test_messages_are_clean(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         _cleanup_(json_stream_freep) struct json_stream *s =
             json_stream_new_text(cases[i], strlen(cases[i]));
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         assert_int_equal(json_stream_next(s, &doc, &e), -1);
         json_doc_done(&doc);

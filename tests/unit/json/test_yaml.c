@@ -54,7 +54,7 @@ static void test_scalars(void **state)
                  cases[i][0]);
         if (str_eq(cases[i][0], "-"))
             strcpy(text, "[\"-\", \"-\", \"-\"]");
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         if (read_one(text, strlen(text), &doc, &e) != 1)
             fail_msg("%s: %s", text, e.msg);
@@ -89,7 +89,7 @@ static void test_structures(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         int r = read_one(cases[i][0], strlen(cases[i][0]), &doc, &e);
         if (!cases[i][1]) {
@@ -142,7 +142,7 @@ static void test_refuses(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         if (read_one(cases[i].in, strlen(cases[i].in), &doc, &e) != -1)
             fail_msg("%s is taken", cases[i].in);
@@ -163,7 +163,7 @@ static void repeat(struct str *out, const char *text, unsigned n)
 
 static void refuses(const struct str *text, const char *says)
 {
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct err e = {0};
     assert_int_equal(read_one(text->p, text->len, &doc, &e), -1);
     if (!strstr(e.msg, says))
@@ -174,7 +174,7 @@ static void refuses(const struct str *text, const char *says)
 static void test_limits(void **state)
 {
     _cleanup_(str_done) struct str text = {0};
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct err e = {0};
     (void)state;
 
@@ -233,7 +233,7 @@ static void test_large_map(void **state)
 {
     enum { N = 200000 };
     _cleanup_(str_done) struct str text = {0};
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct err e = {0};
     (void)state;
     for (unsigned i = 0; i < N; i++)
@@ -271,7 +271,7 @@ static void test_writes(void **state)
         _cleanup_(str_done) struct str out = {0};
         json_yaml_format(value, &out);
         assert_string_equal(str_get(&out), cases[i][1]);
-        struct json_doc doc;
+        struct json_doc doc = {0};
         assert_int_equal(read_one(out.p, out.len, &doc, NULL), 1);
         assert_true(json_equal(doc.value, value));
         json_doc_done(&doc);
@@ -389,7 +389,7 @@ static void test_quotes_what_needs_it(void **state)
         json_yaml_format(value, &out);
         if ((out.p[0] == '"') != quotes)
             fail_msg("%s: %s", text, out.p);
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         if (read_one(out.p, out.len, &doc, &e) != 1)
             fail_msg("%s: %s", out.p, e.msg);
@@ -410,7 +410,7 @@ static void test_long_keys(void **state)
                                              : json_pack("{s:{s:s}}", "a", key, "x\ny");
             _cleanup_(str_done) struct str out = {0};
             json_yaml_format(value, &out);
-            struct json_doc doc;
+            struct json_doc doc = {0};
             assert_int_equal(read_one(out.p, out.len, &doc, NULL), 1);
             assert_true(json_equal(doc.value, value));
             json_doc_done(&doc);

@@ -82,7 +82,7 @@ static void test_hints(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         _cleanup_(json_stream_freep) struct json_stream *s =
             json_stream_new_text(cases[i].in, strlen(cases[i].in));
-        struct json_doc doc;
+        struct json_doc doc = {0};
         struct err e = {0};
         int r = json_stream_next(s, &doc, &e);
         while (r > 0) {
@@ -102,7 +102,7 @@ static void test_hints(void **state)
 static void test_long_texts(void **state)
 {
     _cleanup_(str_done) struct str text = {0};
-    struct json_doc doc;
+    struct json_doc doc = {0};
     struct err e = {0};
     (void)state;
     str_append(&text, "a: 1\n");
