@@ -247,6 +247,7 @@ static bool read_line(struct simple *s, const char *p, const char *line_end)
 struct json_node *json_yaml_read_simple(struct arena *a, const char *text, size_t len)
 {
     struct simple s = {.arena = a, .at = text, .end = text + len};
+    bool marked = false;
     while (s.at < s.end) {
         const char *line_end = memchr(s.at, '\n', (size_t)(s.end - s.at));
         if (!line_end)
@@ -266,9 +267,11 @@ struct json_node *json_yaml_read_simple(struct arena *a, const char *text, size_
             }
             continue;
         }
-        if (!s.root && p == s.line && line_end - p >= 3 && memcmp(p, "---", 3) == 0 &&
-            ends_line(p + 3, line_end))
+        if (!s.root && !marked && p == s.line && line_end - p >= 3 && memcmp(p, "---", 3) == 0 &&
+            ends_line(p + 3, line_end)) {
+            marked = true;
             continue;
+        }
         if (!read_line(&s, p, line_end) || s.nodes > JSON_MAX_NODES)
             return NULL;
     }
