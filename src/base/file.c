@@ -63,16 +63,17 @@ static int open_parent(const char *path, const char **ret_name, struct err *e)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    if (*name == '\0' || str_eq(name, ".") || str_eq(name, ".."))
-        return err_set(e, ERR_INVALID_ARGUMENT, "Invalid",
-                       "\"%s\" does not end with a name: write the path without a final / or .",
-                       path);
+    if (*name == '\0' || str_eq(name, ".") || str_eq(name, "..")) {
+        err_set(e, ERR_INVALID_ARGUMENT, "Invalid",
+                "\"%s\" does not end with a name: write the path without a final / or .", path);
+        return -1;
+    }
 
     /* What is in front of the name, with its slash so that the root stays the root. */
     _cleanup_free_ char *dir = slash ? mem_strndup(path, (size_t)(name - path)) : mem_strdup(".");
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return err_errno(e, errno, "cannot open the directory of %s", path);
+        err_errno(e, errno, "cannot open the directory of %s", path);
     *ret_name = name;
     return fd;
 }

@@ -139,7 +139,7 @@ void *map_set(struct map *m, const char *key, void *value)
         entry->value = value;
         return old;
     }
-    if (m->used * 2 >= m->nslots)
+    if (!m->entries || m->used * 2 >= m->nslots)
         grow(m);
     uint64_t hash = hash_of(key);
     size_t slot = slot_of(m, key, hash);

@@ -184,8 +184,9 @@ static const char *suffix_text(enum quantity_format format, int exponent)
 /* Puts text in front of what is there; out is where that begins. */
 static char *prepend(char *out, const char *text)
 {
-    size_t n = strlen(text);
-    return memcpy(out - n, text, n);
+    for (size_t n = strlen(text); n > 0;)
+        *--out = text[--n];
+    return out;
 }
 
 static char *prepend_number(char *out, uint128 value)
@@ -211,7 +212,7 @@ char *quantity_format(const struct quantity *q, char buf[QUANTITY_TEXT_MAX])
     for (; value != 0 && value % factor == 0; value /= factor)
         exponent += binary ? 10 : 3;
 
-    char *end = buf + QUANTITY_TEXT_MAX - 1, *out = end;
+    char *end = buf + (QUANTITY_TEXT_MAX - 1), *out = end;
     *end = '\0';
     if (format == QUANTITY_DECIMAL_EXP && exponent != 0) {
         out = prepend_number(out, (uint128)(exponent < 0 ? -exponent : exponent));
@@ -274,7 +275,7 @@ int quantity_sub(const struct quantity *a, const struct quantity *b, struct quan
 
 int quantity_parse_bytes(const char *text, uint64_t *ret_bytes, struct err *e)
 {
-    struct quantity q;
+    struct quantity q = {0};
     if (quantity_parse(text, &q, e) < 0)
         return -1;
     if (q.nano < 0)

@@ -112,7 +112,7 @@ static bool parse(const char *s, struct timespec *ret_t)
         !take_fraction(&s, &ns) || !take_zone(s, &offset))
         return false;
     int64_t seconds =
-        days_from_civil(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
+        days_from_civil(year, month, day) * DAY + hour * 3600L + minute * 60L + second - offset;
     if (seconds < FIRST || seconds > LAST)
         return false;
     *ret_t = (struct timespec){.tv_sec = seconds, .tv_nsec = ns};

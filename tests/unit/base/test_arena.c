@@ -9,8 +9,9 @@ static void test_alloc(void **state)
 {
     (void)state;
     _cleanup_(arena_done) struct arena a = {0};
-    static const size_t sizes[] = {
-        0, 1, 15, 16, 17, 1000, 16 * 1024 - 16, 16 * 1024, 16 * 1024 + 1, 100000, 3, 0};
+    enum { BLOCK = 16384 };
+    static const size_t sizes[] = {0,          1,     15,        16,     17, 1000,
+                                   BLOCK - 16, BLOCK, BLOCK + 1, 100000, 3,  0};
     char *all[ARRAY_SIZE(sizes)];
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
         all[i] = arena_alloc(&a, sizes[i]);
