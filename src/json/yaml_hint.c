@@ -206,6 +206,20 @@ static bool rule_tab(struct hint *h)
     return false;
 }
 
+static bool rule_conflict(struct hint *h)
+{
+    struct line lines[4];
+    for (unsigned i = 0, n = suspects(h, lines); i < n; i++) {
+        struct line l = lines[i];
+        if (l.len >= 7 && (memcmp(l.p, "<<<<<<<", 7) == 0 || memcmp(l.p, ">>>>>>>", 7) == 0 ||
+                           memcmp(l.p, "=======", 7) == 0))
+            return say(h, l, 0,
+                       "a conflict that a merge left behind; choose one side and remove "
+                       "the markers");
+    }
+    return false;
+}
+
 /* key:value */
 static bool rule_no_space(struct hint *h)
 {
@@ -444,8 +458,9 @@ void json_yaml_hint(const yaml_parser_t *parser, const char *text, size_t len, s
                     struct json_pos *ret_pos, struct err *e)
 {
     static bool (*const rules[])(struct hint *) = {
-        rule_encoding, rule_tab,   rule_first_character, rule_comment,  rule_no_space, rule_quotes,
-        rule_brackets, rule_block, rule_second_colon,    rule_no_colon, rule_indent,   rule_libyaml,
+        rule_encoding, rule_tab,    rule_first_character, rule_comment, rule_conflict,
+        rule_no_space, rule_quotes, rule_brackets,        rule_block,   rule_second_colon,
+        rule_no_colon, rule_indent, rule_libyaml,
     };
     struct hint h = {
         .parser = parser, .text = text, .len = len, .base = base, .pos = ret_pos, .e = e};
