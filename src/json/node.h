@@ -89,7 +89,7 @@ int json_yaml_read(struct arena *a, const char *text, size_t len, struct json_po
 json_t *json_yaml_value(const struct json_node *root, struct json_pos base,
                         struct json_pos *ret_pos, struct err *e);
 /* The string that a scalar becomes as a key; NULL and *e when it cannot be one. */
-const char *json_yaml_key(struct arena *a, const struct json_node *scalar, size_t *ret_len,
+const char *json_yaml_key(struct arena *a, const struct json_node *n, size_t *ret_len,
                           struct err *e);
 /* The node behind an alias, or itself. */
 const struct json_node *json_node_real(const struct json_node *n);

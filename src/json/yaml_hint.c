@@ -40,9 +40,9 @@ static struct line line_at(const struct hint *h, const char *p, size_t number)
     const char *end = h->text + h->len, *newline = memchr(p, '\n', (size_t)(end - p));
     struct line l = {.number = (unsigned)number, .p = p};
     l.len = (size_t)((newline ? newline : end) - p);
-    while (l.len && strchr(" \t\r", l.p[l.len - 1]))
+    while (l.len && json_is_one_of(l.p[l.len - 1], " \t\r"))
         l.len--;
-    while (l.indent < l.len && strchr(" \t", l.p[l.indent]))
+    while (l.indent < l.len && json_is_one_of(l.p[l.indent], " \t"))
         l.indent++;
     l.body = l.indent;
     while (l.body + 1 < l.len && l.p[l.body] == '-' && l.p[l.body + 1] == ' ') {
@@ -273,7 +273,7 @@ static size_t open_quote(struct line l)
 {
     for (size_t i = l.body; i < l.len; i++) {
         char quote = l.p[i];
-        bool starts = i == l.body || strchr(" [{,", l.p[i - 1]);
+        bool starts = i == l.body || json_is_one_of(l.p[i - 1], " [{,");
         if (!starts || (quote != '"' && quote != '\''))
             continue;
         size_t start = i;
@@ -305,7 +305,7 @@ static bool rule_quotes(struct hint *h)
     size_t before = h->column;
     while (before && h->at.len >= before && h->at.p[before - 1] == ' ')
         before--;
-    if (!before || before > h->at.len || !strchr("\"'", h->at.p[before - 1]))
+    if (!before || before > h->at.len || !json_is_one_of(h->at.p[before - 1], "\"'"))
         return false;
 
     /* A string ended here. If it began on a line above, that line's quote was meant to close. */
@@ -332,7 +332,7 @@ static bool rule_brackets(struct hint *h)
         /* The text ends where a value should be. libyaml names no bracket, but has it at hand. */
         open = line_of(h, p->marks.top[-1].line + 1);
         at = byte_of(open, p->marks.top[-1].column);
-        if (at >= open.len || !strchr("[{", open.p[at]))
+        if (at >= open.len || !json_is_one_of(open.p[at], "[{"))
             return false;
     } else if (!problem_is(h, "expected ',' or")) {
         return false;
@@ -383,7 +383,7 @@ static bool rule_no_colon(struct hint *h)
         l = line_before(h, h->at);
     else if (!problem_is(h, "expected ':'"))
         return false;
-    if (!l.len || key_end(l) < l.len || strchr("\"'&*!|>[{", l.p[l.body]))
+    if (!l.len || key_end(l) < l.len || json_is_one_of(l.p[l.body], "\"'&*!|>[{"))
         return false;
     const char *blank = memchr(l.p + l.body, ' ', (size_t)shown(l, l.body));
     size_t key = blank ? (size_t)(blank - l.p) - l.body : (size_t)shown(l, l.body);
