@@ -6,6 +6,11 @@
 #include "base/arena.h"
 #include "json/json.h"
 
+static inline bool json_is_one_of(char c, const char *set)
+{
+    return c && strchr(set, c);
+}
+
 /* json.c */
 
 /* Line and column of a byte of text; an offset past the end is the end. */

@@ -15,7 +15,8 @@ void json_real_format(double value, char buf[JSON_REAL_MAX])
         return;
     size_t at = strcspn(buf, "e");
     memmove(buf + at + 2, buf + at, strlen(buf + at) + 1);
-    memcpy(buf + at, ".0", 2);
+    buf[at] = '.';
+    buf[at + 1] = '0';
 }
 
 static void put_string(struct str *out, const char *text, size_t len)

@@ -53,14 +53,16 @@ static const struct json_node *node_child(const struct json_node *n, const char 
     if (n->kind != JSON_NODE_SEQUENCE || !json_pointer_index(token, n->count, &index))
         return NULL;
     const struct json_node *item = n->first;
-    while (index--)
+    for (; item && index; index--)
         item = item->next;
-    return *ret_key = item;
+    if (item)
+        *ret_key = item;
+    return item;
 }
 
 static size_t skip_blanks(const char *text, size_t len, size_t i)
 {
-    while (i < len && (memchr(" \t\r\n,:", text[i], 6)))
+    while (i < len && json_is_one_of(text[i], " \t\r\n,:"))
         i++;
     return i;
 }
@@ -83,7 +85,7 @@ static size_t skip_value(const char *text, size_t len, size_t i)
             i += text[i] == '\\';
         return i < len ? i + 1 : len;
     }
-    while (i < len && !memchr(" \t\r\n,:]}", text[i], 8))
+    while (i < len && !json_is_one_of(text[i], " \t\r\n,:]}"))
         i++;
     return i;
 }
@@ -127,12 +129,12 @@ bool json_doc_locate(const struct json_doc *d, const char *pointer, enum json_do
                      struct json_pos *ret_pos)
 {
     const struct json_doc_impl *impl = d->impl;
-    if (!impl || !d->value)
+    if (!impl || !d->value || (!impl->is_json && !impl->root))
         return false;
 
     _cleanup_(str_done) struct str token = {0};
-    const struct json_node *node = impl->root, *node_key = impl->root;
-    size_t offset = impl->body, offset_key = impl->body;
+    const struct json_node *node = impl->root, *node_key = node;
+    size_t offset = impl->body, offset_key = offset;
     while (json_pointer_next(&pointer, &token, NULL) > 0) {
         if (impl->is_json) {
             if (!text_child(impl->text, impl->len, &offset, str_get(&token), token.len,

@@ -30,18 +30,26 @@ enum json_node_tag {
 };
 
 struct json_node {
-    enum json_node_kind kind;
-    enum json_node_tag tag;
+    enum json_node_kind kind : 8;
+    enum json_node_tag tag : 8;
+    bool open;           /* a container whose end has not been read */
+    bool merge;          /* a key `<<`: the value's members are this map's unless it has its own */
+    uint32_t height;     /* levels of containers, 0 for a scalar */
     struct json_pos pos; /* in the document's text */
     struct json_node *next;
-    const char *text; /* of a scalar; of a map's key the key it becomes: "true" for yes */
-    size_t len;
-    struct json_node *first, *last, *target;
-    size_t count;    /* of children; keys and values both */
-    unsigned height; /* levels of containers, 0 for a scalar */
-    bool open;       /* its end has not been read */
-    bool merge;      /* a key `<<`: the value's members are this map's unless it has its own */
-    size_t nodes, bytes;
+    union {
+        struct
+        { /* a scalar's text; of a key, alias or not, the string it becomes: "true" for yes */
+            const char *text;
+            size_t len;
+        };
+        struct { /* a container's children */
+            struct json_node *first, *last;
+        };
+    };
+    struct json_node *target; /* of an alias */
+    uint32_t count;           /* of children; keys and values both */
+    uint32_t nodes, bytes;    /* with all aliases expanded; bytes of scalars' text */
 };
 
 /* What a plain scalar is. */
@@ -84,7 +92,7 @@ struct json_node *json_yaml_read_simple(struct arena *a, const char *text, size_
 json_t *json_yaml_value(const struct json_node *root, struct json_pos base,
                         struct json_pos *ret_pos, struct err *e);
 /* The string that a scalar becomes as a key; NULL and *e when it cannot be one. */
-const char *json_yaml_key(struct arena *a, const struct json_node *scalar, size_t *ret_len,
+const char *json_yaml_key(struct arena *a, const struct json_node *n, size_t *ret_len,
                           struct err *e);
 /* The node behind an alias, or itself. */
 const struct json_node *json_node_real(const struct json_node *n);

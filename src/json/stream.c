@@ -130,7 +130,7 @@ static bool is_marker(struct json_stream *s, size_t offset, const char *marker)
 {
     size_t n = have(s, offset, 4);
     return n >= 3 && memcmp(at(s, offset), marker, 3) == 0 &&
-           (n == 3 || memchr(" \t\r\n", at(s, offset)[3], 4));
+           (n == 3 || json_is_one_of(at(s, offset)[3], " \t\r\n"));
 }
 
 /* Takes n bytes off the front. */
@@ -204,7 +204,7 @@ static bool skip_after_json(struct json_stream *s)
 {
     for (;;) {
         size_t n = 0;
-        while (have(s, n, 1) && n < READ && memchr(" \t\r\n", *at(s, n), 4))
+        while (have(s, n, 1) && n < READ && json_is_one_of(*at(s, n), " \t\r\n"))
             n++;
         advance(s, n);
         if (n == READ)
@@ -274,7 +274,7 @@ static int read_json(struct json_doc *d, struct err *e)
 static bool looks_like_json(const char *text, size_t len)
 {
     size_t i = 1;
-    while (i < len && memchr(" \t\r\n[{", text[i], 6))
+    while (i < len && json_is_one_of(text[i], " \t\r\n[{"))
         i++;
     return i < len && (text[i] == '"' || text[i] == '}' || text[i] == ']' || text[i] == '/');
 }
@@ -389,7 +389,7 @@ int json_stream_next(struct json_stream *s, struct json_doc *ret_doc, struct err
     if (!s->begun && begin(s, ret_doc, e) < 0)
         return -1;
     for (;;) {
-        struct piece piece;
+        struct piece piece = {0};
         int result = next_piece(s, &piece, ret_doc, e);
         if (result <= 0)
             return result;

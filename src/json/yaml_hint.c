@@ -40,9 +40,9 @@ static struct line line_at(const struct hint *h, const char *p, size_t number)
     const char *end = h->text + h->len, *newline = memchr(p, '\n', (size_t)(end - p));
     struct line l = {.number = (unsigned)number, .p = p};
     l.len = (size_t)((newline ? newline : end) - p);
-    while (l.len && strchr(" \t\r", l.p[l.len - 1]))
+    while (l.len && json_is_one_of(l.p[l.len - 1], " \t\r"))
         l.len--;
-    while (l.indent < l.len && strchr(" \t", l.p[l.indent]))
+    while (l.indent < l.len && json_is_one_of(l.p[l.indent], " \t"))
         l.indent++;
     l.body = l.indent;
     while (l.body + 1 < l.len && l.p[l.body] == '-' && l.p[l.body + 1] == ' ') {
@@ -206,6 +206,20 @@ static bool rule_tab(struct hint *h)
     return false;
 }
 
+static bool rule_conflict(struct hint *h)
+{
+    struct line lines[4];
+    for (unsigned i = 0, n = suspects(h, lines); i < n; i++) {
+        struct line l = lines[i];
+        if (l.len >= 7 && (memcmp(l.p, "<<<<<<<", 7) == 0 || memcmp(l.p, ">>>>>>>", 7) == 0 ||
+                           memcmp(l.p, "=======", 7) == 0))
+            return say(h, l, 0,
+                       "a conflict that a merge left behind; choose one side and remove "
+                       "the markers");
+    }
+    return false;
+}
+
 /* key:value */
 static bool rule_no_space(struct hint *h)
 {
@@ -259,7 +273,7 @@ static size_t open_quote(struct line l)
 {
     for (size_t i = l.body; i < l.len; i++) {
         char quote = l.p[i];
-        bool starts = i == l.body || strchr(" [{,", l.p[i - 1]);
+        bool starts = i == l.body || json_is_one_of(l.p[i - 1], " [{,");
         if (!starts || (quote != '"' && quote != '\''))
             continue;
         size_t start = i;
@@ -291,7 +305,7 @@ static bool rule_quotes(struct hint *h)
     size_t before = h->column;
     while (before && h->at.len >= before && h->at.p[before - 1] == ' ')
         before--;
-    if (!before || before > h->at.len || !strchr("\"'", h->at.p[before - 1]))
+    if (!before || before > h->at.len || !json_is_one_of(h->at.p[before - 1], "\"'"))
         return false;
 
     /* A string ended here. If it began on a line above, that line's quote was meant to close. */
@@ -318,7 +332,7 @@ static bool rule_brackets(struct hint *h)
         /* The text ends where a value should be. libyaml names no bracket, but has it at hand. */
         open = line_of(h, p->marks.top[-1].line + 1);
         at = byte_of(open, p->marks.top[-1].column);
-        if (at >= open.len || !strchr("[{", open.p[at]))
+        if (at >= open.len || !json_is_one_of(open.p[at], "[{"))
             return false;
     } else if (!problem_is(h, "expected ',' or")) {
         return false;
@@ -369,7 +383,7 @@ static bool rule_no_colon(struct hint *h)
         l = line_before(h, h->at);
     else if (!problem_is(h, "expected ':'"))
         return false;
-    if (!l.len || key_end(l) < l.len || strchr("\"'&*!|>[{", l.p[l.body]))
+    if (!l.len || key_end(l) < l.len || json_is_one_of(l.p[l.body], "\"'&*!|>[{"))
         return false;
     const char *blank = memchr(l.p + l.body, ' ', (size_t)shown(l, l.body));
     size_t key = blank ? (size_t)(blank - l.p) - l.body : (size_t)shown(l, l.body);
@@ -444,8 +458,9 @@ void json_yaml_hint(const yaml_parser_t *parser, const char *text, size_t len, s
                     struct json_pos *ret_pos, struct err *e)
 {
     static bool (*const rules[])(struct hint *) = {
-        rule_encoding, rule_tab,   rule_first_character, rule_comment,  rule_no_space, rule_quotes,
-        rule_brackets, rule_block, rule_second_colon,    rule_no_colon, rule_indent,   rule_libyaml,
+        rule_encoding, rule_tab,    rule_first_character, rule_comment, rule_conflict,
+        rule_no_space, rule_quotes, rule_brackets,        rule_block,   rule_second_colon,
+        rule_no_colon, rule_indent, rule_libyaml,
     };
     struct hint h = {
         .parser = parser, .text = text, .len = len, .base = base, .pos = ret_pos, .e = e};

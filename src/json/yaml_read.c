@@ -154,7 +154,8 @@ static int set_tag(struct reader *r, struct json_node *n, const yaml_char_t *tag
 static int on_scalar(struct reader *r, const yaml_event_t *event)
 {
     struct json_node *n = new_node(r, JSON_NODE_SCALAR, event);
-    n->len = n->bytes = event->data.scalar.length;
+    n->len = event->data.scalar.length;
+    n->bytes = (uint32_t)n->len;
     n->text = arena_strndup(r->arena, (const char *)event->data.scalar.value, n->len);
     if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
         n->tag = JSON_NODE_STR;

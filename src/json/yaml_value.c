@@ -95,7 +95,7 @@ static size_t format_real_key(double value, char buf[64])
     while (strtof(digits, NULL) != number && precision++ < 9);
 
     char *e = strchr(digits, 'e');
-    int exponent = atoi(e + 1);
+    int exponent = (int)strtol(e + 1, NULL, 10);
     if (exponent >= -4 && exponent < 6)
         return (size_t)snprintf(buf, 64, "%.*f", precision > exponent ? precision - exponent : 0,
                                 (double)number);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,16 +17,14 @@
 static unsigned ran;
 static const char *running;
 
-static void name_file(void)
-{
-    if (running)
-        fprintf(stderr, "while running %s\n", running);
-}
-
 static void on_abort(int sig)
 {
     (void)sig;
-    name_file();
+    const char *const parts[] = {"while running ", running, "\n"};
+    for (size_t i = 0; running && i < ARRAY_SIZE(parts); i++) {
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+            return;
+    }
 }
 
 static int run_file(const char *path)

@@ -162,17 +162,17 @@ static void test_documents_stay(void **state)
 
 static void test_too_long_ends_the_stream(void **state)
 {
-    size_t len = (size_t)JSON_MAX_BYTES + 100;
     (void)state;
     static const char *const starts[] = {"a: '", "{\"a\": \"", "# ", "--- x"};
     for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
-        _cleanup_free_ char *text = mem_alloc(len);
-        memset(text, 'x', len);
-        memcpy(text, starts[i], strlen(starts[i]));
-        memcpy(text + len - 10, "\n---\nb: 1\n", 10);
-        _cleanup_free_ char *got = read_stream(json_stream_new_text(text, len));
+        _cleanup_(str_done) struct str text = {0};
+        str_append(&text, starts[i]);
+        while (text.len < JSON_MAX_BYTES)
+            str_append(&text, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+        str_append(&text, "x\n---\nb: 1\n");
+        _cleanup_free_ char *got = read_stream(json_stream_new_text(text.p, text.len));
         assert_string_equal(got, "!1:1 TooLarge");
-        FILE *f = fmemopen(text, len, "r");
+        FILE *f = fmemopen(text.p, text.len, "r");
         _cleanup_free_ char *again = read_stream(json_stream_new(f));
         fclose(f);
         assert_string_equal(again, "!1:1 TooLarge");

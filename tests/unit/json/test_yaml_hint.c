@@ -71,6 +71,7 @@ static const struct {
     {"a: 1\nfoo\nb: 2\n", 2, 1, "\"foo\" has no \":\"; write \"foo: VALUE\""},
     {"url: http://x\nfoo\n", 2, 1, "\"foo\" has no \":\""},
     {"foo\nbar: x\n", 1, 1, "\"foo\" has no \":\""},
+    {"a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> x\n", 2, 1, "conflict"},
     {"a: \x01\n", 1, 4, "U+0001 is not allowed"},
     {"ä: \xff\n", 1, 4, "0xFF here is not UTF-8"},
     {"a: |\n  x\n y\n", 3, 2, "did not find expected key"},
