@@ -20,10 +20,10 @@ static bool all_digits(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* One DNS label of n characters. */
+/* One DNS label of n characters, however long. */
 static bool is_label(const char *text, size_t n)
 {
-    if (n == 0 || n > 63 || !is_lower_alnum(text[0]) || !is_lower_alnum(text[n - 1]))
+    if (n == 0 || !is_lower_alnum(text[0]) || !is_lower_alnum(text[n - 1]))
         return false;
     for (size_t i = 0; i < n; i++) {
         if (!is_lower_alnum(text[i]) && text[i] != '-')
@@ -32,6 +32,7 @@ static bool is_label(const char *text, size_t n)
     return true;
 }
 
+/* As Kubernetes has it: only the whole is limited, its parts may be longer than DNS allows. */
 static bool is_subdomain(const char *text, size_t n)
 {
     if (n > 253)
@@ -61,7 +62,8 @@ static bool is_name_part(const char *text, size_t n)
 
 static const char *check_dns_label(const char *text)
 {
-    if (is_label(text, strlen(text)))
+    size_t n = strlen(text);
+    if (n <= 63 && is_label(text, n))
         return NULL;
     return "must consist of at most 63 lower case letters, digits and '-', and start and end with "
            "a letter or digit";

@@ -26,6 +26,7 @@ static json_t *admit(const char *text, struct api_report *report)
     return kind ? api_admit(kind, object, NULL, API_UNKNOWN_ERROR, report) : NULL;
 }
 
+#define TEN       "0123456789"
 #define META      "'metadata': {'name': 'x'}"
 #define CORE(k)   "{'apiVersion': 'v1', 'kind': '" k "', " META
 #define APPS(k)   "{'apiVersion': 'apps/v1', 'kind': '" k "', " META
@@ -47,6 +48,8 @@ static void test_admits(void **state)
 {
     static const char *const cases[] = {
         CORE("Namespace") "}",
+        "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': '" TEN TEN TEN TEN TEN TEN
+        "56789'}}",
         CORE("Node") ", 'spec': {'taints': [{'key': 'a', 'effect': 'NoSchedule'}, "
                      "{'key': 'a', 'effect': 'NoExecute'}]}}",
         CORE("Pod") ", 'spec': {'containers': [" CONTAINER "]}}",
@@ -122,6 +125,9 @@ static void test_refuses(void **state)
     } cases[] = {
         {"{'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': 'a.b'}}", "metadata.name",
          "must consist of at most 63"},
+        {"{'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': '" TEN TEN TEN TEN TEN TEN
+         "5678'}}",
+         "metadata.name", "must consist of at most 63"},
         {"{'apiVersion': 'v1', 'kind': 'Node', 'metadata': {'name': 'x', 'namespace': 'y'}}",
          "metadata.namespace", "belongs to the whole cluster"},
         {CORE("Node") ", 'spec': {'taints': [{'key': 'a', 'effect': 'Never'}]}}",
