@@ -10,9 +10,10 @@
  *                                    └───jansson───────────────────────────┘
  *
  * YAML is 1.1 as kubectl reads it: yes/no/on/off are booleans, 0x1f and 0o17 are integers, a key
- * may be any scalar and becomes a string, merge keys (<<) work, duplicate keys are errors. Anchors
- * work within JSON_MAX_NODES, counted after expansion. Documents that are empty or null are
- * skipped.
+ * may be any scalar but null and becomes a string, merge keys (<<) work, duplicate keys are errors.
+ * Anchors work within JSON_MAX_NODES, counted after expansion, and repeat JSON_MAX_BYTES of text at
+ * most. Documents that are empty or null are skipped. A document owns what it needs: it may outlive
+ * the next ones and the stream.
  */
 #pragma once
 
@@ -24,8 +25,8 @@
 struct json_stream;
 
 struct json_doc {
-    json_t *value;            /* owned by the document */
-    struct json_pos start;    /* where it begins in the stream */
+    json_t *value;         /* owned by the document */
+    struct json_pos start; /* where it begins in the stream */
     struct json_doc_impl *impl;
 };
 

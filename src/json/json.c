@@ -60,6 +60,33 @@ struct json_pos json_pos_at(const char *text, size_t len, size_t offset)
     return pos;
 }
 
+struct json_pos json_pos_add(struct json_pos base, struct json_pos pos)
+{
+    if (pos.line == 1)
+        pos.column += base.column - 1;
+    pos.line += base.line - 1;
+    return pos;
+}
+
+void json_clean_message(struct err *e)
+{
+    if (!e)
+        return;
+    for (unsigned char *p = (unsigned char *)e->msg; *p;) {
+        size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : 4;
+        size_t i = 1;
+        while (i < n && (p[i] & 0xc0) == 0x80)
+            i++;
+        bool bad = *p < 0x20 || *p == 0x7f || i < n || (n > 1 && *p < 0xc2) || *p > 0xf4 ||
+                   (*p == 0xc2 && p[1] < 0xa0) || (*p == 0xe0 && p[1] < 0xa0) ||
+                   (*p == 0xed && p[1] >= 0xa0) || (*p == 0xf0 && p[1] < 0x90) ||
+                   (*p == 0xf4 && p[1] >= 0x90);
+        if (bad)
+            memset(p, '?', i);
+        p += i;
+    }
+}
+
 json_t *json_parse_at(const char *text, size_t len, size_t *ret_offset, struct err *e)
 {
     *ret_offset = 0;
@@ -95,6 +122,7 @@ json_t *json_parse(const char *text, size_t len, struct json_pos *ret_pos, struc
     if (value)
         return value;
     struct json_pos pos = json_pos_at(text, len, offset);
+    json_clean_message(e);
     err_prefix(e, "line %u, column %u", pos.line, pos.column);
     if (ret_pos)
         *ret_pos = pos;

@@ -16,8 +16,8 @@
 #include "base/str.h"
 
 enum {
-    JSON_MAX_DEPTH = 256,            /* deeper is refused, in JSON and in YAML */
-    JSON_MAX_NODES = 1000000,        /* of one document, aliases expanded */
+    JSON_MAX_DEPTH = 256,             /* deeper is refused, in JSON and in YAML */
+    JSON_MAX_NODES = 1000000,         /* of one document, aliases expanded */
     JSON_MAX_BYTES = 16 * 1024 * 1024 /* of one document's text */
 };
 

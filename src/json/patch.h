@@ -10,9 +10,14 @@
 
 enum { JSON_PATCH_MAX_OPS = 10000 };
 
-/* RFC 6902. `test` that fails is FAILED_PRECONDITION, a missing path NOT_FOUND. */
+/*
+ * RFC 6902. `test` that fails is FAILED_PRECONDITION, a missing path NOT_FOUND. Three things that
+ * the RFC refuses are allowed because the Kubernetes API allows them: `replace` of a member that is
+ * not there adds it, `test` for null holds when the member is not there, and in a list -1 is the
+ * last element, -2 the one before.
+ */
 json_t *json_patch_apply(const json_t *doc, const json_t *ops, struct err *e);
-/* RFC 7386. */
+/* RFC 7386. A patch that is no object replaces the document: who wants an object checks first. */
 json_t *json_merge_patch(const json_t *doc, const json_t *patch, struct err *e);
 /* The merge patch that turns `from` into `to`; nulls inside `to` cannot be expressed. */
 json_t *json_merge_diff(const json_t *from, const json_t *to);
@@ -29,21 +34,24 @@ enum json_list_kind {
 };
 
 struct json_smp_field {
-    const void *node;         /* the member's own schema, or its elements' for a list or map */
+    /* The member's schema; a list's is that of its elements, a map's answers every name. */
+    const void *node;
     enum json_list_kind list;
-    const char *merge_key;    /* for JSON_LIST_MAP */
-    bool replace;             /* an object that the patch replaces whole */
-    bool retain_keys;         /* $retainKeys is honoured */
+    const char *merge_key; /* for JSON_LIST_MAP */
+    bool replace;          /* an object that the patch replaces whole */
+    /* Who makes patches sends $retainKeys here; applying honours it anywhere, as Kubernetes does. */
+    bool retain_keys;
 };
 
 struct json_smp_schema {
-    /* False when the schema does not know that member. */
+    /* False when the schema does not know that member: as if its node were NULL. */
     bool (*field)(const void *node, const char *name, struct json_smp_field *ret_field);
 };
 
 /*
- * Strategic merge, with $patch: replace|merge|delete, $retainKeys, $setElementOrder/x and
- * $deleteFromPrimitiveList/x as Kubernetes has them.
+ * Strategic merge, with $patch: replace|delete, $retainKeys, $setElementOrder/x and
+ * $deleteFromPrimitiveList/x as Kubernetes has them ($patch: merge is what happens without it, and
+ * refused there as here).
  */
 json_t *json_smp_apply(const json_t *doc, const json_t *patch, const struct json_smp_schema *schema,
                        const void *root, struct err *e);
