@@ -153,7 +153,8 @@ class Kubectl:
     def run(self, *args):
         return subprocess.run(
             ["kubectl", *args, self.server, "--namespace=default"], check=False, encoding="utf-8",
-            env={"PATH": os.environ["PATH"], "HOME": self.home, "KUBECONFIG": "/dev/null"},
+            env={"PATH": os.environ["PATH"], "HOME": self.home, "KUBECONFIG": "/dev/null",
+                 "GOMAXPROCS": "1", "GOGC": "off"},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def matches(self, selector):
