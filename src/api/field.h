@@ -47,6 +47,7 @@ enum api_flag {
     API_FOLDED = 1 << 6,      /* only in the published form: the normal form says it elsewhere */
     API_RETAIN_KEYS = 1 << 7, /* strategic merge honours $retainKeys on it */
     API_EMBEDDED = 1 << 8,    /* an ObjectMeta inside a spec (a template's) */
+    API_REPLACE = 1 << 9,     /* an object that strategic merge replaces whole */
 };
 
 /* A rule for the text of a string. */

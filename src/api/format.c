@@ -20,10 +20,10 @@ static bool all_digits(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* One DNS label of n characters. */
+/* One DNS label of n characters, however long. */
 static bool is_label(const char *text, size_t n)
 {
-    if (n == 0 || n > 63 || !is_lower_alnum(text[0]) || !is_lower_alnum(text[n - 1]))
+    if (n == 0 || !is_lower_alnum(text[0]) || !is_lower_alnum(text[n - 1]))
         return false;
     for (size_t i = 0; i < n; i++) {
         if (!is_lower_alnum(text[i]) && text[i] != '-')
@@ -32,6 +32,7 @@ static bool is_label(const char *text, size_t n)
     return true;
 }
 
+/* As Kubernetes has it: only the whole is limited, its parts may be longer than DNS allows. */
 static bool is_subdomain(const char *text, size_t n)
 {
     if (n > 253)
@@ -61,7 +62,8 @@ static bool is_name_part(const char *text, size_t n)
 
 static const char *check_dns_label(const char *text)
 {
-    if (is_label(text, strlen(text)))
+    size_t n = strlen(text);
+    if (n <= 63 && is_label(text, n))
         return NULL;
     return "must consist of at most 63 lower case letters, digits and '-', and start and end with "
            "a letter or digit";
@@ -211,6 +213,34 @@ static const char *check_lvm_name(const char *text)
     return NULL;
 }
 
+static const char *check_base64(const char *text)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t n = 0, pad = 0;
+    for (const char *p = text; *p; p++) {
+        if (*p == '\n' || *p == '\r')
+            continue; /* decoders skip line ends */
+        if (*p == '=')
+            pad++;
+        else if (pad || !strchr(digits, *p))
+            return "must be base64; plain text belongs in stringData of a Secret or data of a "
+                   "ConfigMap";
+        n++;
+    }
+    return n % 4 == 0 && pad <= 2 ? NULL : "must be base64, padded with '=' to a multiple of four";
+}
+
+static const char *check_data_key(const char *text)
+{
+    size_t n = strlen(text);
+    bool plain = n > 0 && n <= 253 && !str_eq(text, ".") && !str_starts_with(text, "..");
+    for (const char *p = text; *p && plain; p++)
+        plain = is_alnum(*p) || strchr("-_.", *p);
+    return plain ? NULL
+                 : "must consist of at most 253 letters, digits, '-', '_' and '.', and must not be "
+                   "'.' or start with '..'";
+}
+
 #define LABEL "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 #define NAME  "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 
@@ -235,3 +265,5 @@ const struct api_format api_compression = {
     "compression", "^(on|off|lz|lz4|lzjb|zle|zstd|gzip(-[1-9])?)$", 8, check_compression};
 const struct api_format api_lvm_name = {"LVM name", "^[A-Za-z0-9+_.][A-Za-z0-9+_.-]*$", 127,
                                         check_lvm_name};
+const struct api_format api_base64 = {"base64", NULL, 0, check_base64};
+const struct api_format api_data_key = {"data key", "^[-._a-zA-Z0-9]+$", 253, check_data_key};

@@ -92,9 +92,11 @@ static void check_quantity(const struct walk *w, const struct api_field *field, 
 {
     struct quantity q;
     struct err e = {0};
-    if (json_is_integer(value)) {
-        q = quantity_from_int(json_integer_value(value), QUANTITY_DECIMAL_SI);
-    } else if (quantity_parse(json_string_value(value), &q, &e) < 0) {
+    _cleanup_(str_done) struct str number = {0};
+    if (!json_is_string(value))
+        json_format(value, &number);
+    const char *text = json_is_string(value) ? json_string_value(value) : str_get(&number);
+    if (quantity_parse(text, &q, &e) < 0) {
         api_problem(w->report, at, API_INVALID, value, "%s", e.msg);
         return;
     }
@@ -118,7 +120,7 @@ static void check_int(const struct walk *w, const struct api_field *field, const
     }
 }
 
-static bool has_type(const struct api_field *field, const json_t *value)
+static bool has_type(const struct walk *w, const struct api_field *field, const json_t *value)
 {
     switch (field->type) {
     case API_OBJECT:
@@ -133,7 +135,8 @@ static bool has_type(const struct api_field *field, const json_t *value)
         return json_is_integer(value);
     case API_NUMBER:
         return json_is_number(value);
-    case API_QUANTITY:
+    case API_QUANTITY: /* Kubernetes' own kinds take "cpu: 0.5", custom resources do not */
+        return json_is_string(value) || json_is_integer(value) || (w->keep && json_is_real(value));
     case API_INT_OR_STRING:
         return json_is_string(value) || json_is_integer(value);
     case API_ANY:
@@ -146,7 +149,7 @@ static bool has_type(const struct api_field *field, const json_t *value)
 static void check_value(const struct walk *w, const struct api_field *field, const json_t *value,
                         const struct api_path *at)
 {
-    if (!has_type(field, value)) {
+    if (!has_type(w, field, value)) {
         wrong_type(w, field, value, at);
         return;
     }

@@ -8,10 +8,11 @@ static void compare_objects(const struct api_field *fields, const json_t *old, c
 static struct quantity quantity_of(const json_t *value)
 {
     struct quantity q = {0};
-    if (json_is_integer(value))
-        q = quantity_from_int(json_integer_value(value), QUANTITY_DECIMAL_SI);
-    else if (json_is_string(value))
-        (void)quantity_parse(json_string_value(value), &q, NULL);
+    _cleanup_(str_done) struct str number = {0};
+    if (json_is_number(value))
+        json_format(value, &number);
+    const char *text = json_is_string(value) ? json_string_value(value) : str_get(&number);
+    (void)quantity_parse(text, &q, NULL);
     return q;
 }
 

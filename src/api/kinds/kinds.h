@@ -13,6 +13,43 @@ extern const struct api_kind api_cstor_volume, api_cstor_volume_replica;
 extern const struct api_kind api_jiva_volume, api_jiva_volume_resize;
 extern const struct api_kind api_logical_volume;
 
+/* Kubernetes' own, as far as they are used here; what their tables do not name is kept. */
+extern const struct api_kind api_namespace, api_config_map, api_secret, api_service_account;
+extern const struct api_kind api_resource_quota, api_limit_range, api_event;
+extern const struct api_kind api_node, api_service, api_endpoints, api_pod;
+extern const struct api_kind api_persistent_volume, api_persistent_volume_claim;
+extern const struct api_kind api_deployment, api_replica_set, api_daemon_set;
+extern const struct api_kind api_controller_revision, api_stateful_set, api_job, api_cron_job;
+extern const struct api_kind api_storage_class, api_csi_driver, api_csi_node;
+extern const struct api_kind api_volume_attachment, api_csi_storage_capacity;
+extern const struct api_kind api_volume_attributes_class;
+extern const struct api_kind api_volume_snapshot, api_volume_snapshot_content;
+extern const struct api_kind api_volume_snapshot_class;
+extern const struct api_kind api_lease, api_pod_disruption_budget, api_priority_class;
+extern const struct api_kind api_role, api_role_binding, api_cluster_role, api_cluster_role_binding;
+extern const struct api_kind api_validating_webhook, api_mutating_webhook;
+extern const struct api_kind api_custom_resource_definition;
+
+/* For the kinds whose only version is this one. */
+#define API_VERSION(group_, version_)                                                              \
+    ((const struct api_group_version[]){{(group_), (version_)}, {0}})
+/* An integer of 32 bits that is not negative. */
+#define API_UINT31 .min = 0, .max = INT32_MAX
+/* Members and columns that many kinds have. */
+#define API_CONDITIONS                                                                             \
+    {                                                                                              \
+        "conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",         \
+                                            .doc = "What holds of the object, and since when."     \
+    }
+#define API_AGE                                                                                    \
+    {                                                                                              \
+        "Age", "date", ".metadata.creationTimestamp", "Time since it was created"                  \
+    }
+#define API_CREATED_AT                                                                             \
+    {                                                                                              \
+        "Created At", "string", ".metadata.creationTimestamp", "When it was created"               \
+    }
+
 /* Shared tables. */
 extern const struct api_field api_conditions[]; /* Kubernetes' usual condition */
 extern const struct api_field api_resources[];  /* limits and requests of a container */
@@ -20,6 +57,22 @@ extern const struct api_field api_toleration[];
 extern const struct api_field api_version_details[];
 extern const struct api_field api_label_selector[];
 extern const struct api_field api_object_reference[];
+extern const struct api_field api_local_reference[]; /* a name in the same namespace */
+extern const struct api_field api_pod_spec[], api_pod_template[];
+extern const struct api_field api_claim_spec[]; /* of a PersistentVolumeClaim */
+extern const struct api_field api_job_spec[];
+
+/* Rules of a pod's spec that lies at that path (kinds/pod_rules.c). */
+void api_pod_spec_validate(const json_t *spec, const struct api_path *at,
+                           struct api_report *report);
+/*
+ * The rules that Deployment, ReplicaSet, DaemonSet and StatefulSet share: the selector selects what
+ * the template makes, and the template's pods are restarted always.
+ */
+void api_workload_validate(const json_t *object, struct api_report *report);
+/* Access modes and size of a claim's spec at that path (kinds/claim.c). */
+void api_claim_spec_validate(const json_t *spec, const struct api_path *at,
+                             struct api_report *report);
 
 /* Pools: what CStorPoolCluster and CStorPoolInstance have in common (kinds/pool.c). */
 extern const struct api_field api_raid_group[], api_pool_config[];

@@ -75,3 +75,8 @@ const struct api_field api_object_reference[] = {
     {"fieldPath", API_STRING, .doc = "Part of the object that is meant."},
     {0},
 };
+
+const struct api_field api_local_reference[] = {
+    {"name", API_STRING, .doc = "Name of the object, in the same namespace."},
+    {0},
+};

@@ -1,0 +1,200 @@
+/*
+ * The small kinds of the core group: namespaces, configuration, accounts and limits.
+ */
+#include "api/kinds/kinds.h"
+
+static const struct api_field namespace_spec[] = {
+    {"finalizers", API_STRING, API_LIST, .doc = "Who has to clean up before the namespace goes."},
+    {0},
+};
+
+static const struct api_field namespace_status[] = {
+    {"phase", API_STRING, .doc = "Active, or Terminating once deletion was asked for."},
+    API_CONDITIONS,
+    {0},
+};
+
+static const struct api_field namespace_fields[] = {
+    API_TYPE_AND_META,
+    {"spec", API_OBJECT, .fields = namespace_spec, .doc = "How the namespace behaves."},
+    {"status", API_OBJECT, .fields = namespace_status, .doc = "Whether the namespace is in use."},
+    {0},
+};
+
+static const struct api_column namespace_columns[] = {
+    {"Status", "string", ".status.phase", "Active or Terminating"},
+    API_AGE,
+    {0},
+};
+
+/* A namespace's name is part of DNS names and hence a single label. */
+static void validate_namespace(const json_t *object, struct api_report *report)
+{
+    const char *name = json_string_value(json_at(object, "metadata", "name"));
+    const char *why = name && *name ? api_dns_label.check(name) : NULL;
+    if (why)
+        api_problem(report, API_KEY(API_KEY(NULL, "metadata"), "name"), API_INVALID,
+                    json_at(object, "metadata", "name"), "%s", why);
+}
+
+static const struct api_field config_map_fields[] = {
+    API_TYPE_AND_META,
+    {"immutable", API_BOOL, .doc = "Whether the data can no longer be changed."},
+    {"data", API_STRING, API_MAP, .keys = &api_data_key, .doc = "Text by key."},
+    {"binaryData", API_STRING, API_MAP, .keys = &api_data_key, .format = &api_base64,
+     .doc = "Bytes by key, in base64."},
+    {0},
+};
+
+static const struct api_field secret_fields[] = {
+    API_TYPE_AND_META,
+    {"immutable", API_BOOL, .doc = "Whether the data can no longer be changed."},
+    {"data", API_STRING, API_MAP, .keys = &api_data_key, .format = &api_base64,
+     .doc = "Bytes by key, in base64."},
+    {"stringData", API_STRING, API_MAP, .keys = &api_data_key,
+     .doc = "Text by key, which the server moves into data when it is written."},
+    {"type", API_STRING, .def = "\"Opaque\"", .doc = "What the secret is for."},
+    {0},
+};
+
+static const struct api_column secret_columns[] = {
+    {"Type", "string", ".type", "What the secret is for"},
+    API_AGE,
+    {0},
+};
+
+static const struct api_column age_columns[] = {
+    API_AGE,
+    {0},
+};
+
+static const struct api_field service_account_fields[] = {
+    API_TYPE_AND_META,
+    {"secrets", API_OBJECT, API_LIST, .fields = api_object_reference, .merge_key = "name",
+     .doc = "Secrets that pods of this account may use."},
+    {"imagePullSecrets", API_OBJECT, API_LIST, .fields = api_local_reference,
+     .doc = "Secrets for fetching the images of pods of this account."},
+    {"automountServiceAccountToken", API_BOOL,
+     .doc = "Whether pods of this account get its token mounted."},
+    {0},
+};
+
+static const struct api_field quota_spec[] = {
+    {"hard", API_QUANTITY, API_MAP, .doc = "Limit for each resource, by name."},
+    {"scopes", API_STRING, API_LIST, .doc = "Only objects in all of these scopes are counted."},
+    {"scopeSelector", API_OBJECT, .flags = API_KEEP,
+     .doc = "Only objects that this selector finds are counted."},
+    {0},
+};
+
+static const struct api_field quota_status[] = {
+    {"hard", API_QUANTITY, API_MAP, .doc = "Limits that are in force."},
+    {"used", API_QUANTITY, API_MAP, .doc = "What is in use of each."},
+    {0},
+};
+
+static const struct api_field quota_fields[] = {
+    API_TYPE_AND_META,
+    {"spec", API_OBJECT, .fields = quota_spec, .doc = "The limits that are wanted."},
+    {"status", API_OBJECT, .fields = quota_status, .doc = "The limits and what is used."},
+    {0},
+};
+
+static const struct api_field limit[] = {
+    {"type", API_STRING, .flags = API_REQUIRED,
+     .doc = "What is limited: Container, Pod or PersistentVolumeClaim."},
+    {"max", API_QUANTITY, API_MAP, .doc = "The most, by resource name."},
+    {"min", API_QUANTITY, API_MAP, .doc = "The least, by resource name."},
+    {"default", API_QUANTITY, API_MAP, .doc = "Limits for those that give none."},
+    {"defaultRequest", API_QUANTITY, API_MAP, .doc = "Requests for those that give none."},
+    {"maxLimitRequestRatio", API_QUANTITY, API_MAP, .doc = "How far a limit may exceed a request."},
+    {0},
+};
+
+static const struct api_field limit_range_spec[] = {
+    {"limits", API_OBJECT, API_LIST, API_REQUIRED, .fields = limit, .doc = "The limits."},
+    {0},
+};
+
+static const struct api_field limit_range_fields[] = {
+    API_TYPE_AND_META,
+    {"spec", API_OBJECT, .fields = limit_range_spec, .doc = "The limits of each single object."},
+    {0},
+};
+
+static const struct api_column created_columns[] = {
+    API_CREATED_AT,
+    {0},
+};
+
+const struct api_kind api_namespace = {
+    .kind = "Namespace",
+    .plural = "namespaces",
+    .singular = "namespace",
+    .short_names = API_WORDS("ns"),
+    .versions = API_VERSION("", "v1"),
+    .flags = API_BUILTIN | API_CLUSTER_SCOPED | API_STATUS,
+    .fields = namespace_fields,
+    .columns = namespace_columns,
+    .validate = validate_namespace,
+    .doc = "A space of names, to keep objects of different users or purposes apart.",
+};
+
+const struct api_kind api_config_map = {
+    .kind = "ConfigMap",
+    .plural = "configmaps",
+    .singular = "configmap",
+    .short_names = API_WORDS("cm"),
+    .versions = API_VERSION("", "v1"),
+    .flags = API_BUILTIN,
+    .fields = config_map_fields,
+    .columns = age_columns,
+    .doc = "Configuration for pods, by key.",
+};
+
+const struct api_kind api_secret = {
+    .kind = "Secret",
+    .plural = "secrets",
+    .singular = "secret",
+    .versions = API_VERSION("", "v1"),
+    .flags = API_BUILTIN,
+    .fields = secret_fields,
+    .columns = secret_columns,
+    .doc = "Passwords, keys and the like, by key.",
+};
+
+const struct api_kind api_service_account = {
+    .kind = "ServiceAccount",
+    .plural = "serviceaccounts",
+    .singular = "serviceaccount",
+    .short_names = API_WORDS("sa"),
+    .versions = API_VERSION("", "v1"),
+    .flags = API_BUILTIN,
+    .fields = service_account_fields,
+    .columns = age_columns,
+    .doc = "The identity with which processes in pods speak to the API.",
+};
+
+const struct api_kind api_resource_quota = {
+    .kind = "ResourceQuota",
+    .plural = "resourcequotas",
+    .singular = "resourcequota",
+    .short_names = API_WORDS("quota"),
+    .versions = API_VERSION("", "v1"),
+    .flags = API_BUILTIN | API_STATUS,
+    .fields = quota_fields,
+    .columns = age_columns,
+    .doc = "How much a namespace may use in all.",
+};
+
+const struct api_kind api_limit_range = {
+    .kind = "LimitRange",
+    .plural = "limitranges",
+    .singular = "limitrange",
+    .short_names = API_WORDS("limits"),
+    .versions = API_VERSION("", "v1"),
+    .flags = API_BUILTIN,
+    .fields = limit_range_fields,
+    .columns = created_columns,
+    .doc = "How much a single object of a namespace may use.",
+};

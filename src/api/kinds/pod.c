@@ -1,0 +1,108 @@
+/*
+ * Pod.
+ */
+#include "api/kinds/kinds.h"
+
+static const struct api_field mount_status[] = {
+    {"name", API_STRING, .doc = "Name of the volume."},
+    {"mountPath", API_STRING, .doc = "Where it is mounted."},
+    {"readOnly", API_BOOL, .doc = "Whether it can only be read."},
+    {"recursiveReadOnly", API_STRING, .doc = "Whether mounts below it can only be read, too."},
+    {0},
+};
+
+static const struct api_field resource_status[] = {
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the resource."},
+    {"resources", API_OBJECT, API_LIST, API_KEEP, .doc = "Its devices and how they are."},
+    {0},
+};
+
+static const struct api_field container_status[] = {
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the container."},
+    {"state", API_OBJECT, .flags = API_KEEP, .doc = "Whether it waits, runs or has ended."},
+    {"lastState", API_OBJECT, .flags = API_KEEP, .doc = "How it ended the last time."},
+    {"ready", API_BOOL, .doc = "Whether it can serve."},
+    {"started", API_BOOL, .doc = "Whether it has started."},
+    {"restartCount", API_INT, API_UINT31, .doc = "How often it was started again."},
+    {"image", API_STRING, .doc = "The image that it runs."},
+    {"imageID", API_STRING, .doc = "Digest of that image."},
+    {"containerID", API_STRING, .doc = "Id of the container on its node."},
+    {"allocatedResources", API_QUANTITY, API_MAP, .doc = "Resources that were set aside for it."},
+    {"resources", API_OBJECT, .fields = api_resources, .doc = "Resources that it has."},
+    {"volumeMounts", API_OBJECT, API_LIST, .fields = mount_status, .merge_key = "mountPath",
+     .doc = "Its mounts."},
+    {"allocatedResourcesStatus", API_OBJECT, API_LIST, .fields = resource_status,
+     .merge_key = "name", .doc = "How its devices are."},
+    {0},
+};
+
+static const struct api_field address[] = {
+    {"ip", API_STRING, .flags = API_REQUIRED, .doc = "The address."},
+    {0},
+};
+
+static const struct api_field claim_status[] = {
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the claim in the spec."},
+    {"resourceClaimName", API_STRING, .doc = "The ResourceClaim that was made for it."},
+    {0},
+};
+
+static const struct api_field status[] = {
+    {"observedGeneration", API_INT, .doc = "The metadata.generation that this was said of."},
+    {"phase", API_STRING, .doc = "Pending, Running, Succeeded, Failed or Unknown."},
+    API_CONDITIONS,
+    {"message", API_STRING, .doc = "Why it is in this phase, for people."},
+    {"reason", API_STRING, .doc = "One CamelCase word for why it is in this phase."},
+    {"nominatedNodeName", API_STRING, .doc = "Node on which room is being made for it."},
+    {"hostIP", API_STRING, .doc = "Address of its node."},
+    {"hostIPs", API_OBJECT, API_LIST, .fields = address, .merge_key = "ip",
+     .doc = "Addresses of its node."},
+    {"podIP", API_STRING, .doc = "Its address."},
+    {"podIPs", API_OBJECT, API_LIST, .fields = address, .merge_key = "ip", .doc = "Its addresses."},
+    {"startTime", API_TIME, .doc = "When its node took it on."},
+    {"initContainerStatuses", API_OBJECT, API_LIST, .fields = container_status,
+     .doc = "How its init containers are."},
+    {"containerStatuses", API_OBJECT, API_LIST, .fields = container_status,
+     .doc = "How its containers are."},
+    {"ephemeralContainerStatuses", API_OBJECT, API_LIST, .fields = container_status,
+     .doc = "How its ephemeral containers are."},
+    {"qosClass", API_STRING, .doc = "How well its resources are guaranteed."},
+    {"resize", API_STRING, .doc = "Progress of a change of its resources."},
+    {"resourceClaimStatuses", API_OBJECT, API_LIST, API_RETAIN_KEYS, .fields = claim_status,
+     .merge_key = "name", .doc = "How its claims for devices are."},
+    {0},
+};
+
+static const struct api_field fields[] = {
+    API_TYPE_AND_META,
+    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_spec,
+     .doc = "The containers that are wanted."},
+    {"status", API_OBJECT, .fields = status, .doc = "The containers that are there."},
+    {0},
+};
+
+static const struct api_column columns[] = {
+    API_AGE,
+    {"IP", "string", ".status.podIP", "Its address", 1},
+    {"Node", "string", ".spec.nodeName", "The node it is on", 1},
+    {"Nominated Node", "string", ".status.nominatedNodeName", "Where room is made for it", 1},
+    {0},
+};
+
+static void validate(const json_t *object, struct api_report *report)
+{
+    api_pod_spec_validate(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
+}
+
+const struct api_kind api_pod = {
+    .kind = "Pod",
+    .plural = "pods",
+    .singular = "pod",
+    .short_names = API_WORDS("po"),
+    .versions = API_VERSION("", "v1"),
+    .flags = API_BUILTIN | API_STATUS,
+    .fields = fields,
+    .columns = columns,
+    .validate = validate,
+    .doc = "Containers that run together on one node.",
+};

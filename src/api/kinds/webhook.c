@@ -1,0 +1,143 @@
+/*
+ * The group admissionregistration.k8s.io: who is asked before objects are written.
+ */
+#include "api/kinds/kinds.h"
+#include "base/map.h"
+
+static const struct api_field service_ref[] = {
+    {"namespace", API_STRING, .flags = API_REQUIRED, .doc = "Namespace of the service."},
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the service."},
+    {"path", API_STRING, .doc = "Path of the requests."},
+    {"port", API_INT, .min = 1, .max = 65535, .def = "443", .doc = "Port of the service."},
+    {0},
+};
+
+static const struct api_field client_config[] = {
+    {"url", API_STRING, .doc = "Where the webhook is, for one outside the cluster."},
+    {"service", API_OBJECT, .fields = service_ref, .doc = "The service it is behind."},
+    {"caBundle", API_STRING, .format = &api_base64,
+     .doc = "Certificates that its own is checked against, PEM in base64."},
+    {0},
+};
+
+static const struct api_field rule[] = {
+    {"operations", API_STRING, API_LIST, API_REQUIRED,
+     .words = API_WORDS("*", "CREATE", "UPDATE", "DELETE", "CONNECT"), .doc = "What is done."},
+    {"apiGroups", API_STRING, API_LIST, API_REQUIRED, .doc = "API groups; * is every one."},
+    {"apiVersions", API_STRING, API_LIST, API_REQUIRED, .doc = "API versions; * is every one."},
+    {"resources", API_STRING, API_LIST, API_REQUIRED, .doc = "Resources; * is every one."},
+    {"scope", API_STRING, .words = API_WORDS("*", "Cluster", "Namespaced"), .def = "\"*\"",
+     .doc = "Only kinds with this scope."},
+    {0},
+};
+
+static const struct api_field match_condition[] = {
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the condition."},
+    {"expression", API_STRING, .flags = API_REQUIRED, .doc = "The condition, in CEL."},
+    {0},
+};
+
+#define WEBHOOK_FIELDS                                                                             \
+    {"name", API_STRING, .flags = API_REQUIRED, .format = &api_dns_subdomain,                      \
+     .doc = "Its name, with at least three parts between dots."},                                  \
+        {"clientConfig", API_OBJECT, .flags = API_REQUIRED, .fields = client_config,               \
+         .doc = "Where it is."},                                                                   \
+        {"rules", API_OBJECT, API_LIST, .fields = rule, .doc = "When it is asked."},               \
+        {"failurePolicy", API_STRING, .words = API_WORDS("Fail", "Ignore"), .def = "\"Fail\"",     \
+         .doc = "What if it does not answer."},                                                    \
+        {"matchPolicy", API_STRING, .words = API_WORDS("Equivalent", "Exact"),                     \
+         .def = "\"Equivalent\"", .doc = "Whether other versions of a resource count, too."},      \
+        {"namespaceSelector", API_OBJECT, .fields = api_label_selector, .def = "{}",               \
+         .doc = "Only objects in these namespaces."},                                              \
+        {"objectSelector", API_OBJECT, .fields = api_label_selector, .def = "{}",                  \
+         .doc = "Only these objects."},                                                            \
+        {"sideEffects", API_STRING, .flags = API_REQUIRED,                                         \
+         .words = API_WORDS("None", "NoneOnDryRun"),                                               \
+         .doc = "Whether asking it changes anything."},                                            \
+        {"timeoutSeconds", API_INT,     .min = 1,                                                  \
+         .max = 30,        .def = "10", .doc = "How long to wait for its answer."},                \
+        {"admissionReviewVersions", API_STRING, API_LIST, API_REQUIRED,                            \
+         .doc = "Versions of AdmissionReview that it understands."},                               \
+    {                                                                                              \
+        "matchConditions", API_OBJECT, API_LIST, .fields = match_condition, .merge_key = "name",   \
+                                                 .doc = "Further conditions for asking it."        \
+    }
+
+static const struct api_field validating_webhook[] = {
+    WEBHOOK_FIELDS,
+    {0},
+};
+
+static const struct api_field mutating_webhook[] = {
+    WEBHOOK_FIELDS,
+    {"reinvocationPolicy", API_STRING, .words = API_WORDS("Never", "IfNeeded"), .def = "\"Never\"",
+     .doc = "Whether it is asked again when a later one changed the object."},
+    {0},
+};
+
+static const struct api_field validating_fields[] = {
+    API_TYPE_AND_META,
+    {"webhooks", API_OBJECT, API_LIST, .fields = validating_webhook, .merge_key = "name",
+     .doc = "The webhooks."},
+    {0},
+};
+
+static const struct api_field mutating_fields[] = {
+    API_TYPE_AND_META,
+    {"webhooks", API_OBJECT, API_LIST, .fields = mutating_webhook, .merge_key = "name",
+     .doc = "The webhooks, in the order in which they are asked."},
+    {0},
+};
+
+static const struct api_column columns[] = {
+    API_AGE,
+    {0},
+};
+
+static void validate(const json_t *object, struct api_report *report)
+{
+    struct map seen = {0};
+    size_t i;
+    json_t *webhook;
+    json_array_foreach (json_object_get(object, "webhooks"), i, webhook) {
+        const struct api_path *at = API_AT(API_KEY(NULL, "webhooks"), i);
+        const json_t *name = json_object_get(webhook, "name");
+        const char *text = json_string_value(name), *dot = strchr(text, '.');
+        if (!dot || !strchr(dot + 1, '.'))
+            api_problem(report, API_KEY(at, "name"), API_INVALID, name,
+                        "must have at least three parts, for example 'pools.example.com'");
+        if (map_set(&seen, text, webhook))
+            api_problem(report, API_KEY(at, "name"), API_DUPLICATE, name,
+                        "another webhook has this name");
+        const json_t *client = json_object_get(webhook, "clientConfig");
+        bool url = json_object_get(client, "url"), service = json_object_get(client, "service");
+        if (url == service)
+            api_problem(report, API_KEY(at, "clientConfig"), API_MISSING, NULL,
+                        "exactly one of url or service is required");
+    }
+    map_done(&seen);
+}
+
+const struct api_kind api_validating_webhook = {
+    .kind = "ValidatingWebhookConfiguration",
+    .plural = "validatingwebhookconfigurations",
+    .singular = "validatingwebhookconfiguration",
+    .versions = API_VERSION("admissionregistration.k8s.io", "v1"),
+    .flags = API_BUILTIN | API_CLUSTER_SCOPED,
+    .fields = validating_fields,
+    .columns = columns,
+    .validate = validate,
+    .doc = "Webhooks that may refuse objects.",
+};
+
+const struct api_kind api_mutating_webhook = {
+    .kind = "MutatingWebhookConfiguration",
+    .plural = "mutatingwebhookconfigurations",
+    .singular = "mutatingwebhookconfiguration",
+    .versions = API_VERSION("admissionregistration.k8s.io", "v1"),
+    .flags = API_BUILTIN | API_CLUSTER_SCOPED,
+    .fields = mutating_fields,
+    .columns = columns,
+    .validate = validate,
+    .doc = "Webhooks that may change objects.",
+};
