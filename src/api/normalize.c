@@ -22,6 +22,16 @@ static json_t *normal_word(const struct api_field *field, const json_t *value)
     return json_string(text);
 }
 
+/* 3.0 and 1e3 are whole numbers to the API; NULL: it is none. */
+static json_t *whole_number(const json_t *value)
+{
+    double number = json_real_value(value);
+    if (!json_is_real(value) || !(number > -0x1p53 && number < 0x1p53) ||
+        number != (double)(json_int_t)number)
+        return NULL;
+    return json_integer((json_int_t)number);
+}
+
 /* One value of the field (the field itself, a list's element, a map's member). */
 static json_t *normalize_value(const struct api_field *field, json_t *value,
                                const struct api_path *at, struct api_report *report)
@@ -30,6 +40,9 @@ static json_t *normalize_value(const struct api_field *field, json_t *value,
         normalize_object(field->fields, value, at, report);
     else if (field->synonyms || field->type == API_BOOL_OR_STRING)
         return normal_word(field, value);
+    else if (field->type == API_INT || field->type == API_QUANTITY ||
+             field->type == API_INT_OR_STRING)
+        return whole_number(value);
     return NULL;
 }
 

@@ -106,7 +106,7 @@ static int from_match_labels(const json_t *labels, struct api_selector *s, struc
     if (labels && !json_is_object(labels))
         return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSelector",
                        "matchLabels must be a map of label keys to values");
-    json_object_foreach ((json_t *)labels, key, value) {
+    json_object_foreach((json_t *)labels, key, value) {
         const char *text = text_of(value);
         if (!text)
             return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSelector",
@@ -168,7 +168,7 @@ static int from_object(const json_t *selector, struct api_selector *s, struct er
                        "matchExpressions must be a list");
     size_t i;
     json_t *expression;
-    json_array_foreach (expressions, i, expression) {
+    json_array_foreach(expressions, i, expression) {
         if (from_expression(expression, s, e) < 0)
             return err_prefix(e, "matchExpressions[%zu]", i);
     }

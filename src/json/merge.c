@@ -16,7 +16,7 @@ static json_t *merge(const json_t *doc, const json_t *patch)
     json_t *merged = json_is_object(doc) ? json_copy(json_unconst(doc)) : json_object();
     const char *key;
     json_t *value;
-    json_object_foreach (json_unconst(patch), key, value) {
+    json_object_foreach(json_unconst(patch), key, value) {
         if (json_is_null(value))
             json_object_del(merged, key);
         else
@@ -44,11 +44,11 @@ static json_t *diff(const json_t *from, const json_t *to, unsigned room)
     json_auto_t *patch = json_object();
     const char *key;
     json_t *value;
-    json_object_foreach (json_unconst(from), key, value) {
+    json_object_foreach(json_unconst(from), key, value) {
         if (!json_object_get(to, key))
             json_object_set_new_nocheck(patch, key, json_null());
     }
-    json_object_foreach (json_unconst(to), key, value) {
+    json_object_foreach(json_unconst(to), key, value) {
         const json_t *old = json_object_get(from, key);
         json_t *member = old ? diff(old, value, room - 1) : json_incref(value);
         if (member)

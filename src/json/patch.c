@@ -195,7 +195,7 @@ static enum fit weigh(const json_t *value, size_t room, size_t *budget)
     enum fit fit = FITS;
     size_t i;
     json_t *child;
-    json_array_foreach (value, i, child) {
+    json_array_foreach(value, i, child) {
         if ((fit = weigh(child, room - 1, budget)) != FITS)
             return fit;
     }
@@ -356,7 +356,7 @@ static bool equal(const json_t *a, const json_t *b)
         return false;
     const char *key;
     json_t *value;
-    json_object_foreach (json_unconst(b), key, value) {
+    json_object_foreach(json_unconst(b), key, value) {
         const json_t *other = json_object_get(a, key);
         if (!other || !equal(other, value))
             return false;

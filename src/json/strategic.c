@@ -54,11 +54,11 @@ static bool is_plain(const json_t *value, bool drop_nulls)
     size_t i;
     const char *key;
     json_t *child;
-    json_array_foreach (value, i, child) {
+    json_array_foreach(value, i, child) {
         if (!is_plain(child, drop_nulls))
             return false;
     }
-    json_object_foreach (json_unconst(value), key, child) {
+    json_object_foreach(json_unconst(value), key, child) {
         if ((drop_nulls && json_is_null(child)) || !is_plain(child, drop_nulls))
             return false;
     }
@@ -75,11 +75,11 @@ static json_t *rebuild_plain(const json_t *value, bool drop_nulls)
     size_t i;
     const char *key;
     json_t *child, *kept;
-    json_array_foreach (value, i, child) {
+    json_array_foreach(value, i, child) {
         if ((kept = rebuild_plain(child, drop_nulls)))
             json_array_append_new(plain, kept);
     }
-    json_object_foreach (json_unconst(value), key, child) {
+    json_object_foreach(json_unconst(value), key, child) {
         if (drop_nulls && json_is_null(child))
             continue;
         if ((kept = rebuild_plain(child, drop_nulls)))
@@ -122,7 +122,7 @@ static int retain_keys(struct smp *s, json_t *target, const json_t *patch)
     _cleanup_(map_done) struct map retained = {0};
     size_t i;
     json_t *value;
-    json_array_foreach (keys, i, value) {
+    json_array_foreach(keys, i, value) {
         if (!json_is_string(value))
             return smp_error(s,
                              "$retainKeys is a list of member names, but element %zu is of type "
@@ -133,14 +133,14 @@ static int retain_keys(struct smp *s, json_t *target, const json_t *patch)
 
     const char *key;
     void *next;
-    json_object_foreach (json_unconst(patch), key, value) {
+    json_object_foreach(json_unconst(patch), key, value) {
         bool directive = str_eq(key, RETAIN_KEYS) || str_starts_with(key, ELEMENT_ORDER) ||
                          str_starts_with(key, DELETE_SCALARS);
         if (!directive && !json_is_null(value) && !map_has(&retained, key))
             return smp_error(s, "the patch sets \"%.200s\", which its $retainKeys does not name",
                              key);
     }
-    json_object_foreach_safe (target, next, key, value) {
+    json_object_foreach_safe(target, next, key, value) {
         if (!map_has(&retained, key))
             json_object_del(target, key);
     }
@@ -182,7 +182,7 @@ static int set_orders(struct smp *s, json_t *target, const json_t *patch, const 
 {
     const char *key;
     json_t *order;
-    json_object_foreach (json_unconst(patch), key, order) {
+    json_object_foreach(json_unconst(patch), key, order) {
         if (!str_starts_with(key, ELEMENT_ORDER))
             continue;
         const char *name = directive_field(s, key, ELEMENT_ORDER);
@@ -248,7 +248,7 @@ static int merge_members(struct smp *s, json_t *target, const json_t *patch, con
 {
     const char *key;
     json_t *value;
-    json_object_foreach (json_unconst(patch), key, value) {
+    json_object_foreach(json_unconst(patch), key, value) {
         if (str_starts_with(key, ELEMENT_ORDER) || str_eq(key, RETAIN_KEYS) || map_has(done, key))
             continue;
         bool deletes = str_starts_with(key, DELETE_SCALARS);

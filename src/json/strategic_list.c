@@ -21,7 +21,7 @@ static int check_elements(struct smp *s, const json_t *doc, const json_t *patch)
     for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
         size_t i;
         json_t *v;
-        json_array_foreach (lists[l], i, v) {
+        json_array_foreach(lists[l], i, v) {
             if (json_is_array(v) || json_is_null(v))
                 return smp_error(s, "elements of type %s cannot be merged", json_type_name(v));
             if (!same_type(first, v))
@@ -44,7 +44,7 @@ static json_t *merge_scalars(struct smp *s, const json_t *doc, const json_t *pat
     for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
         size_t i;
         json_t *v;
-        json_array_foreach (lists[l], i, v) {
+        json_array_foreach(lists[l], i, v) {
             smp_identity(v, &id);
             if (map_set(&seen, str_get(&id), v) == NULL)
                 vec_push(&items, (struct smp_item){json_incref(v)});
@@ -64,7 +64,7 @@ static int read_directives(struct smp *s, const json_t *patch, const char *key, 
     *ret_replace = false;
     size_t i;
     json_t *v;
-    json_array_foreach (patch, i, v) {
+    json_array_foreach(patch, i, v) {
         if (!json_object_get(v, "$patch")) {
             json_array_append(plain, v);
             continue;
@@ -116,7 +116,7 @@ static json_t *remaining(struct smp *s, const json_t *doc, const char *key, cons
     json_auto_t *left = json_array();
     size_t i;
     json_t *v;
-    json_array_foreach (doc, i, v) {
+    json_array_foreach(doc, i, v) {
         if (smp_identify(s, v, key, &id) < 0)
             return NULL;
         if (!map_has(gone, str_get(&id)))
@@ -209,7 +209,7 @@ static int check_order(struct smp *s, const json_t *patch, const json_t *order, 
     if (n == 0)
         return 0;
     json_t *v;
-    json_array_foreach (patch, i, v) {
+    json_array_foreach(patch, i, v) {
         if (json_object_get(v, "$patch"))
             continue;
         if (smp_identify(s, v, key, &id) < 0)

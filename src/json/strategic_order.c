@@ -17,7 +17,7 @@
 
 void smp_items_done(struct smp_items *items)
 {
-    vec_for_each (items, it)
+    vec_for_each(items, it)
         json_decref(it->value);
     vec_done(items);
 }
@@ -197,6 +197,6 @@ void smp_items_take(struct smp_items *items, const json_t *list)
 {
     size_t i;
     json_t *v;
-    json_array_foreach (list, i, v)
+    json_array_foreach(list, i, v)
         vec_push(items, (struct smp_item){json_incref(v)});
 }

@@ -31,8 +31,8 @@ struct json_stream {
     int errnum;          /* of the read that failed */
     bool eof;
     bool begun;
-    bool dead;       /* an error after which nothing is read */
-    bool after_json; /* at stands behind a JSON value, maybe on its line */
+    bool dead;          /* an error after which nothing is read */
+    bool after_json;    /* at stands behind a JSON value, maybe on its line */
     struct arena spare; /* of the document before, empty, for the next */
 };
 

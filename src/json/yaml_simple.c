@@ -133,7 +133,7 @@ static struct level *level_for(struct simple *s, const char *at, enum json_node_
         n = top->waiting;
         n->kind = kind;
         n->tag = JSON_NODE_PLAIN;
-        n->text = NULL;
+        n->first = n->last = NULL;
         n->pos = (struct json_pos){s->number, column + 1};
         top->waiting = NULL;
     } else {

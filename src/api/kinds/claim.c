@@ -161,7 +161,7 @@ static void check_access_modes(const json_t *modes, const struct api_path *at,
     bool alone = false;
     size_t i;
     json_t *mode;
-    json_array_foreach (modes, i, mode)
+    json_array_foreach(modes, i, mode)
         alone = alone || str_eq(json_string_value(mode), "ReadWriteOncePod");
     if (json_array_size(modes) == 0)
         api_problem(report, at, API_MISSING, NULL,

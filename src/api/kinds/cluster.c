@@ -173,7 +173,7 @@ static void validate_crd(const json_t *object, struct api_report *report)
     unsigned stored = 0;
     size_t i;
     json_t *version;
-    json_array_foreach (json_at(object, "spec", "versions"), i, version)
+    json_array_foreach(json_at(object, "spec", "versions"), i, version)
         stored += json_is_true(json_object_get(version, "storage"));
     if (stored != 1)
         api_problem(report, API_KEY(API_KEY(NULL, "spec"), "versions"), API_INVALID, NULL,

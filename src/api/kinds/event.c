@@ -54,8 +54,9 @@ static const struct api_column columns[] = {
 };
 
 /* As events.k8s.io has it. */
-static void publish(json_t *object)
+static void publish(json_t *object, struct api_report *report)
 {
+    (void)report;
     for (const struct api_field *f = fields; f->name; f++) {
         json_t *value = f->aliases ? json_object_get(object, f->name) : NULL;
         if (!value)
@@ -71,6 +72,7 @@ const struct api_kind api_event = {
     .singular = "event",
     .short_names = API_WORDS("ev"),
     .versions = (const struct api_group_version[]){{"", "v1"}, {"events.k8s.io", "v1"}, {0}},
+    .published = 1,
     .flags = API_BUILTIN,
     .fields = fields,
     .columns = columns,

@@ -10,7 +10,7 @@ static void check_names(const json_t *list, const struct api_path *at, struct ma
 {
     size_t i;
     json_t *element;
-    json_array_foreach (list, i, element) {
+    json_array_foreach(list, i, element) {
         if (map_set(seen, json_str(element, "name"), element))
             api_problem(report, API_KEY(API_AT(at, i), "name"), API_DUPLICATE,
                         json_object_get(element, "name"), "another %s has this name", what);
@@ -23,7 +23,7 @@ static void check_mounts(const json_t *container, const char *list_name, const s
 {
     size_t i;
     json_t *mount;
-    json_array_foreach (json_object_get(container, list_name), i, mount) {
+    json_array_foreach(json_object_get(container, list_name), i, mount) {
         if (!map_has(volumes, json_str(mount, "name")))
             api_problem(report, API_KEY(API_AT(API_KEY(at, list_name), i), "name"), API_INVALID,
                         json_object_get(mount, "name"),
@@ -42,7 +42,7 @@ void api_pod_spec_validate(const json_t *spec, const struct api_path *at, struct
         size_t i;
         json_t *container;
         check_names(json_object_get(spec, *list), here, &containers, "container", report);
-        json_array_foreach (json_object_get(spec, *list), i, container) {
+        json_array_foreach(json_object_get(spec, *list), i, container) {
             check_mounts(container, "volumeMounts", &volumes, API_AT(here, i), report);
             check_mounts(container, "volumeDevices", &volumes, API_AT(here, i), report);
             if (!json_str(container, "image") || !*json_str(container, "image"))

@@ -72,7 +72,7 @@ static void validate_role(const json_t *object, struct api_report *report)
 {
     size_t i;
     json_t *rule;
-    json_array_foreach (json_object_get(object, "rules"), i, rule) {
+    json_array_foreach(json_object_get(object, "rules"), i, rule) {
         const struct api_path *at = API_AT(API_KEY(NULL, "rules"), i);
         bool paths = json_array_size(json_object_get(rule, "nonResourceURLs")) > 0;
         if (paths)
@@ -91,7 +91,7 @@ static void validate_binding(const json_t *object, struct api_report *report)
 {
     size_t i;
     json_t *who;
-    json_array_foreach (json_object_get(object, "subjects"), i, who) {
+    json_array_foreach(json_object_get(object, "subjects"), i, who) {
         bool account = str_eq(json_str(who, "kind"), "ServiceAccount");
         if (account && json_string_length(json_object_get(who, "namespace")) == 0)
             api_problem(report, API_KEY(API_AT(API_KEY(NULL, "subjects"), i), "namespace"),

@@ -75,7 +75,7 @@ static void validate_ports(const json_t *ports, struct api_report *report)
     struct map names = {0}, numbers = {0};
     size_t i;
     json_t *port;
-    json_array_foreach (ports, i, port) {
+    json_array_foreach(ports, i, port) {
         const struct api_path *at = API_AT(list, i);
         const json_t *name = json_object_get(port, "name"), *number = json_object_get(port, "port");
         if (json_string_length(name) > 0) {

@@ -104,7 +104,7 @@ static void check_claim_templates(const json_t *templates, struct api_report *re
     struct map seen = {0};
     size_t i;
     json_t *template;
-    json_array_foreach (templates, i, template) {
+    json_array_foreach(templates, i, template) {
         const struct api_path *at = API_AT(list, i);
         const struct api_path *name_at = API_KEY(API_KEY(at, "metadata"), "name");
         const json_t *name = json_at(template, "metadata", "name");

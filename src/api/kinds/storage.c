@@ -57,7 +57,7 @@ static void validate_storage_class(const json_t *object, struct api_report *repo
     size_t total = 0;
     const char *key;
     json_t *value;
-    json_object_foreach ((json_t *)parameters, key, value) {
+    json_object_foreach((json_t *)parameters, key, value) {
         if (!*key)
             api_problem(report, at, API_INVALID, NULL, "a parameter must have a name");
         total += strlen(key) + json_string_length(value);

@@ -99,7 +99,7 @@ static void validate(const json_t *object, struct api_report *report)
     struct map seen = {0};
     size_t i;
     json_t *webhook;
-    json_array_foreach (json_object_get(object, "webhooks"), i, webhook) {
+    json_array_foreach(json_object_get(object, "webhooks"), i, webhook) {
         const struct api_path *at = API_AT(API_KEY(NULL, "webhooks"), i);
         const json_t *name = json_object_get(webhook, "name");
         const char *text = json_string_value(name), *dot = strchr(text, '.');

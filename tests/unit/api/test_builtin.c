@@ -23,7 +23,8 @@ static json_t *admit(const char *text, struct api_report *report)
 {
     json_auto_t *object = parse_json(text);
     const struct api_kind *kind = api_kind_of(object, report);
-    return kind ? api_admit(kind, object, NULL, API_UNKNOWN_ERROR, report) : NULL;
+    bool admitted = kind && api_admit(kind, object, NULL, API_UNKNOWN_ERROR, report);
+    return admitted ? json_incref(object) : NULL;
 }
 
 #define TEN       "0123456789"
@@ -384,10 +385,10 @@ static void test_events_of_both_groups(void **state)
     assert_string_equal(json_str(object, "reportingComponent"), "c");
     assert_non_null(json_at(object, "involvedObject", "name"));
     assert_null(json_object_get(object, "regarding"));
-    api_report_done(&report);
 
     const struct api_kind *kind = api_kind_find("events.k8s.io/v1", "Event", NULL);
-    kind->publish(object);
+    kind->publish(object, &report);
+    api_report_done(&report);
     assert_string_equal(json_str(object, "note"), "n");
     assert_null(json_object_get(object, "message"));
     assert_non_null(json_at(object, "regarding", "name"));
