@@ -5,7 +5,7 @@
 const struct api_field *api_field_find(const struct api_field *fields, const char *name)
 {
     for (const struct api_field *f = fields; f && f->name; f++) {
-        if (str_eq(f->name, name))
+        if (f->name[0] == name[0] && str_eq(f->name, name))
             return f;
     }
     return NULL;

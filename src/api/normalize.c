@@ -46,10 +46,9 @@ static json_t *normalize_value(const struct api_field *field, json_t *value,
     return NULL;
 }
 
-static void normalize_field(const struct api_field *field, json_t *object,
+static void normalize_field(const struct api_field *field, json_t *object, json_t *value,
                             const struct api_path *at, struct api_report *report)
 {
-    json_t *value = json_object_get(object, field->name);
     if (field->shape == API_LIST) {
         size_t i;
         json_t *element;
@@ -73,35 +72,47 @@ static void normalize_field(const struct api_field *field, json_t *object,
     }
 }
 
-static void resolve_aliases(const struct api_field *field, json_t *object,
-                            const struct api_path *at, struct api_report *report)
+static void resolve_alias(const struct api_field *field, const char *alias, json_t *object,
+                          const struct api_path *at, struct api_report *report)
 {
-    for (const char *const *alias = field->aliases; alias && *alias; alias++) {
-        json_t *value = json_object_get(object, *alias);
-        if (!value)
-            continue;
-        if (json_object_get(object, field->name)) {
-            api_problem(report, API_KEY(at, *alias), API_FORBIDDEN, NULL,
-                        "is another name of '%s', which is set as well; keep one of them",
-                        field->name);
-        } else {
-            json_object_set(object, field->name, value);
-            api_report_renamed(report, API_KEY(at, field->name), API_KEY(at, *alias));
-        }
-        json_object_del(object, *alias);
+    if (json_object_get(object, field->name)) {
+        api_problem(report, API_KEY(at, alias), API_FORBIDDEN, NULL,
+                    "is another name of '%s', which is set as well; keep one of them", field->name);
+    } else {
+        json_object_set(object, field->name, json_object_get(object, alias));
+        api_report_renamed(report, API_KEY(at, field->name), API_KEY(at, alias));
     }
+    json_object_del(object, alias);
 }
 
+/* Goes by the members, not by the table: an object has few of the fields that it could have. */
 static void normalize_object(const struct api_field *fields, json_t *object,
                              const struct api_path *at, struct api_report *report)
 {
-    for (const struct api_field *f = fields; f && f->name; f++) {
-        resolve_aliases(f, object, at, report);
-        const json_t *value = json_object_get(object, f->name);
+    const char *key;
+    json_t *value;
+    void *next;
+    const char *renamed[16];
+    size_t n = 0;
+    json_object_foreach_safe(object, next, key, value) {
+        const struct api_field *field = api_field_find(fields, key);
+        if (!field && (field = api_field_by_alias(fields, key)) && n < ARRAY_SIZE(renamed)) {
+            renamed[n++] = field->name;
+            resolve_alias(field, key, object, at, report);
+        } else if (field && json_is_null(value)) {
+            json_object_del(object, key);
+        } else if (field) {
+            normalize_field(field, object, value, API_KEY(at, key), report);
+        }
+    }
+    /* A renamed member has gone to the end, where the loop may not have met it. */
+    while (n > 0) {
+        const struct api_field *field = api_field_find(fields, renamed[--n]);
+        value = json_object_get(object, field->name);
         if (json_is_null(value))
-            json_object_del(object, f->name);
+            json_object_del(object, field->name);
         else if (value)
-            normalize_field(f, object, API_KEY(at, f->name), report);
+            normalize_field(field, object, value, API_KEY(at, field->name), report);
     }
 }
 

@@ -127,7 +127,12 @@ static void check_duplicate_devices(const json_t *pools, struct api_report *repo
 /* The node selector as text, the same for the same selector. */
 static char *node_text(const json_t *pool)
 {
-    return json_dumps(json_object_get(pool, "nodeSelector"), JSON_SORT_KEYS | JSON_COMPACT);
+    json_t *selector = json_object_get(pool, "nodeSelector");
+    void *only = json_object_iter(selector);
+    if (json_object_size(selector) == 1) /* nearly always */
+        return mem_printf("%s=%s", json_object_iter_key(only),
+                          json_string_value(json_object_iter_value(only)));
+    return json_dumps(selector, JSON_SORT_KEYS | JSON_COMPACT);
 }
 
 /* A node has one pool of a cluster: no two pools select it in the same words. */
