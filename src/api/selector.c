@@ -180,6 +180,7 @@ int api_selector_from_json(const json_t *selector, struct api_selector *ret_s, s
     *ret_s = (struct api_selector){.nothing = !selector || json_is_null(selector)};
     if (ret_s->nothing || from_object(selector, ret_s, e) == 0)
         return 0;
+    json_clean_message(e);
     api_selector_done(ret_s);
     return -1;
 }

@@ -209,7 +209,9 @@ int api_selector_parse(const char *text, struct api_selector *ret_s, struct err 
     struct parser p = {.text = text, .at = text, .selector = ret_s, .e = e};
     int r = parse(&p);
     vec_done(&p.values);
-    if (r < 0)
+    if (r < 0) {
+        json_clean_message(e);
         api_selector_done(ret_s);
+    }
     return r;
 }

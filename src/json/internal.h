@@ -18,11 +18,6 @@ struct json_pos json_pos_at(const char *text, size_t len, size_t offset);
 /* A position in text that itself starts at base. */
 struct json_pos json_pos_add(struct json_pos base, struct json_pos pos);
 /*
- * Messages quote the source, which may hold anything. Makes what a terminal would act on and what
- * is not UTF-8 (a message goes into JSON) into "?".
- */
-void json_clean_message(struct err *e);
-/*
  * Parses exactly text. On failure *ret_offset is the byte at which the mistake starts, and the
  * message has no position.
  */

@@ -46,3 +46,9 @@ const char *json_str(const json_t *object, const char *key);
 const char *json_type_name(const json_t *value);
 /* The longest chain of containers in value, to check what was built in memory. */
 unsigned json_depth(const json_t *value);
+
+/*
+ * Messages quote the source, which may hold anything. Makes what a terminal would act on and what
+ * is not UTF-8 (a message goes into JSON) into "?".
+ */
+void json_clean_message(struct err *e);

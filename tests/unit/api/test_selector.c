@@ -104,6 +104,8 @@ static void test_refuses(void **state)
         {"a>1.5", "must be a whole number"},
         {"a<9223372036854775808", "must be a whole number"},
         {"ä=ö,ü", "character 1: \"ä\" is no label key"},
+        {"a=\033[31m", "\"?[31m\" is no value for the label a"},
+        {"a=\xff\xfe", "\"??\" is no value for the label a"},
         {"a=b,é", "character 5: \"é\" is no label key"},
         {"0123456789012345678901234567890123456789012345678901234567890123", "is no label key"},
         {"a=0123456789012345678901234567890123456789012345678901234567890123", "is no value"},
