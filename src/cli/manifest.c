@@ -1,18 +1,8 @@
 #include "cli/manifest.h"
 
-#include <errno.h>
-#include <fts.h>
-#include <sys/stat.h>
-
-#include "base/vec.h"
+#include "cli/ahead.h"
 #include "json/pointer.h"
 #include "ui/term.h"
-
-struct reading {
-    manifest_fn *fn;
-    void *context;
-    struct err *e;
-};
 
 /* A List of any group: its items are the objects. */
 static bool is_list(const json_t *object)
@@ -21,13 +11,12 @@ static bool is_list(const json_t *object)
     return kind && str_ends_with(kind, "List") && json_is_array(json_object_get(object, "items"));
 }
 
-static int give_objects(const struct reading *r, struct manifest *m)
+static int give_objects(struct manifest *m, manifest_fn *fn, void *context)
 {
     json_t *value = m->doc->value;
     if (!is_list(value)) {
         m->object = value;
-        m->prefix = "";
-        return r->fn(r->context, m);
+        return fn(context, m);
     }
     size_t i;
     json_t *item;
@@ -37,85 +26,43 @@ static int give_objects(const struct reading *r, struct manifest *m)
         json_pointer_append_index(&prefix, i);
         m->object = item;
         m->prefix = str_get(&prefix);
-        if (r->fn(r->context, m) < 0)
+        if (fn(context, m) < 0)
             return -1;
     }
     return 0;
 }
 
-static int read_stream(const struct reading *r, FILE *f, const char *name)
+static int give_batch(const struct batch *b, manifest_fn *fn, void *context)
 {
-    _cleanup_(json_stream_freep) struct json_stream *stream = json_stream_new(f);
-    _cleanup_(json_doc_done) struct json_doc doc = {0};
-    for (;;) {
-        struct err error = {0};
-        int found = json_stream_next(stream, &doc, &error);
-        if (found == 0)
-            return 0;
-        struct manifest m = {.file = name, .doc = &doc, .prefix = ""};
-        int status;
-        if (found < 0) {
-            m.error = &error;
-            status = r->fn(r->context, &m);
-        } else {
-            status = give_objects(r, &m);
-        }
-        if (status < 0)
+    for (size_t i = 0; i < b->count; i++) {
+        const struct ahead_doc *d = &b->docs[i];
+        struct manifest m = {.file = b->file, .doc = &d->doc, .prefix = ""};
+        if (!d->parsed)
+            m.error = &d->error;
+        if ((d->parsed ? give_objects(&m, fn, context) : fn(context, &m)) < 0)
             return -1;
     }
-}
-
-static int read_file(const struct reading *r, const char *path)
-{
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return err_errno(r->e, errno, "%s", path);
-    int status = read_stream(r, f, path);
-    fclose(f);
-    return status;
-}
-
-static int by_name(const FTSENT **a, const FTSENT **b)
-{
-    return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
-static int read_folder(const struct reading *r, const char *path)
-{
-    FTS *tree = fts_open((char *const[]){(char *)path, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
-    if (!tree)
-        return err_errno(r->e, errno, "%s", path);
-    int status = 0;
-    const FTSENT *entry;
-    while (status == 0 && (entry = fts_read(tree))) {
-        const char *name = entry->fts_name;
-        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
-            status = err_errno(r->e, entry->fts_errno, "%s", entry->fts_path);
-        else if (entry->fts_info == FTS_F &&
-                 (str_ends_with(name, ".yaml") || str_ends_with(name, ".yml") ||
-                  str_ends_with(name, ".json")))
-            status = read_file(r, entry->fts_path);
-    }
-    fts_close(tree);
-    return status;
+    return 0;
 }
 
 int manifest_each(char *const *paths, int count, manifest_fn *fn, void *context, struct err *e)
 {
-    struct reading r = {fn, context, e};
-    for (int i = 0; i < count; i++) {
-        struct stat st;
-        int status;
-        if (str_eq(paths[i], "-"))
-            status = read_stream(&r, stdin, "<stdin>");
-        else if (stat(paths[i], &st) < 0)
-            status = err_errno(e, errno, "%s", paths[i]);
-        else
-            status = S_ISDIR(st.st_mode) ? read_folder(&r, paths[i]) : read_file(&r, paths[i]);
-        if (status < 0)
-            return -1;
+    struct ahead *ahead = NEW(struct ahead);
+    int status = ahead_start(ahead, paths, count, e);
+    if (status == 0) {
+        struct batch *b;
+        while (status == 0 && (b = ahead_next(ahead))) {
+            status = give_batch(b, fn, context);
+            ahead_return(ahead, b);
+        }
+        ahead_done(ahead);
+        if (status == 0 && ahead->error.code) {
+            *e = ahead->error;
+            status = -1;
+        }
     }
-    return 0;
+    free(ahead);
+    return status;
 }
 
 struct json_pos manifest_locate(const struct manifest *manifest, const struct api_problem *problem)

@@ -1,7 +1,7 @@
 /*
  * Manifests named on a command line: files, folders (searched for .yaml, .yml and .json, sorted),
- * or "-" for standard input; objects one by one, lists taken apart. Only one document is in memory
- * at a time.
+ * or "-" for standard input; objects one by one, lists taken apart. A thread reads ahead, and only a
+ * few documents are in memory at a time.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 struct manifest {
     const char *file; /* as it was named, "-" is "<stdin>" */
     const struct json_doc *doc;
-    json_t *object; /* the document's, and free to be changed; NULL when it does not parse */
-    const char *prefix;   /* pointer of the object in the document: "", "/items/3" */
+    json_t *object;     /* the document's, and free to be changed; NULL when it does not parse */
+    const char *prefix; /* pointer of the object in the document: "", "/items/3" */
     const struct err *error; /* why it does not parse */
 };
 

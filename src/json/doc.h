@@ -36,6 +36,8 @@ struct json_stream *json_stream_new(FILE *f);
 struct json_stream *json_stream_new_text(const char *text, size_t len);
 void json_stream_free(struct json_stream *s);
 DEFINE_CLEANUP(struct json_stream *, json_stream_free)
+/* How many bytes of the stream have been taken. */
+size_t json_stream_position(const struct json_stream *s);
 
 /*
  * 1: *ret_doc is the next document. 0: the end. -1: the next document does not parse; *e says why

@@ -28,6 +28,7 @@ struct json_stream {
     size_t len;
     size_t at;
     struct json_pos pos; /* of at */
+    size_t taken;        /* bytes before at, since the start of the stream */
     int errnum;          /* of the read that failed */
     bool eof;
     bool begun;
@@ -138,6 +139,12 @@ static void advance(struct json_stream *s, size_t n)
 {
     s->pos = json_pos_add(s->pos, json_pos_at(at(s, 0), n, n));
     s->at += n;
+    s->taken += n;
+}
+
+size_t json_stream_position(const struct json_stream *s)
+{
+    return s->taken;
 }
 
 /* The JSON value at body, to its closing bracket, or to the marker that cuts it off. */

@@ -11,6 +11,22 @@ CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedef
 CSPC = ("openebs.io/v1alpha1", "CStorPoolCluster", "cstorpoolclusters", True)
 
 
+def add_openapi(replies, group, version, kind, plural):
+    """As much OpenAPI as makes kubectl leave the validation of fields to the server."""
+    gvk = {"group": group, "version": version, "kind": kind}
+    place = f"apis/{group}/{version}"
+    replies.setdefault("/openapi/v3", {"paths": {}})["paths"][place] = {
+        "serverRelativeURL": f"/openapi/v3/{place}?hash=1"}
+    replies[f"/openapi/v3/{place}"] = {
+        "openapi": "3.0.0", "info": {"title": "x", "version": "1"},
+        "paths": {f"/{place}/namespaces/{{namespace}}/{plural}/{{name}}": {"patch": {
+            "x-kubernetes-action": "patch", "x-kubernetes-group-version-kind": gvk, "responses": {},
+            "parameters": [{"name": "dryRun", "in": "query"},
+                           {"name": "fieldValidation", "in": "query"}]}}},
+        "components": {"schemas": {kind: {"type": "object",
+                                          "x-kubernetes-group-version-kind": [gvk]}}}}
+
+
 class Discovery:
     """`with Discovery([CRD]) as server: run("kubectl", "--server", server.url, ...)`"""
 
@@ -29,6 +45,7 @@ class Discovery:
                 "resources": [{"name": plural, "singularName": kind.lower(), "kind": kind,
                                "namespaced": namespaced,
                                "verbs": ["create", "get", "list", "patch"]}]}
+            add_openapi(replies, group, version, kind, plural)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
