@@ -25,11 +25,10 @@ static json_t *normal_word(const struct api_field *field, const json_t *value)
 /* 3.0 and 1e3 are whole numbers to the API; NULL: it is none. */
 static json_t *whole_number(const json_t *value)
 {
-    double number = json_real_value(value);
-    if (!json_is_real(value) || !(number > -0x1p53 && number < 0x1p53) ||
-        number != (double)(json_int_t)number)
+    json_int_t whole;
+    if (!json_is_real(value) || !json_real_is_whole(json_real_value(value), &whole))
         return NULL;
-    return json_integer((json_int_t)number);
+    return json_integer(whole);
 }
 
 /* One value of the field (the field itself, a list's element, a map's member). */

@@ -198,3 +198,12 @@ unsigned json_depth(const json_t *value)
     vec_done(&levels);
     return deepest > UINT_MAX ? UINT_MAX : (unsigned)deepest;
 }
+
+bool json_real_is_whole(double real, json_int_t *ret_whole)
+{
+    const double limit = 9223372036854775808.0; /* 2^63; converting what is outside is undefined */
+    if (!(real >= -limit && real < limit) || (double)(json_int_t)real != real)
+        return false;
+    *ret_whole = (json_int_t)real;
+    return true;
+}

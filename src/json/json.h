@@ -44,6 +44,8 @@ const char *json_str(const json_t *object, const char *key);
 
 /* "object", "array", "string", "integer", "number", "boolean", "null" */
 const char *json_type_name(const json_t *value);
+/* Whether a number that was written as a real, 3.0 or 1e3, is whole and fits; *ret_whole is it. */
+bool json_real_is_whole(double real, json_int_t *ret_whole);
 /* The longest chain of containers in value, to check what was built in memory. */
 unsigned json_depth(const json_t *value);
 

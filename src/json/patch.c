@@ -337,10 +337,9 @@ static bool equal(const json_t *a, const json_t *b)
         if (json_typeof(a) == json_typeof(b))
             return json_equal(a, b);
         double real = json_real_value(json_is_real(a) ? a : b);
-        json_int_t whole = json_integer_value(json_is_real(a) ? b : a);
-        /* The range check comes first: a conversion outside it is undefined. */
-        return real >= -0x1p63 && real < 0x1p63 && (json_int_t)real == whole &&
-               (double)(json_int_t)real == real;
+        json_int_t whole;
+        return json_real_is_whole(real, &whole) &&
+               whole == json_integer_value(json_is_real(a) ? b : a);
     }
     if (json_typeof(a) != json_typeof(b))
         return false;

@@ -11,8 +11,6 @@
  * the document and it stands before it there. New elements, which the document does not have,
  * therefore come as early as they can: a patch that only adds puts its elements in front.
  */
-#include <inttypes.h>
-
 #include "json/strategic.h"
 
 void smp_items_done(struct smp_items *items)
@@ -25,7 +23,7 @@ void smp_items_done(struct smp_items *items)
 bool smp_identity(const json_t *value, struct str *out)
 {
     str_clear(out);
-    double real = json_real_value(value);
+    json_int_t whole;
     switch (json_typeof(value)) {
     case JSON_STRING:
         str_append_c(out, 's');
@@ -36,10 +34,10 @@ bool smp_identity(const json_t *value, struct str *out)
         return true;
     case JSON_REAL:
         /* 5.0 is the 5 that another writer would have sent. */
-        if (real > -0x1p53 && real < 0x1p53 && (double)(int64_t)real == real)
-            str_appendf(out, "n%" PRId64, (int64_t)real);
+        if (json_real_is_whole(json_real_value(value), &whole))
+            str_appendf(out, "n%" JSON_INTEGER_FORMAT, whole);
         else
-            str_appendf(out, "n%.17g", real);
+            str_appendf(out, "n%.17g", json_real_value(value));
         return true;
     case JSON_TRUE:
     case JSON_FALSE:

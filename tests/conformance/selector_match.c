@@ -23,7 +23,7 @@ static json_t *apply(const json_t *selector, const json_t *labels)
     size_t i;
     json_t *set;
     api_selector_format(&s, &text);
-    json_array_foreach (labels, i, set) {
+    json_array_foreach(labels, i, set) {
         if (api_selector_matches(&s, set))
             json_array_append_new(matches, json_integer((json_int_t)i));
     }
@@ -48,7 +48,7 @@ int main(void)
     json_auto_t *results = json_array();
     size_t i;
     json_t *selector;
-    json_array_foreach (json_object_get(request, "selectors"), i, selector)
+    json_array_foreach(json_object_get(request, "selectors"), i, selector)
         json_array_append_new(results, apply(selector, json_object_get(request, "labels")));
     _cleanup_(str_done) struct str out = {0};
     json_format(results, &out);

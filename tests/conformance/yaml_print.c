@@ -15,7 +15,7 @@ static json_t *sorted(const json_t *value)
 
     if (json_is_array(value)) {
         json_t *array = json_array();
-        json_array_foreach ((json_t *)value, i, member)
+        json_array_foreach((json_t *)value, i, member)
             json_array_append_new(array, sorted(member));
         return array;
     }
@@ -24,7 +24,7 @@ static json_t *sorted(const json_t *value)
 
     size_t n = 0;
     const char **keys = mem_realloc_array(NULL, json_object_size(value) + 1, sizeof(*keys));
-    json_object_foreach ((json_t *)value, key, member) {
+    json_object_foreach((json_t *)value, key, member) {
         size_t at = n++;
         for (; at && strcmp(keys[at - 1], key) > 0; at--)
             keys[at] = keys[at - 1];

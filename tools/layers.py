@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Checks that nothing includes upward, and that each library is reached through its module alone.
+
+layers.py [TOP]     prints each violation; exits 1 when there is one
+"""
+import os
+import re
+import sys
+
+# Each module and what it may include. A module may always include itself.
+BELOW = {
+    "base": [],
+    "json": ["base"],
+    "api": ["base", "json"],
+    "ui": ["base"],
+    "cli": ["base", "json", "api", "ui"],
+}
+# The headers of these libraries appear in one module only.
+OWNERS = {
+    "jansson.h": ["src/json/json.h"],
+    "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
+    "isa-l.h": ["src/base/crc.c"],
+    "isa-l/crc.h": ["src/base/crc.c"],
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def violations(top):
+    for folder, _, files in os.walk(os.path.join(top, "src")):
+        for file in sorted(files):
+            if not file.endswith((".c", ".h")):
+                continue
+            path = os.path.relpath(os.path.join(folder, file), top)
+            module = path.split(os.sep)[1]
+            if module not in BELOW:
+                yield f"{path}: module '{module}' has no place in tools/layers.py"
+                continue
+            with open(os.path.join(top, path), encoding="utf-8") as source:
+                for number, line in enumerate(source, 1):
+                    found = INCLUDE.match(line)
+                    if not found:
+                        continue
+                    quote, name = found.groups()
+                    if quote == "<":
+                        if name in OWNERS and path not in OWNERS[name]:
+                            yield f"{path}:{number}: <{name}> belongs to {OWNERS[name][0]}"
+                    elif "/" not in name:
+                        yield f"{path}:{number}: include \"{module}/{name}\", not \"{name}\""
+                    elif name.split("/")[0] not in BELOW[module] + [module]:
+                        yield f"{path}:{number}: {module} must not include {name}"
+
+
+def main():
+    top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..")
+    found = list(violations(top))
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
