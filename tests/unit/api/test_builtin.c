@@ -4,29 +4,9 @@
 #include "api/admit.h"
 #include "base/mem.h"
 #include "json/pointer.h"
-#include "unit.h"
+#include "manifest.h"
 
 /* JSON with ' for ", to be read in C. */
-static json_t *parse_json(const char *text)
-{
-    struct err e = {0};
-    _cleanup_free_ char *copy = mem_strdup(text);
-    for (char *c = copy; *c; c++)
-        *c = *c == '\'' ? '"' : *c;
-    json_t *value = json_parse(copy, strlen(copy), NULL, &e);
-    if (!value)
-        fail_msg("%s: %s", text, e.msg);
-    return value;
-}
-
-static json_t *admit(const char *text, struct api_report *report)
-{
-    json_auto_t *object = parse_json(text);
-    const struct api_kind *kind = api_kind_of(object, report);
-    bool admitted = kind && api_admit(kind, object, NULL, API_UNKNOWN_ERROR, report);
-    return admitted ? json_incref(object) : NULL;
-}
-
 #define TEN       "0123456789"
 #define META      "'metadata': {'name': 'x'}"
 #define CORE(k)   "{'apiVersion': 'v1', 'kind': '" k "', " META
