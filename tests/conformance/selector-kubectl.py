@@ -14,14 +14,14 @@ Two kinds of text are left out:
     library sees them.
 """
 import concurrent.futures
-import http.server
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
-import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from discovery import Discovery  # noqa: E402
+from tap import Scratch, Tap, run  # noqa: E402
 
 LONG = "l" + "0123456789" * 6  # 61 characters; two more are allowed
 
@@ -97,40 +97,9 @@ OBJECTS = [
 ]
 
 
-def resource(name, kind):
-    return {"name": name, "singularName": "", "namespaced": True, "kind": kind,
-            "verbs": ["create", "get", "list"]}
-
-
-GV = {"groupVersion": "policy/v1", "version": "v1"}
+RESOURCES = [("v1", "ConfigMap", "configmaps", True), ("v1", "Event", "events", True),
+             ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", True)]
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-ANSWERS = {
-    "/api": {"kind": "APIVersions", "versions": ["v1"]},
-    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [
-        {"name": "policy", "versions": [GV], "preferredVersion": GV}]},
-    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
-        resource("configmaps", "ConfigMap"), resource("events", "Event")]},
-    "/apis/policy/v1": {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "policy/v1",
-                        "resources": [resource("poddisruptionbudgets", "PodDisruptionBudget")]},
-    "/api/v1/namespaces/default/events": {"kind": "EventList", "apiVersion": "v1", "metadata": {},
-                                          "items": []},
-}
-
-
-class Server(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        answer = ANSWERS.get(self.path.partition("?")[0])
-        body = json.dumps(answer or {}).encode()
-        self.send_response(200 if answer else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
 
 
 def budget(number, selector):
@@ -140,88 +109,70 @@ def budget(number, selector):
 
 
 class Kubectl:
-    def __init__(self, home, port):
-        self.home = home
-        self.server = f"--server=http://127.0.0.1:{port}"
-        self.objects = os.path.join(home, "objects.json")
-        with open(self.objects, "w", encoding="utf-8") as out:
-            for i, labels in enumerate(LABELS):
-                json.dump({"apiVersion": "v1", "kind": "ConfigMap",
-                           "metadata": {"name": f"m{i}", "labels": labels}}, out)
-                out.write("\n")
+    def __init__(self, scratch, url):
+        self.server = f"--server={url}"
+        self.env = {**scratch.kubectl_env(), "GOMAXPROCS": "1", "GOGC": "off"}
+        self.objects = scratch.file("objects.json", "\n".join(json.dumps(
+            {"apiVersion": "v1", "kind": "ConfigMap",
+             "metadata": {"name": f"m{i}", "labels": labels}}) for i, labels in enumerate(LABELS)))
 
     def run(self, *args):
-        return subprocess.run(
-            ["kubectl", *args, self.server, "--namespace=default"], check=False, encoding="utf-8",
-            env={"PATH": os.environ["PATH"], "HOME": self.home, "KUBECONFIG": "/dev/null",
-                 "GOMAXPROCS": "1", "GOGC": "off"},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return run("kubectl", *args, self.server, "--namespace=default", env=self.env)
 
     def matches(self, selector):
         """Indexes of the label sets that match; None when the selector is refused."""
-        run = self.run("create", "-f", self.objects, "-l", selector, "--dry-run=client",
-                       "--validate=false", "-o", "name")
-        if run.returncode == 0:
-            return [int(line[len("configmap/m"):]) for line in run.stdout.split()]
-        if "no objects passed to create" in run.stderr:
+        result = self.run("create", "-f", self.objects, "-l", selector, "--dry-run=client",
+                          "--validate=false", "-o", "name")
+        if result.returncode == 0:
+            return [int(line[len("configmap/m"):]) for line in result.stdout.split()]
+        if "no objects passed to create" in result.stderr:
             return []
-        if "unable to parse requirement" in run.stderr or "is not valid" in run.stderr:
+        if "unable to parse requirement" in result.stderr or "is not valid" in result.stderr:
             return None
-        raise RuntimeError(f"kubectl -l {selector!a}: {run.stderr.strip()[:300]}")
+        raise RuntimeError(f"kubectl -l {selector!a}: {result.stderr.strip()[:300]}")
 
     def canonical(self):
         """The text of each selector in OBJECTS."""
-        run = self.run("describe", "poddisruptionbudgets")
-        texts = re.findall(r"^Selector: *(.*)$", run.stdout, re.MULTILINE)
+        result = self.run("describe", "poddisruptionbudgets")
+        texts = re.findall(r"^Selector: *(.*)$", result.stdout, re.MULTILINE)
         if len(texts) != len(OBJECTS):
-            raise RuntimeError(f"kubectl describe: {(run.stderr or run.stdout).strip()[:300]}")
+            raise RuntimeError(f"kubectl describe: {(result.stderr or result.stdout)[:300]}")
         return ["" if text == "<none>" else text for text in texts]
 
 
 def ask_ours(program):
     request = {"labels": LABELS, "selectors": VALID + INVALID + OBJECTS}
-    run = subprocess.run([program], input=json.dumps(request), encoding="utf-8",
-                         stdout=subprocess.PIPE, check=True)
-    return json.loads(run.stdout)
+    return json.loads(run(program, stdin=json.dumps(request)).stdout)
 
 
 def ask_kubectl():
     items = [budget(i, selector) for i, selector in enumerate(OBJECTS)]
-    ANSWERS[BUDGETS] = {"kind": "PodDisruptionBudgetList", "apiVersion": "policy/v1",
-                        "metadata": {}, "items": items}
-    ANSWERS.update({f"{BUDGETS}/b{i}": item for i, item in enumerate(items)})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        with tempfile.TemporaryDirectory() as home:
-            kubectl = Kubectl(home, server.server_port)
-            texts = kubectl.canonical()  # first and alone: it fills the cache of resources
-            with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-                return list(pool.map(kubectl.matches, VALID + INVALID)), texts
-    finally:
-        server.shutdown()
+    replies = {BUDGETS: {"kind": "PodDisruptionBudgetList", "apiVersion": "policy/v1",
+                         "metadata": {}, "items": items},
+               "/api/v1/namespaces/default/events": {"kind": "EventList", "apiVersion": "v1",
+                                                     "metadata": {}, "items": []}}
+    replies.update({f"{BUDGETS}/b{i}": item for i, item in enumerate(items)})
+    with Scratch() as scratch, Discovery(RESOURCES, replies) as server:
+        kubectl = Kubectl(scratch, server.url)
+        texts = kubectl.canonical()  # first and alone: it fills the cache of resources
+        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+            return list(pool.map(kubectl.matches, VALID + INVALID)), texts
 
 
 def main(program):
     ours = ask_ours(program)
     matches, texts = ask_kubectl()
-    results = []
+    tap = Tap()
     for selector, our, their in zip(VALID, ours, matches):
-        results.append((our.get("matches") == their is not None, f"{selector!a}",
-                        f"ours {our}, kubectl's {their}"))
+        tap.ok(our.get("matches") == their is not None, f"{selector!a}",
+               f"ours {our}, kubectl's {their}")
     for selector, our, their in zip(INVALID, ours[len(VALID):], matches[len(VALID):]):
-        results.append((our.get("code") == "INVALID_ARGUMENT" and their is None,
-                        f"refused: {selector!a}", f"ours {our}, kubectl's {their}"))
+        tap.ok(our.get("code") == "INVALID_ARGUMENT" and their is None,
+               f"refused: {selector!a}", f"ours {our}, kubectl's {their}")
     for selector, our, their in zip(OBJECTS, ours[len(VALID + INVALID):], texts):
-        results.append((our.get("text") == their, json.dumps(selector),
-                        f"ours {our}, kubectl's {their}"))
-    print(f"1..{len(results)}")
-    for number, (ok, name, detail) in enumerate(results, 1):
-        print("ok" if ok else "not ok", number, "-", name.replace("#", ""))
-        if not ok:
-            print("#", detail)
-    return 0
+        tap.equal(our.get("text"), their, json.dumps(selector))
+    tap.done()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    main(sys.argv[1])

@@ -28,24 +28,30 @@ def add_openapi(replies, group, version, kind, plural):
 
 
 class Discovery:
-    """`with Discovery([CRD]) as server: run("kubectl", "--server", server.url, ...)`"""
+    """`with Discovery([CRD]) as server: run("kubectl", "--server", server.url, ...)`
 
-    def __init__(self, resources):
+    resources are (apiVersion, kind, plural, namespaced); replies are further paths and their JSON.
+    """
+
+    def __init__(self, resources, replies=None):
         replies = {"/version": {"major": "1", "minor": "32", "gitVersion": "v1.32.0"},
                    "/api": {"kind": "APIVersions", "versions": ["v1"]},
                    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
-                   "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []}}
+                   "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+                   **(replies or {})}
         for group_version, kind, plural, namespaced in resources:
-            group, version = group_version.split("/")
-            entry = {"groupVersion": group_version, "version": version}
-            replies["/apis"]["groups"].append(
-                {"name": group, "versions": [entry], "preferredVersion": entry})
-            replies["/apis/" + group_version] = {
-                "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version,
-                "resources": [{"name": plural, "singularName": kind.lower(), "kind": kind,
-                               "namespaced": namespaced,
-                               "verbs": ["create", "get", "list", "patch"]}]}
-            add_openapi(replies, group, version, kind, plural)
+            place = "/api/v1" if group_version == "v1" else "/apis/" + group_version
+            if place not in replies:
+                group, version = group_version.split("/")
+                entry = {"groupVersion": group_version, "version": version}
+                replies["/apis"]["groups"].append(
+                    {"name": group, "versions": [entry], "preferredVersion": entry})
+                replies[place] = {"kind": "APIResourceList", "apiVersion": "v1",
+                                  "groupVersion": group_version, "resources": []}
+                add_openapi(replies, group, version, kind, plural)
+            replies[place]["resources"].append(
+                {"name": plural, "singularName": kind.lower(), "kind": kind,
+                 "namespaced": namespaced, "verbs": ["create", "get", "list", "patch"]})
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"

@@ -20,6 +20,7 @@ class Tap:
             self.failed += 1
             for line in str(detail).splitlines():
                 print("#", line)
+        name = name.replace("#", "")  # it would start a directive
         print(f"{'ok' if passed else 'not ok'} {self.count} - {name}", flush=True)
         return passed
 

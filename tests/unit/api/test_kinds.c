@@ -73,7 +73,7 @@ static void test_normal_form(void **state)
             if (!object)
                 fail_with(cases[i].text, &report);
             _cleanup_free_ char *wrapped = mem_printf("[%s]", cases[i].expected);
-            json_auto_t *expected = parse_json(wrapped);
+            json_auto_t *expected = parse_quoted(wrapped);
             _cleanup_(str_done) struct str got = {0};
             json_format(json_walk(object, cases[i].keys), &got);
             if (!json_equal(json_walk(object, cases[i].keys), json_array_get(expected, 0)))

@@ -1,17 +1,7 @@
 #include <stdio.h>
 
 #include "api/selector.h"
-#include "base/mem.h"
-#include "unit.h"
-
-static json_t *parse_json(const char *text)
-{
-    struct err e = {0};
-    json_t *value = json_parse(text, strlen(text), NULL, &e);
-    if (!value)
-        fail_msg("%s: %s", text, e.msg);
-    return value;
-}
+#include "jsontest.h"
 
 static void test_formats_what_it_reads(void **state)
 {

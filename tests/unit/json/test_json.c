@@ -2,16 +2,7 @@
 
 #include "base/mem.h"
 #include "json/json.h"
-#include "unit.h"
-
-static json_t *parse(const char *text)
-{
-    struct err e = {0};
-    json_t *value = json_parse(text, strlen(text), NULL, &e);
-    if (!value)
-        fail_msg("%s: %s", text, e.msg);
-    return value;
-}
+#include "jsontest.h"
 
 static void test_parses_and_formats(void **state)
 {
@@ -40,18 +31,18 @@ static void test_parses_and_formats(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *value = parse(cases[i].in);
+        json_auto_t *value = parse_json(cases[i].in);
         _cleanup_(str_done) struct str out = {0};
         json_format(value, &out);
         assert_string_equal(str_get(&out), cases[i].compact);
-        json_auto_t *again = parse(str_get(&out));
+        json_auto_t *again = parse_json(str_get(&out));
         assert_true(json_equal(value, again));
     }
 }
 
 static void test_pretty(void **state)
 {
-    json_auto_t *value = parse("{\"a\":[1,{\"b\":{}}],\"c\":[]}");
+    json_auto_t *value = parse_json("{\"a\":[1,{\"b\":{}}],\"c\":[]}");
     _cleanup_(str_done) struct str out = {0};
     (void)state;
     json_format_pretty(value, &out);
@@ -158,7 +149,7 @@ static void test_limits(void **state)
     (void)state;
 
     _cleanup_free_ char *deep = nested(JSON_MAX_DEPTH);
-    json_auto_t *value = parse(deep);
+    json_auto_t *value = parse_json(deep);
     assert_int_equal(json_depth(value), JSON_MAX_DEPTH);
 
     _cleanup_free_ char *deeper = nested(JSON_MAX_DEPTH + 1);
@@ -186,7 +177,7 @@ static void test_limits(void **state)
 
 static void test_walks(void **state)
 {
-    json_auto_t *value = parse("{\"spec\":{\"pools\":[1],\"name\":\"x\",\"n\":1}}");
+    json_auto_t *value = parse_json("{\"spec\":{\"pools\":[1],\"name\":\"x\",\"n\":1}}");
     (void)state;
     assert_true(json_is_array(json_at(value, "spec", "pools")));
     assert_null(json_at(value, "spec", "none", "pools"));
@@ -207,7 +198,7 @@ static void test_type_names(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *value = parse(cases[i][0]);
+        json_auto_t *value = parse_json(cases[i][0]);
         assert_string_equal(json_type_name(value), cases[i][1]);
     }
 }
@@ -222,7 +213,7 @@ static void test_depth(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *value = parse(cases[i].in);
+        json_auto_t *value = parse_json(cases[i].in);
         assert_int_equal(json_depth(value), cases[i].depth);
     }
 }

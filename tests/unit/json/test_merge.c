@@ -2,16 +2,7 @@
 
 #include "base/mem.h"
 #include "json/patch.h"
-#include "unit.h"
-
-static json_t *parse(const char *text)
-{
-    struct err e = {0};
-    json_t *value = json_parse(text, strlen(text), NULL, &e);
-    if (!value)
-        fail_msg("%s: %s", text, e.msg);
-    return value;
-}
+#include "jsontest.h"
 
 /* The first fifteen are the situations of RFC 7386, appendix A, in its order. */
 static const char *const merges[][3] = {
@@ -44,9 +35,9 @@ static void test_merges(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(merges); i++) {
-        json_auto_t *doc = parse(merges[i][0]), *patch = parse(merges[i][1]);
+        json_auto_t *doc = parse_json(merges[i][0]), *patch = parse_json(merges[i][1]);
         json_auto_t *doc_before = json_deep_copy(doc), *patch_before = json_deep_copy(patch);
-        json_auto_t *expected = parse(merges[i][2]);
+        json_auto_t *expected = parse_json(merges[i][2]);
         struct err e = {0};
         json_auto_t *result = json_merge_patch(doc, patch, &e);
         if (!result)
@@ -60,8 +51,8 @@ static void test_merges(void **state)
 
 static void test_shares(void **state)
 {
-    json_auto_t *doc = parse("{\"same\":{\"x\":1},\"k\":{\"l\":{},\"m\":1}}");
-    json_auto_t *patch = parse("{\"k\":{\"m\":2},\"new\":[{}]}");
+    json_auto_t *doc = parse_json("{\"same\":{\"x\":1},\"k\":{\"l\":{},\"m\":1}}");
+    json_auto_t *patch = parse_json("{\"k\":{\"m\":2},\"new\":[{}]}");
     (void)state;
     json_auto_t *result = json_merge_patch(doc, patch, NULL);
     assert_ptr_equal(json_at(result, "same"), json_at(doc, "same"));
@@ -117,8 +108,8 @@ static void test_diffs(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *from = parse(cases[i][0]), *to = parse(cases[i][1]);
-        json_auto_t *expected = parse(cases[i][2]);
+        json_auto_t *from = parse_json(cases[i][0]), *to = parse_json(cases[i][1]);
+        json_auto_t *expected = parse_json(cases[i][2]);
         json_auto_t *from_before = json_deep_copy(from), *to_before = json_deep_copy(to);
         json_auto_t *patch = json_merge_diff(from, to);
         if (!json_equal(patch, expected))

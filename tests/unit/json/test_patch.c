@@ -2,16 +2,7 @@
 
 #include "base/mem.h"
 #include "json/patch.h"
-#include "unit.h"
-
-static json_t *parse(const char *text)
-{
-    struct err e = {0};
-    json_t *value = json_parse(text, strlen(text), NULL, &e);
-    if (!value)
-        fail_msg("%s: %s", text, e.msg);
-    return value;
-}
+#include "jsontest.h"
 
 /* Applies and checks on the way that neither input has changed. */
 static json_t *apply(const json_t *doc, const json_t *ops, struct err *e)
@@ -30,16 +21,13 @@ struct good {
 static void check_good(const struct good *cases, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        json_auto_t *doc = parse(cases[i].doc), *ops = parse(cases[i].ops);
-        json_auto_t *expected = parse(cases[i].result);
+        json_auto_t *doc = parse_json(cases[i].doc), *ops = parse_json(cases[i].ops);
+        json_auto_t *expected = parse_json(cases[i].result);
         struct err e = {0};
         json_auto_t *result = apply(doc, ops, &e);
         if (!result)
             fail_msg("%s: %s", cases[i].ops, e.msg);
-        _cleanup_(str_done) struct str out = {0};
-        json_format(result, &out);
-        if (!json_equal(result, expected))
-            fail_msg("%s: %s instead of %s", cases[i].ops, str_get(&out), cases[i].result);
+        assert_json(result, expected, cases[i].ops);
     }
 }
 
@@ -189,9 +177,9 @@ static void test_errors(void **state)
          ERR_NOT_FOUND, "operation 3 of 3 (remove /s): there is no \"s\""},
     };
     (void)state;
-    json_auto_t *doc = parse(doc_text);
+    json_auto_t *doc = parse_json(doc_text);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *ops = parse(cases[i].ops);
+        json_auto_t *ops = parse_json(cases[i].ops);
         struct err e = {0};
         if (apply(doc, ops, &e))
             fail_msg("%s applies", cases[i].ops);
@@ -222,8 +210,8 @@ static void test_messages_are_clean(void **state)
 
 static void test_shares_what_did_not_change(void **state)
 {
-    json_auto_t *doc = parse("{\"same\":{\"x\":[1]},\"other\":{\"l\":[{\"y\":1},{\"z\":2}]}}");
-    json_auto_t *ops = parse("[{\"op\":\"add\",\"path\":\"/other/l/0/w\",\"value\":1}]");
+    json_auto_t *doc = parse_json("{\"same\":{\"x\":[1]},\"other\":{\"l\":[{\"y\":1},{\"z\":2}]}}");
+    json_auto_t *ops = parse_json("[{\"op\":\"add\",\"path\":\"/other/l/0/w\",\"value\":1}]");
     (void)state;
     json_auto_t *result = apply(doc, ops, NULL);
     assert_non_null(result);
@@ -237,7 +225,7 @@ static void test_shares_what_did_not_change(void **state)
 static json_t *repeat(const char *op, size_t n)
 {
     json_t *ops = json_array();
-    json_auto_t *one = parse(op);
+    json_auto_t *one = parse_json(op);
     for (size_t i = 0; i < n; i++)
         json_array_append(ops, one);
     return ops;
@@ -245,7 +233,7 @@ static json_t *repeat(const char *op, size_t n)
 
 static void test_number_of_operations(void **state)
 {
-    json_auto_t *doc = parse("{\"l\":[]}");
+    json_auto_t *doc = parse_json("{\"l\":[]}");
     const char *op = "{\"op\":\"add\",\"path\":\"/l/0\",\"value\":1}";
     json_auto_t *most = repeat(op, JSON_PATCH_MAX_OPS), *more = repeat(op, JSON_PATCH_MAX_OPS + 1);
     (void)state;
@@ -270,7 +258,7 @@ static void test_growth_is_bounded(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *doc = parse(cases[i].doc), *ops = repeat(cases[i].op, cases[i].n);
+        json_auto_t *doc = parse_json(cases[i].doc), *ops = repeat(cases[i].op, cases[i].n);
         struct err e = {0};
         json_auto_t *result = json_patch_apply(doc, ops, &e);
         if (i == 2) {
@@ -331,8 +319,8 @@ static void test_depth_is_bounded(void **state)
         _cleanup_free_ char *outer = nested(cases[i].d);
         _cleanup_free_ char *inner = cases[i].v ? nested(cases[i].v) : mem_strdup("1");
         _cleanup_free_ char *path = path_into(cases[i].p);
-        json_auto_t *value = parse(inner);
-        json_auto_t *list = parse(outer);
+        json_auto_t *value = parse_json(inner);
+        json_auto_t *list = parse_json(outer);
         json_auto_t *doc = json_pack("{sOsO}", "at", list, "value", value);
         json_auto_t *alone = json_incref(list);
         json_auto_t *add = json_pack("[{ss ss sO}]", "op", "add", "path", path, "value", value);
@@ -358,9 +346,9 @@ static void test_depth_is_bounded(void **state)
 
 static void test_moves_back_and_forth(void **state)
 {
-    json_auto_t *doc = parse("{\"a\":{\"v\":{\"x\":[1]}},\"b\":{\"c\":{}}}");
-    json_auto_t *there = parse("{\"op\":\"move\",\"from\":\"/a/v\",\"path\":\"/b/c/v\"}");
-    json_auto_t *back = parse("{\"op\":\"move\",\"from\":\"/b/c/v\",\"path\":\"/a/v\"}");
+    json_auto_t *doc = parse_json("{\"a\":{\"v\":{\"x\":[1]}},\"b\":{\"c\":{}}}");
+    json_auto_t *there = parse_json("{\"op\":\"move\",\"from\":\"/a/v\",\"path\":\"/b/c/v\"}");
+    json_auto_t *back = parse_json("{\"op\":\"move\",\"from\":\"/b/c/v\",\"path\":\"/a/v\"}");
     json_auto_t *ops = json_array();
     (void)state;
     for (size_t i = 0; i < 1000; i++) {

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "json/patch.h"
-#include "unit.h"
+#include "jsontest.h"
 
 /*
  * A schema of one node, which is also the node of its members: `items` merge by name, `ports` by
@@ -30,24 +30,6 @@ static bool field(const void *at, const char *name, struct json_smp_field *ret)
 
 static const struct json_smp_schema schema = {field};
 
-static json_t *parse(const char *text)
-{
-    struct err e = {0};
-    json_t *value = json_parse(text, strlen(text), NULL, &e);
-    if (!value)
-        fail_msg("%s: %s", text, e.msg);
-    return value;
-}
-
-/* The cases are written with ' for ", which no value here needs. */
-static json_t *parse_quoted(const char *text)
-{
-    _cleanup_free_ char *copy = mem_strdup(text);
-    for (char *p = copy; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    return parse(copy);
-}
-
 /* Applies and checks on the way that neither input has changed. */
 static json_t *apply(const json_t *doc, const json_t *patch, struct err *e)
 {
@@ -67,10 +49,7 @@ static void check(const char *const (*cases)[3], size_t n)
         json_auto_t *result = apply(doc, patch, &e);
         if (!result)
             fail_msg("%s: %s", cases[i][1], e.msg);
-        _cleanup_(str_done) struct str out = {0};
-        json_format(result, &out);
-        if (!json_equal(result, expected))
-            fail_msg("%s: %s instead of %s", cases[i][1], str_get(&out), cases[i][2]);
+        assert_json(result, expected, cases[i][1]);
     }
 }
 
