@@ -14,6 +14,8 @@ static json_t *default_value(const struct api_field *f)
 
 static void default_object(const struct api_field *fields, json_t *object)
 {
+    if (!json_is_object(object)) /* what is stored may be older than today's rules */
+        return;
     for (const struct api_field *f = fields; f && f->name; f++) {
         json_t *value = json_object_get(object, f->name);
         if (!value && f->def) {
@@ -31,7 +33,7 @@ static void default_object(const struct api_field *fields, json_t *object)
         } else if (f->shape == API_MAP) {
             json_object_foreach(value, key, member)
                 default_object(f->fields, member);
-        } else if (json_is_object(value)) {
+        } else {
             default_object(f->fields, value);
         }
     }

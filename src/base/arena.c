@@ -62,17 +62,22 @@ void *arena_alloc(struct arena *a, size_t size)
     return memset(p, 0, size);
 }
 
+char *arena_copy(struct arena *a, const void *bytes, size_t n)
+{
+    char *p = arena_alloc(a, n + 1);
+    if (n)
+        memcpy(p, bytes, n);
+    return p;
+}
+
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    n = strnlen(s, n);
-    char *p = arena_alloc(a, n + 1);
-    memcpy(p, s, n);
-    return p;
+    return arena_copy(a, s, strnlen(s, n));
 }
 
 char *arena_strdup(struct arena *a, const char *s)
 {
-    return arena_strndup(a, s, strlen(s));
+    return arena_copy(a, s, strlen(s));
 }
 
 char *arena_printf(struct arena *a, const char *fmt, ...)

@@ -20,6 +20,8 @@ void arena_clear(struct arena *a);
 void *arena_alloc(struct arena *a, size_t size); /* aligned for anything; never NULL */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n); /* at most n bytes of s */
+/* Exactly n bytes, whatever they are, and a NUL behind them. */
+char *arena_copy(struct arena *a, const void *bytes, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));
 

@@ -231,7 +231,7 @@ static struct json_doc_impl *new_impl(struct json_stream *s, const struct piece 
     struct arena arena = s->spare;
     s->spare = (struct arena){0};
     struct json_doc_impl *impl = arena_new(&arena, struct json_doc_impl);
-    impl->text = arena_strndup(&arena, at(s, 0), piece->len);
+    impl->text = arena_copy(&arena, at(s, 0), piece->len);
     impl->len = piece->len;
     impl->base = s->pos;
     impl->body = piece->body;

@@ -156,7 +156,7 @@ static int on_scalar(struct reader *r, const yaml_event_t *event)
     struct json_node *n = new_node(r, JSON_NODE_SCALAR, event);
     n->len = event->data.scalar.length;
     n->bytes = (uint32_t)n->len;
-    n->text = arena_strndup(r->arena, (const char *)event->data.scalar.value, n->len);
+    n->text = arena_copy(r->arena, (const char *)event->data.scalar.value, n->len);
     if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
         n->tag = JSON_NODE_STR;
     if (set_tag(r, n, event->data.scalar.tag) < 0 ||

@@ -85,7 +85,7 @@ static struct json_node *new_scalar(struct simple *s, const char *at, const char
 {
     struct json_node *n = new_node(s, JSON_NODE_SCALAR, at);
     n->tag = tag;
-    n->text = arena_strndup(s->arena, text, len);
+    n->text = arena_copy(s->arena, text, len);
     n->len = len;
     return n;
 }

@@ -118,10 +118,10 @@ const char *json_yaml_key(struct arena *a, const struct json_node *n, size_t *re
         return s.boolean ? "true" : "false";
     case JSON_SCALAR_INT:
         *ret_len = (size_t)snprintf(buf, sizeof(buf), "%lld", (long long)s.integer);
-        return arena_strndup(a, buf, *ret_len);
+        return arena_copy(a, buf, *ret_len);
     case JSON_SCALAR_REAL:
         *ret_len = format_real_key(s.real, buf);
-        return arena_strndup(a, buf, *ret_len);
+        return arena_copy(a, buf, *ret_len);
     case JSON_SCALAR_NOT_FINITE: {
         const char *name = strpbrk(n->text, "nN") == n->text + 1 ? ".nan"
                            : *n->text == '-'                     ? "-.inf"

@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena = {0};
-    const char *text = arena_strndup(&arena, (const char *)data, size);
+    const char *text = arena_copy(&arena, data, size);
     const struct json_node *simple = json_yaml_read_simple(&arena, text, size);
     if (simple) {
         struct json_node *full = NULL;

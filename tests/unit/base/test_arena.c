@@ -84,9 +84,21 @@ static void test_clear(void **state)
     arena_done(&a);
 }
 
+static void test_copies_any_bytes(void **state)
+{
+    (void)state;
+    struct arena a = {0};
+    const char *copy = arena_copy(&a, "a\0b", 3);
+    assert_memory_equal(copy, "a\0b", 4);
+    assert_string_equal(arena_strndup(&a, "a\0b", 3), "a");
+    assert_string_equal(arena_copy(&a, NULL, 0), "");
+    arena_done(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies_any_bytes),
         cmocka_unit_test(test_alloc),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_clear),
