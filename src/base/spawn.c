@@ -83,7 +83,8 @@ static void find_paths(struct run *r)
             if (str_starts_with(*env, "PATH="))
                 dirs = *env + strlen("PATH=");
         }
-        for (; *dirs; dirs += strspn(dirs, ":")) {
+        /* An empty folder in PATH means the current one to a shell; here it means none. */
+        while (*(dirs += strspn(dirs, ":"))) {
             size_t n = strcspn(dirs, ":");
             vec_push(&r->paths, mem_printf("%.*s/%s", (int)n, dirs, name));
             dirs += n;

@@ -330,6 +330,7 @@ static void test_cannot_start(void **state)
         {"/tmp", NULL, ERR_PERMISSION_DENIED},
         {"true", ARGV("PATH=/nowhere"), ERR_NOT_FOUND},
         {"true", ARGV("PATH="), ERR_NOT_FOUND},
+        {"tmp", ARGV("PATH=:/nowhere::"), ERR_NOT_FOUND}, /* /tmp would be forbidden */
         {"passwd", ARGV("PATH=/etc:/nowhere"), ERR_PERMISSION_DENIED},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
