@@ -359,11 +359,12 @@ int spawn_check(const struct spawn *s, const struct spawn_result *r, struct err 
     else
         snprintf(how, sizeof(how), "exited with status %d", r->status);
 
-    /* Messages end with a newline, which has no place in the middle of ours. */
     const char *text = str_get(&r->err);
     size_t n = str_cut(text, 500);
+    bool cut = text[n] != '\0';
+    /* Messages end with a newline, which has no place in the middle of ours. */
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
         n--;
-    return err_set(e, ERR_INTERNAL, "CommandFailed", "%s %s%s%.*s", s->argv[0], how, n ? ": " : "",
-                   (int)n, text);
+    return err_set(e, ERR_INTERNAL, "CommandFailed", "%s %s%s%.*s%s", s->argv[0], how,
+                   n ? ": " : "", (int)n, text, cut ? "..." : "");
 }

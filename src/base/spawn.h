@@ -50,5 +50,5 @@ void spawn_result_done(struct spawn_result *r);
  */
 int spawn_run(const struct spawn *s, struct spawn_result *ret, struct err *e);
 
-/* 0 when it exited with status 0; else INTERNAL, "CommandFailed", with what it wrote to stderr. */
+/* 0 when it exited with status 0; else INTERNAL, "CommandFailed", with the beginning of stderr. */
 int spawn_check(const struct spawn *s, const struct spawn_result *r, struct err *e);

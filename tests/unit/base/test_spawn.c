@@ -443,6 +443,9 @@ static void test_standard_descriptors_closed(void **state)
     spawn_result_done(&r);
 }
 
+#define ZEROS_50  "00000000000000000000000000000000000000000000000000"
+#define ZEROS_250 ZEROS_50 ZEROS_50 ZEROS_50 ZEROS_50 ZEROS_50
+
 static void test_check(void **state)
 {
     (void)state;
@@ -454,6 +457,8 @@ static void test_check(void **state)
         {"exit 5", "/bin/sh exited with status 5"},
         {"echo no such pool >&2; exit 5", "/bin/sh exited with status 5: no such pool"},
         {"kill -KILL $$", "/bin/sh was ended by signal 9"},
+        {"printf %0500d >&2; exit 1", "/bin/sh exited with status 1: " ZEROS_250 ZEROS_250},
+        {"printf %0501d >&2; exit 1", "/bin/sh exited with status 1: " ZEROS_250 ZEROS_250 "..."},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         struct spawn s = {.argv = ARGV("/bin/sh", "-c", table[i].script), .timeout_ms = LONG_MS};
