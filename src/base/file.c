@@ -7,7 +7,6 @@
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -97,7 +96,7 @@ static int create_temporary(int dir, char name[NAME_MAX + 1])
 {
     for (int tries = 0; tries < 100; tries++) {
         uint64_t random;
-        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        if (getentropy(&random, sizeof(random)) < 0)
             return -1;
         snprintf(name, NAME_MAX + 1, ".replace-%016llx", (unsigned long long)random);
         int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

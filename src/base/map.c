@@ -1,7 +1,7 @@
 #include "base/map.h"
 
 #include <pthread.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -9,7 +9,7 @@ static uint64_t seed[2];
 
 static void draw_seed(void)
 {
-    if (getrandom(seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+    if (getentropy(seed, sizeof(seed)) < 0)
         abort();
 }
 

@@ -1,15 +1,15 @@
 #include "base/uuid.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/str.h"
 
 struct uuid uuid_random(void)
 {
     struct uuid u;
-    /* So few bytes come whole or, before the kernel has gathered entropy, after waiting. */
-    if (getrandom(u.bytes, sizeof(u.bytes), 0) != (ssize_t)sizeof(u.bytes))
+    /* Soon after boot it waits for the kernel to gather entropy; no signal cuts that short. */
+    if (getentropy(u.bytes, sizeof(u.bytes)) < 0)
         abort();
     u.bytes[6] = (uint8_t)((u.bytes[6] & 0x0f) | 0x40); /* version 4 */
     u.bytes[8] = (uint8_t)((u.bytes[8] & 0x3f) | 0x80); /* the variant of RFC 4122 */
