@@ -221,6 +221,18 @@ static int walk_up(struct walk *w)
     return 0;
 }
 
+/*
+ * Removes what is no directory; EISDIR for one. A file that something is mounted on, as block
+ * volumes are published, is busy to the kernel: EXDEV, as a directory's is when it is entered.
+ */
+static int remove_file(int dir, const char *name)
+{
+    int r = unlinkat(dir, name, 0);
+    if (r < 0 && errno == EBUSY)
+        errno = EXDEV;
+    return r;
+}
+
 /* Removes what is in the directory up to the first directory in it, whose name it returns. */
 static int remove_entries(int fd, char ret_name[NAME_MAX + 1])
 {
@@ -236,7 +248,7 @@ static int remove_entries(int fd, char ret_name[NAME_MAX + 1])
     while (errno = 0, (entry = readdir(dir))) {
         if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
             continue;
-        if (unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT)
+        if (remove_file(fd, entry->d_name) == 0 || errno == ENOENT)
             continue;
         if (errno == EISDIR)
             snprintf(ret_name, NAME_MAX + 1, "%s", entry->d_name);
@@ -252,18 +264,17 @@ static int remove_entries(int fd, char ret_name[NAME_MAX + 1])
     return r;
 }
 
-static int remove_below(struct walk *w)
+/* Removes the directory that was entered, with everything below it. */
+static int remove_entered(struct walk *w)
 {
-    size_t bottom = w->above.len;
-    for (;;) {
+    while (w->above.len > 0) {
         char name[NAME_MAX + 1];
         if (remove_entries(w->dir, name) < 0)
             return -1;
         if (*name ? walk_down(w, name) < 0 && errno != ENOENT : walk_up(w) < 0)
             return -1;
-        if (w->above.len < bottom)
-            return 0;
     }
+    return 0;
 }
 
 int file_remove_tree(const char *path, struct err *e)
@@ -277,9 +288,9 @@ int file_remove_tree(const char *path, struct err *e)
         return e ? (*e = why, -1) : -1;
 
     _cleanup_(walk_done) struct walk w = {.dir = parent};
-    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+    if (remove_file(parent, name) == 0 || errno == ENOENT)
         return 0;
-    if (errno == EISDIR && walk_down(&w, name) == 0 && remove_below(&w) == 0)
+    if (errno == EISDIR && walk_down(&w, name) == 0 && remove_entered(&w) == 0)
         return 0;
     if (errno == EXDEV)
         return err_set(e, ERR_FAILED_PRECONDITION, "MountPoint",

@@ -20,7 +20,8 @@ int file_read(const char *path, size_t limit, struct str *s, struct err *e);
  * Makes path hold exactly these bytes with this mode (the umask does not apply), durably: returns 0
  * only when the data and the name are on disk. Whoever reads meanwhile sees all of the old or all
  * of the new. A symlink is replaced, not followed. On failure the old file is untouched, except
- * that when only the last sync of the directory fails the new one may already be in place.
+ * that when only the last sync of the directory fails the new one may already be in place. A crash
+ * in the middle can leave a file ".replace-..." beside it, which means nothing.
  */
 int file_replace(const char *path, const void *data, size_t size, mode_t mode, struct err *e);
 
@@ -29,7 +30,7 @@ int file_make_dirs(const char *path, mode_t mode, struct err *e);
 
 /*
  * Removes path and everything below it. Symlinks are removed, not followed, whoever plants them
- * meanwhile; a mount point, path itself included, is refused with FAILED_PRECONDITION rather than
- * emptied. That path does not exist is success. After a failure part of the tree may be gone.
+ * meanwhile; a mount point, directory or file, path itself included, is refused with
+ * FAILED_PRECONDITION rather than emptied. That path does not exist is success. After a failure part of the tree may be gone.
  */
 int file_remove_tree(const char *path, struct err *e);

@@ -387,6 +387,29 @@ static void test_remove_stops_at_mounts(void **state)
     assert_int_equal(file_remove_tree("t", &e), 0);
 }
 
+/* As a block volume is published: a device bound to a file. */
+static void test_remove_stops_at_mounted_files(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("t", 0700), 0);
+    put("t/target", "");
+    put("device", "kept");
+    if (mount("device", "t/target", NULL, MS_BIND, NULL) < 0)
+        skip(); /* needs root */
+    static const char *const paths[] = {"t/target", "t"};
+    struct err e[ARRAY_SIZE(paths)] = {0};
+    int removed[ARRAY_SIZE(paths)];
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+        removed[i] = file_remove_tree(paths[i], &e[i]);
+    umount2("t/target", MNT_DETACH);
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        assert_int_equal(removed[i], -1);
+        assert_int_equal(e[i].code, ERR_FAILED_PRECONDITION);
+        assert_string_equal(e[i].reason, "MountPoint");
+    }
+    assert_content("device", "kept");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_remove_deep_tree, enter, leave),
         cmocka_unit_test_setup_teardown(test_remove_refuses, enter, leave),
         cmocka_unit_test_setup_teardown(test_remove_stops_at_mounts, enter, leave),
+        cmocka_unit_test_setup_teardown(test_remove_stops_at_mounted_files, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
