@@ -31,6 +31,7 @@ int file_make_dirs(const char *path, mode_t mode, struct err *e);
 /*
  * Removes path and everything below it. Symlinks are removed, not followed, whoever plants them
  * meanwhile; a mount point, directory or file, path itself included, is refused with
- * FAILED_PRECONDITION rather than emptied. That path does not exist is success. After a failure part of the tree may be gone.
+ * FAILED_PRECONDITION rather than emptied. That path does not exist is success. After a failure part
+ * of the tree may be gone.
  */
 int file_remove_tree(const char *path, struct err *e);
