@@ -118,7 +118,6 @@ struct item {
 struct producer {
     struct ring *ring;
     struct item *items;
-    int full; /* how often there was no room */
     pthread_t thread;
 };
 
@@ -126,10 +125,8 @@ static void *produce(void *arg)
 {
     struct producer *p = arg;
     for (int i = 0; i < ITEMS; i++) {
-        while (!ring_push(p->ring, &p->items[i])) {
-            p->full++;
+        while (!ring_push(p->ring, &p->items[i]))
             sched_yield();
-        }
     }
     return NULL;
 }
