@@ -16,7 +16,8 @@
  *
  * Before log_init() the log goes to stderr as text from level info. Any thread may log. A level that
  * is off costs one load; the fields are not evaluated. Logging keeps errno and never fails: a line
- * that cannot be written is lost.
+ * that cannot be written is lost. A program that is to outlive the reader of its log ignores
+ * SIGPIPE; signals are not a library's to change.
  */
 #pragma once
 
