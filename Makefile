@@ -22,7 +22,7 @@ FLAGS_fuzz    = --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lu
 ENV_fuzz      = CC=clang
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build test test-long lint format bench generate up down install clean
+.PHONY: help deps build test test-long lint format bench generate up down install clean FORCE
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -30,10 +30,17 @@ help: ## what each target does
 deps: ## install the Debian packages that are missing
 	@tools/deps
 
-# Configures a build folder once; ninja reconfigures by itself afterwards.
-build/%/build.ninja: | deps
-	@$(ENV_$*) meson setup $(@D) $(FLAGS_$*) -Dwerror=$(WERROR) --prefix=$(PREFIX) >/dev/null || \
-	    { $(ENV_$*) meson setup $(@D) $(FLAGS_$*) -Dwerror=$(WERROR) --prefix=$(PREFIX); exit 1; }
+# Configures a build folder, and again when the options are others than last time: WERROR=false after
+# a build that failed, or another PREFIX to install below. The rest ninja does by itself.
+OPTIONS = $(FLAGS_$*) -Dwerror=$(WERROR) --prefix=$(PREFIX)
+build/%/build.ninja: build/%.options | deps
+	@log=$$($(ENV_$*) meson setup $$([ ! -e $@ ] || echo --reconfigure) $(@D) $(OPTIONS)) || \
+	    { printf '%s\n' "$$log"; exit 1; }
+
+.PRECIOUS: build/%.options
+build/%.options: FORCE
+	@mkdir -p $(@D)
+	@echo '$(OPTIONS)' | cmp -s - $@ || echo '$(OPTIONS)' >$@
 
 build: deps build/$(BUILD)/build.ninja ## build every program into build/bin
 	@ninja -C build/$(BUILD) --quiet
@@ -64,7 +71,7 @@ down: build ## stop it
 	@build/bin/orlop down
 
 install: build ## install below PREFIX (DESTDIR is honoured)
-	@DESTDIR=$(DESTDIR) meson install -C build/$(BUILD) --no-rebuild --quiet
+	@DESTDIR='$(DESTDIR)' meson install -C build/$(BUILD) --no-rebuild --quiet
 
 clean: ## remove everything that was built
 	rm -rf build
