@@ -112,28 +112,29 @@ static void grow(struct map *m)
     m->used = used;
 }
 
-static struct map_entry *find(const struct map *m, const char *key)
+static struct map_entry *find(const struct map *m, const char *key, uint64_t hash)
 {
     if (!m->nslots)
         return NULL;
-    uint32_t at = m->slots[slot_of(m, key, hash_of(key))];
+    uint32_t at = m->slots[slot_of(m, key, hash)];
     return at ? &m->entries[at - 1] : NULL;
 }
 
 void *map_get(const struct map *m, const char *key)
 {
-    const struct map_entry *entry = find(m, key);
+    const struct map_entry *entry = find(m, key, hash_of(key));
     return entry ? entry->value : NULL;
 }
 
 bool map_has(const struct map *m, const char *key)
 {
-    return find(m, key) != NULL;
+    return find(m, key, hash_of(key)) != NULL;
 }
 
 void *map_set(struct map *m, const char *key, void *value)
 {
-    struct map_entry *entry = find(m, key);
+    uint64_t hash = hash_of(key);
+    struct map_entry *entry = find(m, key, hash);
     if (entry) {
         void *old = entry->value;
         entry->value = value;
@@ -141,7 +142,6 @@ void *map_set(struct map *m, const char *key, void *value)
     }
     if (!m->entries || m->used * 2 >= m->nslots)
         grow(m);
-    uint64_t hash = hash_of(key);
     size_t slot = slot_of(m, key, hash);
     m->entries[m->used] = (struct map_entry){mem_strdup(key), value, hash};
     m->slots[slot] = (uint32_t)++m->used;
@@ -151,7 +151,7 @@ void *map_set(struct map *m, const char *key, void *value)
 
 void *map_remove(struct map *m, const char *key)
 {
-    struct map_entry *entry = find(m, key);
+    struct map_entry *entry = find(m, key, hash_of(key));
     if (!entry)
         return NULL;
     /* The slot keeps pointing at the hole, so that probes walk on past it, until grow(). */
