@@ -165,7 +165,7 @@ static struct json_node *read_value(struct simple *s, const char *p, const char 
         return new_scalar(s, p, p + 1, (size_t)(close - p) - 1, JSON_NODE_STR);
     }
     if ((*p == '[' || *p == '{') && line_end - p >= 2 && p[1] == *p + 2 &&
-        ends_line(p + 2, line_end))
+        ends_line(p + 2, line_end) && s->depth < JSON_MAX_DEPTH)
         return new_node(s, *p == '[' ? JSON_NODE_SEQUENCE : JSON_NODE_MAP, p);
 
     const char *q = p;
