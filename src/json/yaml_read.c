@@ -53,7 +53,7 @@ static struct json_node *new_node(struct reader *r, enum json_node_kind kind,
 /* A key becomes its string here, so that positions can be found by it later. */
 static int make_key(struct reader *r, struct json_node *key)
 {
-    const struct json_node *real = key->kind == JSON_NODE_ALIAS ? key->target : key;
+    const struct json_node *real = json_node_real(key);
     if (real->kind != JSON_NODE_SCALAR)
         return refuse(r, key->pos,
                       "a key must be a single value; if this is a template such as {{ .Name }}, or "
@@ -90,12 +90,7 @@ static int attach(struct reader *r, struct json_node *n)
         r->root = n;
         return 0;
     }
-    if (parent->last)
-        parent->last->next = n;
-    else
-        parent->first = n;
-    parent->last = n;
-    parent->count++;
+    json_node_append(parent, n);
     /* A container that is a key is refused as soon as it closes. */
     return key && !n->open ? make_key(r, n) : 0;
 }
@@ -112,11 +107,10 @@ static void account(struct reader *r, const struct json_node *n)
         parent->height = n->height + 1;
 }
 
-static int set_anchor(struct reader *r, struct json_node *n, const yaml_char_t *anchor)
+static void set_anchor(struct reader *r, struct json_node *n, const yaml_char_t *anchor)
 {
     if (anchor)
         map_set(&r->anchors, (const char *)anchor, n);
-    return 0;
 }
 
 static int set_tag(struct reader *r, struct json_node *n, const yaml_char_t *tag)
@@ -159,8 +153,8 @@ static int on_scalar(struct reader *r, const yaml_event_t *event)
     n->text = arena_copy(r->arena, (const char *)event->data.scalar.value, n->len);
     if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
         n->tag = JSON_NODE_STR;
-    if (set_tag(r, n, event->data.scalar.tag) < 0 ||
-        set_anchor(r, n, event->data.scalar.anchor) < 0 || attach(r, n) < 0)
+    set_anchor(r, n, event->data.scalar.anchor);
+    if (set_tag(r, n, event->data.scalar.tag) < 0 || attach(r, n) < 0)
         return -1;
     account(r, n);
     return 0;
@@ -178,8 +172,6 @@ static int on_alias(struct reader *r, const yaml_event_t *event)
             "nothing before this has the anchor \"&%.60s\"; if \"*%.60s\" is text, put it "
             "in quotes",
             name, name);
-    if (target->kind == JSON_NODE_ALIAS)
-        target = target->target;
     if (target->open)
         return refuse(r, n->pos, "\"*%.60s\" stands inside the value it names", name);
     n->target = target;
@@ -209,7 +201,8 @@ static int on_open(struct reader *r, enum json_node_kind kind, const yaml_event_
     if (r->depth == JSON_MAX_DEPTH)
         return refuse(r, n->pos, "nested too deeply; at most %d levels are allowed",
                       JSON_MAX_DEPTH);
-    if (set_tag(r, n, tag) < 0 || set_anchor(r, n, anchor) < 0 || attach(r, n) < 0)
+    set_anchor(r, n, anchor);
+    if (set_tag(r, n, tag) < 0 || attach(r, n) < 0)
         return -1;
     r->open[r->depth++] = n;
     return 0;
