@@ -190,7 +190,8 @@ static void cut(struct json_stream *s, bool json, struct piece *ret)
             continue;
         }
         if (!content) {
-            while (have(s, body, 1) && (*at(s, body) == ' ' || *at(s, body) == '\t'))
+            while (body <= JSON_MAX_BYTES && have(s, body, 1) &&
+                   (*at(s, body) == ' ' || *at(s, body) == '\t'))
                 body++;
             char c = '\n';
             if (have(s, body, 1))
@@ -343,8 +344,10 @@ static int next_piece(struct json_stream *s, struct piece *ret, struct json_doc 
                       struct err *e)
 {
     for (;;) {
-        if (have(s, 0, 3) == 3 && memcmp(at(s, 0), "\xef\xbb\xbf", 3) == 0)
+        if (have(s, 0, 3) == 3 && memcmp(at(s, 0), "\xef\xbb\xbf", 3) == 0) {
             s->at += 3; /* a byte order mark has no column */
+            s->taken += 3;
+        }
         if (s->after_json && !skip_after_json(s)) {
             struct piece rest;
             cut(s, false, &rest);

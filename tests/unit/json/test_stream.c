@@ -179,6 +179,45 @@ static void test_too_long_ends_the_stream(void **state)
     }
 }
 
+enum { ENDLESS = 3 * JSON_MAX_BYTES };
+
+static ssize_t endless_read(void *cookie, char *buf, size_t size)
+{
+    size_t *given = cookie;
+    if (*given >= ENDLESS)
+        return 0;
+    *given += size;
+    memset(buf, ' ', size);
+    return (ssize_t)size;
+}
+
+/* Blanks in front of a document are its bytes, too: they are not read without end. */
+static void test_endless_blanks(void **state)
+{
+    size_t given = 0;
+    (void)state;
+    FILE *f = fopencookie(&given, "r", (cookie_io_functions_t){.read = endless_read});
+    _cleanup_free_ char *got = read_stream(json_stream_new(f));
+    fclose(f);
+    assert_string_equal(got, "!1:1 TooLarge");
+    assert_true(given < ENDLESS);
+}
+
+static void test_position(void **state)
+{
+    static const char text[] = "\xef\xbb\xbf"
+                               "a: 1\n---\nb: 2\n";
+    _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, strlen(text));
+    struct json_doc doc = {0};
+    (void)state;
+    assert_int_equal(json_stream_position(s), 0);
+    assert_int_equal(json_stream_next(s, &doc, NULL), 1);
+    assert_int_equal(json_stream_position(s), 8);
+    assert_int_equal(json_stream_next(s, &doc, NULL), 1);
+    assert_int_equal(json_stream_position(s), strlen(text));
+    json_doc_done(&doc);
+}
+
 /* JSON values in a row may be more than one document's bytes. */
 static void test_long_line_of_values(void **state)
 {
@@ -260,6 +299,8 @@ int main(void)
         cmocka_unit_test(test_many_documents),
         cmocka_unit_test(test_documents_stay),
         cmocka_unit_test(test_too_long_ends_the_stream),
+        cmocka_unit_test(test_endless_blanks),
+        cmocka_unit_test(test_position),
         cmocka_unit_test(test_long_line_of_values),
         cmocka_unit_test(test_read_error),
         cmocka_unit_test(test_messages_are_clean),
