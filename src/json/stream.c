@@ -45,7 +45,10 @@ struct piece {
     bool empty; /* comments and markers only */
 };
 
-enum { READ = 64 * 1024 };
+enum {
+    READ = 64 * 1024,
+    BLANKS_MAX = 256 /* past this column a document's first line is not worth showing */
+};
 
 struct json_stream *json_stream_new(FILE *f)
 {
@@ -232,7 +235,11 @@ static struct json_doc_impl *new_impl(struct json_stream *s, const struct piece 
     struct arena arena = s->spare;
     s->spare = (struct arena){0};
     struct json_doc_impl *impl = arena_new(&arena, struct json_doc_impl);
-    impl->text = arena_copy(&arena, at(s, 0), piece->len);
+    impl->blanks = s->pos.column <= BLANKS_MAX ? s->pos.column - 1 : 0;
+    char *text = arena_alloc(&arena, impl->blanks + piece->len + 1);
+    memset(text, ' ', impl->blanks);
+    memcpy(text + impl->blanks, at(s, 0), piece->len);
+    impl->text = text + impl->blanks;
     impl->len = piece->len;
     impl->base = s->pos;
     impl->body = piece->body;
