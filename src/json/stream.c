@@ -174,7 +174,7 @@ static void cut_json(struct json_stream *s, size_t body, struct piece *ret)
 static void cut(struct json_stream *s, bool json, struct piece *ret)
 {
     size_t offset = 0;
-    bool marked = false, content = false;
+    bool directives = false, marked = false, content = false;
 
     while (offset <= JSON_MAX_BYTES && have(s, offset, 1)) {
         bool line_start = offset || s->pos.column == 1;
@@ -189,6 +189,7 @@ static void cut(struct json_stream *s, bool json, struct piece *ret)
             marked = true;
             body += 3;
         } else if (line_start && !marked && !content && *at(s, offset) == '%') {
+            directives = true;
             offset = line_end(s, offset);
             continue;
         }
@@ -207,7 +208,8 @@ static void cut(struct json_stream *s, bool json, struct piece *ret)
         }
         offset = line_end(s, offset);
     }
-    *ret = (struct piece){.len = offset, .empty = !content};
+    /* Directives without a document are a mistake, which libyaml names. */
+    *ret = (struct piece){.len = offset, .empty = !content && !directives};
 }
 
 /* Behind a JSON value: goes to the next one or to a marker. False: other text stands here. */

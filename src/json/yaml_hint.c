@@ -350,6 +350,18 @@ static bool rule_brackets(struct hint *h)
                *close == ']' ? '[' : '{', close);
 }
 
+/* %YAML 1.1, and the document without its marker. */
+static bool rule_directive(struct hint *h)
+{
+    struct line above = line_before(h, h->at);
+    if (!problem_is(h, "<document start>") || !above.len || above.p[0] != '%')
+        return false;
+    return say(h, above, 0,
+               "\"%.*s\" is a directive; write \"---\" on a line of its own between it and its "
+               "document",
+               shown(above, 0), above.p);
+}
+
 static bool rule_block(struct hint *h)
 {
     if (problem_is(h, "block sequence entries"))
@@ -458,9 +470,9 @@ void json_yaml_hint(const yaml_parser_t *parser, const char *text, size_t len, s
                     struct json_pos *ret_pos, struct err *e)
 {
     static bool (*const rules[])(struct hint *) = {
-        rule_encoding, rule_tab,    rule_first_character, rule_comment, rule_conflict,
-        rule_no_space, rule_quotes, rule_brackets,        rule_block,   rule_second_colon,
-        rule_no_colon, rule_indent, rule_libyaml,
+        rule_encoding,     rule_tab,      rule_first_character, rule_comment,  rule_conflict,
+        rule_directive,    rule_no_space, rule_quotes,          rule_brackets, rule_block,
+        rule_second_colon, rule_no_colon, rule_indent,          rule_libyaml,
     };
     struct hint h = {
         .parser = parser, .text = text, .len = len, .base = base, .pos = ret_pos, .e = e};

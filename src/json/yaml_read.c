@@ -6,7 +6,10 @@
 #include <yaml.h>
 
 #include "base/map.h"
+#include "json/internal.h"
 #include "json/node.h"
+
+enum { TAGS_MAX = 64 }; /* %TAG directives of one document */
 
 struct reader {
     struct arena *arena;
@@ -263,6 +266,21 @@ static int read_events(struct reader *r, const char *text, size_t len)
     }
 }
 
+/* libyaml compares each %TAG with all before it, so there must not be many. */
+static int check_directives(struct reader *r, const char *text, size_t len)
+{
+    const char *end = text + len, *p = text;
+    for (unsigned n = 0; (p = memmem(p, (size_t)(end - p), "%TAG", 4)); p += 4) {
+        /* A directive starts its line; the breaks that only YAML knows end with such a byte. */
+        bool starts = p == text || json_is_one_of(p[-1], "\r\n") || (p[-1] & 0x80);
+        if (starts && ++n > TAGS_MAX)
+            return refuse(r, json_pos_at(text, len, (size_t)(p - text)),
+                          "more than %d \"%%TAG\" directives; remove those that no tag needs",
+                          TAGS_MAX);
+    }
+    return 0;
+}
+
 int json_yaml_read(struct arena *a, const char *text, size_t len, struct json_pos base,
                    struct json_node **ret_root, struct json_pos *ret_pos, struct err *e)
 {
@@ -273,7 +291,9 @@ int json_yaml_read(struct arena *a, const char *text, size_t len, struct json_po
         abort();
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
-    int result = read_events(&r, text, len);
+    int result = check_directives(&r, text, len);
+    if (result == 0)
+        result = read_events(&r, text, len);
     yaml_parser_delete(&r.parser);
     map_done(&r.anchors);
 
