@@ -115,7 +115,8 @@ static size_t hint_token(const char *text, size_t len, const json_error_t *error
     char buf[64];
     const char *what = shown(buf, text, t);
     const char *fix = t.start < len ? remedy(text, len, t, before) : NULL;
-    bool starts_value = t.start < len && (strchr("\"{[", text[t.start]) || is_word(text[t.start]));
+    bool starts_value =
+        t.start < len && (json_is_one_of(text[t.start], "\"{[") || is_word(text[t.start]));
 
     if (fix)
         err_set(e, ERR_INVALID_ARGUMENT, "InvalidJSON", "%s has no place here: %s", what, fix);

@@ -60,7 +60,6 @@ static int path_parse(struct run *r, struct path *p, const char *text)
             return err_set(r->e, ERR_INVALID_ARGUMENT, "TooLarge",
                            "the path has more than %d steps", JSON_MAX_DEPTH);
         p->tokens[p->n++] = arena_copy(&r->arena, str_get(&token), token.len);
-        str_clear(&token);
     }
     return more;
 }

@@ -5,12 +5,12 @@
 #include "json/doc.h"
 #include "unit.h"
 
-/* All documents of a text, one per line as JSON, or as "!L:C reason". */
+/* All documents of a text, one per line as JSON, or as "!L:C reason"; all in the same memory. */
 static char *read_stream(struct json_stream *s)
 {
     struct str out = {0};
+    struct json_doc doc = {0};
     for (;;) {
-        struct json_doc doc = {0};
         struct err e = {0};
         int r = json_stream_next(s, &doc, &e);
         if (r == 0)
@@ -26,9 +26,9 @@ static char *read_stream(struct json_stream *s)
             assert_int_equal(e.code, ERR_INVALID_ARGUMENT);
             str_appendf(&out, "!%u:%u %s", doc.start.line, doc.start.column, e.reason);
         }
-        json_doc_done(&doc);
     }
-    struct json_doc doc = {0};
+    assert_null(doc.value);
+    assert_null(doc.impl);
     assert_int_equal(json_stream_next(s, &doc, NULL), 0); /* stays at the end */
     json_stream_free(s);
     return str_take(&out);
