@@ -100,7 +100,8 @@ json_t *json_parse_at(const char *text, size_t len, size_t *ret_offset, struct e
         return NULL;
     }
     if (scan.nodes > JSON_MAX_NODES) {
-        err_set(e, ERR_INVALID_ARGUMENT, "TooLarge", "more than %d values", JSON_MAX_NODES);
+        err_set(e, ERR_INVALID_ARGUMENT, "TooLarge", "more than %d values; split the document",
+                JSON_MAX_NODES);
         return NULL;
     }
 

@@ -10,6 +10,8 @@
  *   add, replace, test   visit the operation's own value, so the patch's size bounds their sum
  *   copy, move deeper    visit a value of the document and pay for it out of one budget; this also
  *                        stops a document that doubles with each copy of itself
+ *   add, remove in a     move the elements behind, a pointer each: the number of operations bounds
+ *   list                 their sum
  *   every path           has at most JSON_MAX_DEPTH steps, and no value is put where it would reach
  *                        deeper than that
  *

@@ -377,7 +377,8 @@ static int next_piece(struct json_stream *s, struct piece *ret, struct json_doc 
         }
         if (ret->len > JSON_MAX_BYTES) {
             err_set(e, ERR_INVALID_ARGUMENT, "TooLarge",
-                    "the document that starts here has more than %d bytes", JSON_MAX_BYTES);
+                    "the document that starts here has more than %d bytes; split it",
+                    JSON_MAX_BYTES);
             return fail(s, ret_doc);
         }
         if (!ret->len)

@@ -87,7 +87,7 @@ static int attach(struct reader *r, struct json_node *n)
         n->nodes = 0; /* a key is part of its member */
     r->nodes += n->nodes;
     if (r->nodes > JSON_MAX_NODES)
-        return refuse(r, n->pos, "more than %d values%s", JSON_MAX_NODES,
+        return refuse(r, n->pos, "more than %d values%s; split the document", JSON_MAX_NODES,
                       n->kind == JSON_NODE_ALIAS ? ", with the aliases expanded" : "");
     if (!parent) {
         r->root = n;
@@ -176,7 +176,10 @@ static int on_alias(struct reader *r, const yaml_event_t *event)
             "in quotes",
             name, name);
     if (target->open)
-        return refuse(r, n->pos, "\"*%.60s\" stands inside the value it names", name);
+        return refuse(r, n->pos,
+                      "\"*%.60s\" stands inside the value it names; name a value that ends before "
+                      "it",
+                      name);
     n->target = target;
     n->nodes = target->nodes;
     n->bytes = target->bytes;
@@ -188,7 +191,10 @@ static int on_alias(struct reader *r, const yaml_event_t *event)
                       JSON_MAX_DEPTH);
     r->alias_bytes += n->bytes;
     if (r->alias_bytes > JSON_MAX_BYTES)
-        return refuse(r, n->pos, "the aliases repeat more than %d bytes of text", JSON_MAX_BYTES);
+        return refuse(r, n->pos,
+                      "the aliases repeat more than %d bytes of text; use fewer, or split the "
+                      "document",
+                      JSON_MAX_BYTES);
     if (attach(r, n) < 0)
         return -1;
     account(r, n);
