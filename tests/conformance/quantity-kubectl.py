@@ -81,8 +81,8 @@ def texts():
 def kubectl(quantities, scratch):
     """The result of one run; resource names r0, r1, ... in the order of the quantities."""
     hard = ",".join(f"r{i}={text}" for i, text in enumerate(quantities))
-    return run("kubectl", "create", "quota", "q", "--hard=" + hard, "--dry-run=client", "-o", "json",
-               env=scratch.kubectl_env())
+    return run("kubectl", "create", "quota", "q", "--hard=" + hard, "--dry-run=client",
+               "-o", "json", env=scratch.kubectl_env())
 
 
 def main(printer):
@@ -102,8 +102,8 @@ def main(printer):
     for i, text in enumerate(valid):
         tap.equal(ours[i], theirs[f"r{i}"], text)
     for i, text in enumerate(INVALID, len(valid)):
-        tap.ok(ours[i].startswith("error: INVALID_ARGUMENT:") and refused[text] == (text not in LAX),
-               f"refused: {text!a}",
+        tap.ok(ours[i].startswith("error: INVALID_ARGUMENT:")
+               and refused[text] == (text not in LAX), f"refused: {text!a}",
                f"ours {ours[i]}, kubectl {'refuses' if refused[text] else 'takes'} it")
     tap.done()
 
