@@ -61,5 +61,8 @@ enum json_doc_part {
  */
 bool json_doc_locate(const struct json_doc *d, const char *pointer, enum json_doc_part part,
                      struct json_pos *ret_pos);
-/* The source text of a line of the stream, without its newline; NULL outside the document. */
+/*
+ * The source text of a line of the stream, without its newline; what documents before this one have
+ * of it is blank. NULL outside the document, and where it starts far to the right on a long line.
+ */
 const char *json_doc_line(const struct json_doc *d, unsigned line, size_t *ret_len);

@@ -13,6 +13,7 @@ struct json_doc_impl {
     const char *text;   /* from the end of the document before to the end of this; terminated */
     size_t len;
     struct json_pos base;   /* where text starts in the stream */
+    size_t blanks;          /* in front of text, for what others have of its first line */
     size_t body;            /* of JSON: where in text the value starts */
     struct json_node *root; /* of YAML; NULL for JSON and for what did not parse */
     bool is_json;

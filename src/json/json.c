@@ -72,18 +72,14 @@ void json_clean_message(struct err *e)
 {
     if (!e)
         return;
-    for (unsigned char *p = (unsigned char *)e->msg; *p;) {
-        size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : 4;
-        size_t i = 1;
-        while (i < n && (p[i] & 0xc0) == 0x80)
-            i++;
-        bool bad = *p < 0x20 || *p == 0x7f || i < n || (n > 1 && *p < 0xc2) || *p > 0xf4 ||
-                   (*p == 0xc2 && p[1] < 0xa0) || (*p == 0xe0 && p[1] < 0xa0) ||
-                   (*p == 0xed && p[1] >= 0xa0) || (*p == 0xf0 && p[1] < 0x90) ||
-                   (*p == 0xf4 && p[1] >= 0x90);
-        if (bad)
-            memset(p, '?', i);
-        p += i;
+    uint32_t c;
+    for (char *p = e->msg, *end = p + strlen(p); p < end;) {
+        size_t n = str_utf8(p, (size_t)(end - p), &c);
+        if (n == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0)) {
+            n += n == 0;
+            memset(p, '?', n);
+        }
+        p += n;
     }
 }
 
@@ -104,7 +100,8 @@ json_t *json_parse_at(const char *text, size_t len, size_t *ret_offset, struct e
         return NULL;
     }
     if (scan.nodes > JSON_MAX_NODES) {
-        err_set(e, ERR_INVALID_ARGUMENT, "TooLarge", "more than %d values", JSON_MAX_NODES);
+        err_set(e, ERR_INVALID_ARGUMENT, "TooLarge", "more than %d values; split the document",
+                JSON_MAX_NODES);
         return NULL;
     }
 

@@ -115,7 +115,8 @@ static size_t hint_token(const char *text, size_t len, const json_error_t *error
     char buf[64];
     const char *what = shown(buf, text, t);
     const char *fix = t.start < len ? remedy(text, len, t, before) : NULL;
-    bool starts_value = t.start < len && (strchr("\"{[", text[t.start]) || is_word(text[t.start]));
+    bool starts_value =
+        t.start < len && (json_is_one_of(text[t.start], "\"{[") || is_word(text[t.start]));
 
     if (fix)
         err_set(e, ERR_INVALID_ARGUMENT, "InvalidJSON", "%s has no place here: %s", what, fix);
@@ -212,7 +213,8 @@ size_t json_hint(const char *text, size_t len, const json_error_t *error, struct
         return (size_t)error->position;
     case json_error_null_character:
     case json_error_null_byte_in_key:
-        err_set(e, ERR_INVALID_ARGUMENT, "InvalidJSON", "a string cannot contain \\u0000");
+        err_set(e, ERR_INVALID_ARGUMENT, "InvalidJSON",
+                "a string cannot contain \\u0000; remove it");
         return t.start;
     case json_error_duplicate_key:
         err_set(e, ERR_INVALID_ARGUMENT, "DuplicateKey",
@@ -220,7 +222,8 @@ size_t json_hint(const char *text, size_t len, const json_error_t *error, struct
                 shown(buf, text, before.end && text[t.start] == ':' ? before : t));
         return text[t.start] == ':' ? before.start : t.start;
     case json_error_numeric_overflow:
-        err_set(e, ERR_INVALID_ARGUMENT, "InvalidJSON", "the number %s is too large",
+        err_set(e, ERR_INVALID_ARGUMENT, "InvalidJSON",
+                "the number %s is too large; write a smaller one, or a string in quotes",
                 shown(buf, text, t));
         return t.start;
     case json_error_premature_end_of_input:

@@ -172,9 +172,11 @@ const char *json_doc_line(const struct json_doc *d, unsigned line, size_t *ret_l
             return NULL;
         p++;
     }
-    if (p == end)
+    bool first = line == impl->base.line;
+    if (p == end || (first && impl->blanks != impl->base.column - 1))
         return NULL;
     const char *newline = memchr(p, '\n', (size_t)(end - p));
+    p -= first ? impl->blanks : 0;
     *ret_len = (size_t)((newline ? newline : end) - p);
     if (*ret_len && p[*ret_len - 1] == '\r')
         --*ret_len;

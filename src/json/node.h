@@ -6,9 +6,10 @@
  *     sequence ──first──> item ──next──> item
  *     alias ──target──> the node that has the anchor
  *
- * Aliases are not expanded in the tree. Each node knows how many nodes, bytes and levels it would
- * be with all aliases expanded, and the reader refuses the alias that would go past a limit, so
- * whatever walks a finished tree, aliases included, is bounded.
+ * Aliases are not expanded in the tree. While it is read, each node knows how many nodes, bytes and
+ * levels it would be with all aliases expanded, and the reader refuses the alias that would go past
+ * a limit, so whatever walks a finished tree, aliases included, is bounded. The reader of simple
+ * text, which has no aliases, leaves those numbers alone.
  */
 #pragma once
 
@@ -51,6 +52,17 @@ struct json_node {
     uint32_t count;           /* of children; keys and values both */
     uint32_t nodes, bytes;    /* with all aliases expanded; bytes of scalars' text */
 };
+
+/* Hangs a node into a container, behind its other children. */
+static inline void json_node_append(struct json_node *parent, struct json_node *n)
+{
+    if (parent->last)
+        parent->last->next = n;
+    else
+        parent->first = n;
+    parent->last = n;
+    parent->count++;
+}
 
 /* What a plain scalar is. */
 enum json_scalar_type {

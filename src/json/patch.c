@@ -10,6 +10,8 @@
  *   add, replace, test   visit the operation's own value, so the patch's size bounds their sum
  *   copy, move deeper    visit a value of the document and pay for it out of one budget; this also
  *                        stops a document that doubles with each copy of itself
+ *   add, remove in a     move the elements behind, a pointer each: the number of operations bounds
+ *   list                 their sum
  *   every path           has at most JSON_MAX_DEPTH steps, and no value is put where it would reach
  *                        deeper than that
  *
@@ -21,160 +23,18 @@
 
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/mem.h"
 #include "json/internal.h"
-#include "json/pointer.h"
+#include "json/patch_path.h"
 #include "json/share.h"
 
 /* What a node weighs beside its text: a budget of JSON_MAX_BYTES is one of JSON_MAX_NODES too. */
 enum { NODE_WEIGHT = 16 };
 
-struct path {
-    const char *text;
-    const char *tokens[JSON_MAX_DEPTH];
-    size_t n;
-};
-
-struct run {
-    json_t *root;       /* owned */
-    size_t budget;      /* weight that copies and moves may still visit */
-    struct arena arena; /* tokens of the current operation */
-    struct err *e;
-};
-
 struct op {
-    struct path path, from;
+    struct patch_path path, from;
     json_t *value; /* borrowed from the patch; NULL for remove, move and copy */
 };
-
-static int path_parse(struct run *r, struct path *p, const char *text)
-{
-    _cleanup_(str_done) struct str token = {0};
-    p->text = text;
-    p->n = 0;
-    const char *rest = text;
-    int more;
-    while ((more = json_pointer_next(&rest, &token, r->e)) > 0) {
-        if (p->n == JSON_MAX_DEPTH)
-            return err_set(r->e, ERR_INVALID_ARGUMENT, "TooLarge",
-                           "the path has more than %d steps", JSON_MAX_DEPTH);
-        p->tokens[p->n++] = arena_copy(&r->arena, str_get(&token), token.len);
-        str_clear(&token);
-    }
-    return more;
-}
-
-/* The path of the first n steps, for a message; lives as long as the operation. */
-static const char *path_prefix(struct run *r, const struct path *p, size_t n)
-{
-    _cleanup_(str_done) struct str s = {0};
-    for (size_t i = 0; i < n; i++)
-        json_pointer_append(&s, p->tokens[i]);
-    return n ? arena_strdup(&r->arena, str_get(&s)) : "the top of the document";
-}
-
-/*
- * An index as the RFC writes it, or counted from the end: -1 is the last element. Where something
- * is inserted the places between the elements count, one more than there are elements, and "-" is
- * the one behind the last.
- */
-static bool array_index(const char *token, size_t size, bool insert, size_t *ret)
-{
-    size_t places = insert ? size + 1 : size;
-    if (str_eq(token, "-")) {
-        *ret = size;
-        return insert;
-    }
-    if (token[0] != '-')
-        return json_pointer_index(token, places, ret);
-    size_t back;
-    if (!json_pointer_index(token + 1, places + 1, &back) || back == 0)
-        return false;
-    *ret = places - back;
-    return true;
-}
-
-static int no_container(struct run *r, const struct path *p, size_t n, const json_t *value)
-{
-    return err_set(r->e, ERR_NOT_FOUND, "PathNotFound",
-                   "%s is of type %s, so there is no \"%s\" in it", path_prefix(r, p, n),
-                   json_type_name(value), p->tokens[n]);
-}
-
-static int no_element(struct run *r, const struct path *p, size_t n, const json_t *list)
-{
-    return err_set(r->e, ERR_NOT_FOUND, "PathNotFound",
-                   "\"%s\" is no index into %s, a list of %zu: 0 is the first element, and - the "
-                   "place behind the last, to add there",
-                   p->tokens[n], path_prefix(r, p, n), json_array_size(list));
-}
-
-static int no_member(struct run *r, const struct path *p, size_t n)
-{
-    return err_set(r->e, ERR_NOT_FOUND, "PathNotFound", "there is no \"%s\" in %s", p->tokens[n],
-                   path_prefix(r, p, n));
-}
-
-/* The value at step n of the path, inside the container that the steps before it led to. */
-static json_t *child_at(struct run *r, const struct path *p, size_t n, const json_t *in)
-{
-    json_t *child = NULL;
-    size_t index;
-    if (json_is_object(in)) {
-        child = json_object_get(in, p->tokens[n]);
-        if (!child)
-            no_member(r, p, n);
-    } else if (!json_is_array(in)) {
-        no_container(r, p, n, in);
-    } else if (array_index(p->tokens[n], json_array_size(in), false, &index)) {
-        child = json_array_get(in, index);
-    } else {
-        no_element(r, p, n, in);
-    }
-    return child;
-}
-
-/* The value that the first n steps lead to; borrowed, NULL when there is none. */
-static json_t *find(struct run *r, const struct path *p, size_t n)
-{
-    json_t *at = r->root;
-    for (size_t i = 0; at && i < n; i++)
-        at = child_at(r, p, i, at);
-    return at;
-}
-
-/* Puts a copy of the child in its place if anyone else holds it, so that it may be changed. */
-static json_t *own_child(json_t *in, const char *token, json_t *child)
-{
-    if (json_is_sole(child))
-        return child;
-    json_t *copy = json_copy(child);
-    size_t index;
-    if (json_is_object(in))
-        json_object_set_new_nocheck(in, token, copy);
-    else if (array_index(token, json_array_size(in), false, &index))
-        json_array_set_new(in, index, copy);
-    return copy;
-}
-
-/* The container that holds the path's last step, ready to be changed. The path is not empty. */
-static json_t *parent_of(struct run *r, const struct path *p)
-{
-    /* A look first: an operation that does not apply should not copy anything. */
-    json_t *parent = find(r, p, p->n - 1);
-    if (!parent)
-        return NULL;
-    if (!json_is_object(parent) && !json_is_array(parent)) {
-        no_container(r, p, p->n - 1, parent);
-        return NULL;
-    }
-    json_own(&r->root);
-    json_t *at = r->root;
-    for (size_t i = 0; i + 1 < p->n; i++)
-        at = own_child(at, p->tokens[i], child_at(r, p, i, at));
-    return at;
-}
 
 enum fit { FITS, TOO_DEEP, TOO_MUCH };
 
@@ -210,7 +70,8 @@ static enum fit weigh(const json_t *value, size_t room, size_t *budget)
     return fit;
 }
 
-static int check_fit(struct run *r, const json_t *value, const struct path *to, size_t *budget)
+static int check_fit(struct patch_run *r, const json_t *value, const struct patch_path *to,
+                     size_t *budget)
 {
     switch (weigh(value, JSON_MAX_DEPTH - to->n, budget)) {
     case FITS:
@@ -226,21 +87,21 @@ static int check_fit(struct run *r, const json_t *value, const struct path *to, 
     return 0;
 }
 
-static void set_root(struct run *r, json_t *value)
+static void set_root(struct patch_run *r, json_t *value)
 {
     json_decref(r->root);
     r->root = value;
 }
 
 /* Takes over the reference to value. */
-static int put(struct run *r, const struct path *p, json_t *value, bool replace)
+static int put(struct patch_run *r, const struct patch_path *p, json_t *value, bool replace)
 {
     json_auto_t *owned = value;
     if (p->n == 0) {
         set_root(r, TAKE_PTR(owned));
         return 0;
     }
-    json_t *parent = parent_of(r, p);
+    json_t *parent = patch_parent(r, p);
     if (!parent)
         return -1;
     const char *last = p->tokens[p->n - 1];
@@ -249,8 +110,8 @@ static int put(struct run *r, const struct path *p, json_t *value, bool replace)
         return 0;
     }
     size_t index;
-    if (!array_index(last, json_array_size(parent), !replace, &index))
-        return no_element(r, p, p->n - 1, parent);
+    if (!patch_index(last, json_array_size(parent), !replace, &index))
+        return patch_no_element(r, p, p->n - 1, parent);
     if (replace)
         json_array_set_new(parent, index, TAKE_PTR(owned));
     else
@@ -258,23 +119,23 @@ static int put(struct run *r, const struct path *p, json_t *value, bool replace)
     return 0;
 }
 
-static int take_out(struct run *r, const struct path *p)
+static int take_out(struct patch_run *r, const struct patch_path *p)
 {
-    if (!find(r, p, p->n))
+    if (!patch_find(r, p, p->n))
         return -1;
-    json_t *parent = parent_of(r, p);
+    json_t *parent = patch_parent(r, p);
     if (!parent)
         return -1;
     const char *last = p->tokens[p->n - 1];
     size_t index;
     if (json_is_object(parent))
         json_object_del(parent, last);
-    else if (array_index(last, json_array_size(parent), false, &index))
+    else if (patch_index(last, json_array_size(parent), false, &index))
         json_array_remove(parent, index);
     return 0;
 }
 
-static int op_add(struct run *r, const struct op *op)
+static int op_add(struct patch_run *r, const struct op *op)
 {
     size_t any = SIZE_MAX;
     if (check_fit(r, op->value, &op->path, &any) < 0)
@@ -282,7 +143,7 @@ static int op_add(struct run *r, const struct op *op)
     return put(r, &op->path, json_incref(op->value), false);
 }
 
-static int op_replace(struct run *r, const struct op *op)
+static int op_replace(struct patch_run *r, const struct op *op)
 {
     size_t any = SIZE_MAX;
     if (check_fit(r, op->value, &op->path, &any) < 0)
@@ -290,7 +151,7 @@ static int op_replace(struct run *r, const struct op *op)
     return put(r, &op->path, json_incref(op->value), true);
 }
 
-static int op_remove(struct run *r, const struct op *op)
+static int op_remove(struct patch_run *r, const struct op *op)
 {
     if (op->path.n == 0)
         return err_set(r->e, ERR_INVALID_ARGUMENT, "InvalidPatch",
@@ -298,18 +159,18 @@ static int op_remove(struct run *r, const struct op *op)
     return take_out(r, &op->path);
 }
 
-static int op_copy(struct run *r, const struct op *op)
+static int op_copy(struct patch_run *r, const struct op *op)
 {
-    json_t *value = find(r, &op->from, op->from.n);
+    json_t *value = patch_find(r, &op->from, op->from.n);
     if (!value || check_fit(r, value, &op->path, &r->budget) < 0)
         return -1;
     return put(r, &op->path, json_incref(value), false);
 }
 
-static int op_move(struct run *r, const struct op *op)
+static int op_move(struct patch_run *r, const struct op *op)
 {
-    const struct path *from = &op->from, *to = &op->path;
-    json_t *found = find(r, from, from->n);
+    const struct patch_path *from = &op->from, *to = &op->path;
+    json_t *found = patch_find(r, from, from->n);
     if (!found)
         return -1;
     bool inside = from->n <= to->n;
@@ -363,20 +224,20 @@ static bool equal(const json_t *a, const json_t *b)
     return true;
 }
 
-static int op_test(struct run *r, const struct op *op)
+static int op_test(struct patch_run *r, const struct op *op)
 {
-    const struct path *p = &op->path;
+    const struct patch_path *p = &op->path;
     size_t any = SIZE_MAX;
     if (check_fit(r, op->value, p, &any) < 0)
         return -1;
-    const json_t *found = p->n ? find(r, p, p->n - 1) : r->root;
+    const json_t *found = p->n ? patch_find(r, p, p->n - 1) : r->root;
     if (!found)
         return -1;
     if (p->n) {
         bool absent = json_is_object(found) && !json_object_get(found, p->tokens[p->n - 1]);
         if (absent && json_is_null(op->value))
             return 0;
-        found = child_at(r, p, p->n - 1, found);
+        found = patch_child(r, p, p->n - 1, found);
         if (!found)
             return -1;
     }
@@ -393,7 +254,7 @@ static int op_test(struct run *r, const struct op *op)
 static const struct kind {
     const char *name;
     bool has_value, has_from;
-    int (*apply)(struct run *r, const struct op *op);
+    int (*apply)(struct patch_run *r, const struct op *op);
 } kinds[] = {
     {"add", true, false, op_add},         {"remove", false, false, op_remove},
     {"replace", true, false, op_replace}, {"move", false, true, op_move},
@@ -409,7 +270,7 @@ static const struct kind *kind_find(const char *name)
     return NULL;
 }
 
-static int apply_one(struct run *r, const struct kind *kind, const json_t *o)
+static int apply_one(struct patch_run *r, const struct kind *kind, const json_t *o)
 {
     struct op op = {.value = json_object_get(o, "value")};
     const char *from = json_str(o, "from");
@@ -419,14 +280,14 @@ static int apply_one(struct run *r, const struct kind *kind, const json_t *o)
         return err_set(r->e, ERR_INVALID_ARGUMENT, "InvalidPatch",
                        "\"from\" is missing or not a string");
     arena_clear(&r->arena);
-    if (path_parse(r, &op.path, json_str(o, "path")) < 0)
+    if (patch_path_parse(r, &op.path, json_str(o, "path")) < 0)
         return -1;
-    if (kind->has_from && path_parse(r, &op.from, from) < 0)
+    if (kind->has_from && patch_path_parse(r, &op.from, from) < 0)
         return err_prefix(r->e, "from");
     return kind->apply(r, &op);
 }
 
-static int apply_nth(struct run *r, const json_t *ops, size_t i)
+static int apply_nth(struct patch_run *r, const json_t *ops, size_t i)
 {
     size_t n = json_array_size(ops);
     const json_t *o = json_array_get(ops, i);
@@ -461,7 +322,7 @@ json_t *json_patch_apply(const json_t *doc, const json_t *ops, struct err *e)
                 json_array_size(ops), JSON_PATCH_MAX_OPS);
         return NULL;
     }
-    struct run r = {.root = json_share(doc), .budget = JSON_MAX_BYTES, .e = e};
+    struct patch_run r = {.root = json_share(doc), .budget = JSON_MAX_BYTES, .e = e};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < json_array_size(ops); i++)
         rc = apply_nth(&r, ops, i);

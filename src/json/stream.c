@@ -45,7 +45,10 @@ struct piece {
     bool empty; /* comments and markers only */
 };
 
-enum { READ = 64 * 1024 };
+enum {
+    READ = 64 * 1024,
+    BLANKS_MAX = 256 /* past this column a document's first line is not worth showing */
+};
 
 struct json_stream *json_stream_new(FILE *f)
 {
@@ -171,7 +174,7 @@ static void cut_json(struct json_stream *s, size_t body, struct piece *ret)
 static void cut(struct json_stream *s, bool json, struct piece *ret)
 {
     size_t offset = 0;
-    bool marked = false, content = false;
+    bool directives = false, marked = false, content = false;
 
     while (offset <= JSON_MAX_BYTES && have(s, offset, 1)) {
         bool line_start = offset || s->pos.column == 1;
@@ -186,11 +189,13 @@ static void cut(struct json_stream *s, bool json, struct piece *ret)
             marked = true;
             body += 3;
         } else if (line_start && !marked && !content && *at(s, offset) == '%') {
+            directives = true;
             offset = line_end(s, offset);
             continue;
         }
         if (!content) {
-            while (have(s, body, 1) && (*at(s, body) == ' ' || *at(s, body) == '\t'))
+            while (body <= JSON_MAX_BYTES && have(s, body, 1) &&
+                   (*at(s, body) == ' ' || *at(s, body) == '\t'))
                 body++;
             char c = '\n';
             if (have(s, body, 1))
@@ -203,7 +208,8 @@ static void cut(struct json_stream *s, bool json, struct piece *ret)
         }
         offset = line_end(s, offset);
     }
-    *ret = (struct piece){.len = offset, .empty = !content};
+    /* Directives without a document are a mistake, which libyaml names. */
+    *ret = (struct piece){.len = offset, .empty = !content && !directives};
 }
 
 /* Behind a JSON value: goes to the next one or to a marker. False: other text stands here. */
@@ -231,7 +237,11 @@ static struct json_doc_impl *new_impl(struct json_stream *s, const struct piece 
     struct arena arena = s->spare;
     s->spare = (struct arena){0};
     struct json_doc_impl *impl = arena_new(&arena, struct json_doc_impl);
-    impl->text = arena_copy(&arena, at(s, 0), piece->len);
+    impl->blanks = s->pos.column <= BLANKS_MAX ? s->pos.column - 1 : 0;
+    char *text = arena_alloc(&arena, impl->blanks + piece->len + 1);
+    memset(text, ' ', impl->blanks);
+    memcpy(text + impl->blanks, at(s, 0), piece->len);
+    impl->text = text + impl->blanks;
     impl->len = piece->len;
     impl->base = s->pos;
     impl->body = piece->body;
@@ -343,8 +353,10 @@ static int next_piece(struct json_stream *s, struct piece *ret, struct json_doc 
                       struct err *e)
 {
     for (;;) {
-        if (have(s, 0, 3) == 3 && memcmp(at(s, 0), "\xef\xbb\xbf", 3) == 0)
+        if (have(s, 0, 3) == 3 && memcmp(at(s, 0), "\xef\xbb\xbf", 3) == 0) {
             s->at += 3; /* a byte order mark has no column */
+            s->taken += 3;
+        }
         if (s->after_json && !skip_after_json(s)) {
             struct piece rest;
             cut(s, false, &rest);
@@ -365,7 +377,8 @@ static int next_piece(struct json_stream *s, struct piece *ret, struct json_doc 
         }
         if (ret->len > JSON_MAX_BYTES) {
             err_set(e, ERR_INVALID_ARGUMENT, "TooLarge",
-                    "the document that starts here has more than %d bytes", JSON_MAX_BYTES);
+                    "the document that starts here has more than %d bytes; split it",
+                    JSON_MAX_BYTES);
             return fail(s, ret_doc);
         }
         if (!ret->len)

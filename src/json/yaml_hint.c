@@ -11,19 +11,11 @@
 #include "base/mem.h"
 #include "json/internal.h"
 #include "json/node.h"
-
-struct line {
-    unsigned number; /* from 1; 0 is no line */
-    const char *p;
-    size_t len;    /* without the line break and blanks before it */
-    size_t indent; /* of blanks at its start */
-    size_t body;   /* where the text starts, after "- " as well */
-};
+#include "json/yaml_line.h"
 
 struct hint {
     const yaml_parser_t *parser;
-    const char *text;
-    size_t len;
+    struct lines lines;
     struct line at;       /* the line where libyaml gave up */
     size_t column;        /* the byte in it */
     struct line context;  /* where what it was reading began */
@@ -31,63 +23,6 @@ struct hint {
     struct json_pos *pos;
     struct err *e;
 };
-
-enum { SHOWN = 60 }; /* bytes of source in a message */
-
-/* The line that starts at p. */
-static struct line line_at(const struct hint *h, const char *p, size_t number)
-{
-    const char *end = h->text + h->len, *newline = memchr(p, '\n', (size_t)(end - p));
-    struct line l = {.number = (unsigned)number, .p = p};
-    l.len = (size_t)((newline ? newline : end) - p);
-    while (l.len && json_is_one_of(l.p[l.len - 1], " \t\r"))
-        l.len--;
-    while (l.indent < l.len && json_is_one_of(l.p[l.indent], " \t"))
-        l.indent++;
-    l.body = l.indent;
-    while (l.body + 1 < l.len && l.p[l.body] == '-' && l.p[l.body + 1] == ' ') {
-        for (l.body += 2; l.body < l.len && l.p[l.body] == ' ';)
-            l.body++;
-    }
-    return l;
-}
-
-static struct line line_of(const struct hint *h, size_t number)
-{
-    const char *p = h->text, *end = h->text + h->len;
-    for (size_t n = 1; n < number; n++) {
-        p = memchr(p, '\n', (size_t)(end - p));
-        if (!p) /* a line break that only YAML knows */
-            return line_at(h, end, number);
-        p++;
-    }
-    return line_at(h, p, number);
-}
-
-/* The nearest line before this one that is neither blank nor a comment. */
-static struct line line_before(const struct hint *h, struct line l)
-{
-    while (l.p > h->text && l.number > 1) {
-        const char *start = l.p - 1;
-        while (start > h->text && start[-1] != '\n')
-            start--;
-        l = line_at(h, start, l.number - 1);
-        if (l.len && l.p[l.indent] != '#')
-            return l;
-    }
-    return (struct line){0};
-}
-
-/* The byte of a line at which a column of characters (from 0) stands. */
-static size_t byte_of(struct line l, size_t column)
-{
-    size_t i = 0;
-    for (; i < l.len && column; column--) {
-        for (i++; i < l.len && ((unsigned char)l.p[i] & 0xc0) == 0x80;)
-            i++;
-    }
-    return i;
-}
 
 static bool say(struct hint *h, struct line l, size_t byte, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -113,49 +48,13 @@ static bool context_is(const struct hint *h, const char *part)
     return h->parser->context && strstr(h->parser->context, part);
 }
 
-/* How much of a line from `from` on to show: up to a comment, and not half a character. */
-static int shown(struct line l, size_t from)
-{
-    size_t n = l.len > from ? l.len - from : 0;
-    for (size_t i = from; i + 1 < l.len; i++) {
-        if (l.p[i] == ' ' && l.p[i + 1] == '#') {
-            n = i - from;
-            break;
-        }
-    }
-    if (n > SHOWN) {
-        for (n = SHOWN; n && ((unsigned char)l.p[from + n] & 0xc0) == 0x80;)
-            n--;
-    }
-    while (n && l.p[from + n - 1] == ' ')
-        n--;
-    return (int)n;
-}
-
-/* Where the first colon of a line's text is that ends a key; its length when there is none. */
-static size_t key_end(struct line l)
-{
-    size_t i = l.body;
-    if (i < l.len && (l.p[i] == '"' || l.p[i] == '\'')) {
-        const char *close = memchr(l.p + i + 1, l.p[i], l.len - i - 1);
-        i = close ? (size_t)(close - l.p) : l.len;
-    }
-    for (; i < l.len; i++) {
-        if (l.p[i] == ':' && (i + 1 == l.len || l.p[i + 1] == ' '))
-            return i;
-        if (l.p[i] == '#' && i && l.p[i - 1] == ' ')
-            break;
-    }
-    return l.len;
-}
-
 static bool rule_encoding(struct hint *h)
 {
     if (h->parser->error != YAML_READER_ERROR)
         return false;
-    struct json_pos at = json_pos_at(h->text, h->len, h->parser->problem_offset);
-    struct line l = line_of(h, at.line);
-    size_t byte = byte_of(l, at.column - 1);
+    struct json_pos at = json_pos_at(h->lines.text, h->lines.len, h->parser->problem_offset);
+    struct line l = line_of(&h->lines, at.line);
+    size_t byte = line_byte(l, at.column - 1);
     if (problem_is(h, "control characters"))
         return say(h, l, byte,
                    "the character U+%04X is not allowed here; remove it, or write it as an escape "
@@ -172,10 +71,10 @@ static unsigned suspects(const struct hint *h, struct line ret[4])
     if (context_is(h, "simple key"))
         ret[n++] = h->context;
     ret[n++] = h->at;
-    struct line before = line_before(h, h->at);
+    struct line before = line_before(&h->lines, h->at);
     if (before.number)
         ret[n++] = before;
-    if (before.number && (before = line_before(h, before)).number)
+    if (before.number && (before = line_before(&h->lines, before)).number)
         ret[n++] = before;
     return n;
 }
@@ -192,7 +91,7 @@ static bool rule_comment(struct hint *h)
         while (from < l.len && l.p[from] == ' ')
             from++;
         return say(h, l, l.indent, "comments start with \"#\" in YAML; write \"# %.*s\"",
-                   shown(l, from), l.p + from);
+                   line_shown(l, from), l.p + from);
     }
     return false;
 }
@@ -231,15 +130,15 @@ static bool rule_no_space(struct hint *h)
     for (unsigned i = 0, n = suspects(h, lines); i < n; i++) {
         struct line l = lines[i];
         const char *colon = l.len ? memchr(l.p + l.body, ':', l.len - l.body) : NULL;
-        if (!colon || key_end(l) < l.len)
+        if (!colon || line_key_end(l) < l.len)
             continue;
         size_t at = (size_t)(colon - l.p);
         if (at == l.body || at + 1 == l.len || str_starts_with(colon, "://") || colon[1] == ':' ||
             memchr(l.p + l.body, ' ', at - l.body) || l.p[l.body] == '#')
             continue;
         return say(h, l, l.body, "\"%.*s\" has no space after the colon; write \"%.*s: %.*s\"",
-                   shown(l, l.body), l.p + l.body, (int)(at - l.body), l.p + l.body,
-                   shown(l, at + 1), colon + 1);
+                   line_shown(l, l.body), l.p + l.body, (int)(at - l.body), l.p + l.body,
+                   line_shown(l, at + 1), colon + 1);
     }
     return false;
 }
@@ -248,14 +147,14 @@ static bool rule_first_character(struct hint *h)
 {
     struct line l = h->at;
     if (problem_is(h, "cannot start any token"))
-        return say(h, l, h->column,
-                   "a value cannot start with \"%.1s\"; put it in quotes: \"%.*s\"",
-                   h->column < l.len ? l.p + h->column : "", shown(l, h->column), l.p + h->column);
+        return say(
+            h, l, h->column, "a value cannot start with \"%.1s\"; put it in quotes: \"%.*s\"",
+            h->column < l.len ? l.p + h->column : "", line_shown(l, h->column), l.p + h->column);
     if (context_is(h, "scanning an alias") || context_is(h, "scanning an anchor")) {
         l = h->context;
-        size_t at = byte_of(l, h->parser->context_mark.column);
+        size_t at = line_byte(l, h->parser->context_mark.column);
         return say(h, l, at, "text that starts with \"%.1s\" must be in quotes: \"%.*s\"",
-                   at < l.len ? l.p + at : "", shown(l, at), l.p + at);
+                   at < l.len ? l.p + at : "", line_shown(l, at), l.p + at);
     }
     if (problem_is(h, "unknown escape"))
         return say(h, l, h->column,
@@ -266,23 +165,6 @@ static bool rule_first_character(struct hint *h)
                                          : "a value cannot start with \"%.1s\"; put it in quotes",
                    l.p + h->column);
     return false;
-}
-
-/* The opening quote of a value that does not close on its line; l.len when all of them do. */
-static size_t open_quote(struct line l)
-{
-    for (size_t i = l.body; i < l.len; i++) {
-        char quote = l.p[i];
-        bool starts = i == l.body || json_is_one_of(l.p[i - 1], " [{,");
-        if (!starts || (quote != '"' && quote != '\''))
-            continue;
-        size_t start = i;
-        for (i++; i < l.len && l.p[i] != quote; i++)
-            i += l.p[i] == '\\' && quote == '"';
-        if (i >= l.len)
-            return start;
-    }
-    return l.len;
 }
 
 static bool say_open_quote(struct hint *h, struct line l, size_t at)
@@ -299,7 +181,7 @@ static bool say_open_quote(struct hint *h, struct line l, size_t at)
 static bool rule_quotes(struct hint *h)
 {
     if (context_is(h, "quoted scalar") && problem_is(h, "found unexpected"))
-        return say_open_quote(h, h->context, byte_of(h->context, h->parser->context_mark.column));
+        return say_open_quote(h, h->context, line_byte(h->context, h->parser->context_mark.column));
     if (!problem_is(h, "expected key") && !problem_is(h, "'-' indicator") && !problem_is(h, "','"))
         return false;
     size_t before = h->column;
@@ -310,15 +192,15 @@ static bool rule_quotes(struct hint *h)
 
     /* A string ended here. If it began on a line above, that line's quote was meant to close. */
     struct line l = h->at;
-    for (unsigned i = 0; i < 20 && (l = line_before(h, l)).number; i++) {
-        size_t at = open_quote(l);
+    for (unsigned i = 0; i < 20 && (l = line_before(&h->lines, l)).number; i++) {
+        size_t at = line_open_quote(l);
         if (at < l.len)
             return say_open_quote(h, l, at);
     }
     return say(h, h->at, h->column,
                "\"%.*s\" stands after the closing quote; put the whole value in quotes, with a "
                "quote inside it written as %s",
-               shown(h->at, h->column), h->at.p + h->column,
+               line_shown(h->at, h->column), h->at.p + h->column,
                h->at.p[before - 1] == '"' ? "\\\"" : "''");
 }
 
@@ -326,12 +208,12 @@ static bool rule_brackets(struct hint *h)
 {
     const yaml_parser_t *p = h->parser;
     struct line open = h->context;
-    size_t at = byte_of(open, p->context_mark.column);
+    size_t at = line_byte(open, p->context_mark.column);
     if (problem_is(h, "expected node content") && context_is(h, "flow") && h->column >= h->at.len &&
         p->marks.top > p->marks.start) {
         /* The text ends where a value should be. libyaml names no bracket, but has it at hand. */
-        open = line_of(h, p->marks.top[-1].line + 1);
-        at = byte_of(open, p->marks.top[-1].column);
+        open = line_of(&h->lines, p->marks.top[-1].line + 1);
+        at = line_byte(open, p->marks.top[-1].column);
         if (at >= open.len || !json_is_one_of(open.p[at], "[{"))
             return false;
     } else if (!problem_is(h, "expected ',' or")) {
@@ -348,6 +230,18 @@ static bool rule_brackets(struct hint *h)
                    close);
     return say(h, open, at, "the \"%c\" here is never closed; write its \"%s\"",
                *close == ']' ? '[' : '{', close);
+}
+
+/* %YAML 1.1, and the document without its marker. */
+static bool rule_directive(struct hint *h)
+{
+    struct line above = line_before(&h->lines, h->at);
+    if (!problem_is(h, "<document start>") || !above.len || above.p[0] != '%')
+        return false;
+    return say(h, above, 0,
+               "\"%.*s\" is a directive; write \"---\" on a line of its own between it and its "
+               "document",
+               line_shown(above, 0), above.p);
 }
 
 static bool rule_block(struct hint *h)
@@ -368,11 +262,11 @@ static bool rule_second_colon(struct hint *h)
 {
     if (!problem_is(h, "mapping values"))
         return false;
-    size_t end = key_end(h->at);
+    size_t end = line_key_end(h->at);
     if (end >= h->column || end + 2 > h->at.len)
         return false;
     return say(h, h->at, end + 2, "a value with \": \" in it must be in quotes: \"%.*s\"",
-               shown(h->at, end + 2), h->at.p + end + 2);
+               line_shown(h->at, end + 2), h->at.p + end + 2);
 }
 
 /* key value */
@@ -380,40 +274,40 @@ static bool rule_no_colon(struct hint *h)
 {
     struct line l = h->context;
     if (problem_is(h, "mapping values"))
-        l = line_before(h, h->at);
+        l = line_before(&h->lines, h->at);
     else if (!problem_is(h, "expected ':'"))
         return false;
-    if (!l.len || key_end(l) < l.len || json_is_one_of(l.p[l.body], "\"'&*!|>[{"))
+    if (!l.len || line_key_end(l) < l.len || json_is_one_of(l.p[l.body], "\"'&*!|>[{"))
         return false;
-    const char *blank = memchr(l.p + l.body, ' ', (size_t)shown(l, l.body));
-    size_t key = blank ? (size_t)(blank - l.p) - l.body : (size_t)shown(l, l.body);
+    const char *blank = memchr(l.p + l.body, ' ', (size_t)line_shown(l, l.body));
+    size_t key = blank ? (size_t)(blank - l.p) - l.body : (size_t)line_shown(l, l.body);
     if (!blank)
         return say(h, l, l.body, "\"%.*s\" has no \":\"; write \"%.*s: VALUE\", or remove it",
                    (int)key, l.p + l.body, (int)key, l.p + l.body);
     size_t value = l.body + key + 1;
     return say(h, l, l.body, "\"%.*s\" has no \":\" after the key; write \"%.*s: %.*s\"",
-               shown(l, l.body), l.p + l.body, (int)key, l.p + l.body, shown(l, value),
+               line_shown(l, l.body), l.p + l.body, (int)key, l.p + l.body, line_shown(l, value),
                l.p + value);
 }
 
 static int key_shown(struct line l, size_t from)
 {
-    size_t end = key_end(l);
-    int most = shown(l, from);
+    size_t end = line_key_end(l);
+    int most = line_shown(l, from);
     return end > from && end - from < (size_t)most ? (int)(end - from) : most;
 }
 
 /* A line that is indented unlike the lines it belongs to. */
 static bool rule_indent(struct hint *h)
 {
-    struct line l = h->at, above = line_before(h, l);
+    struct line l = h->at, above = line_before(&h->lines, l);
     bool deeper = problem_is(h, "mapping values");
     if (!l.len || !above.number ||
         (!deeper && !problem_is(h, "expected key") && !problem_is(h, "'-' indicator")))
         return false;
     bool item = l.body > l.indent || l.p[l.indent] == '-';
     if (deeper) {
-        if (l.body <= above.body || key_end(above) >= above.len)
+        if (l.body <= above.body || line_key_end(above) >= above.len)
             return false;
         return say(
             h, l, l.body,
@@ -425,10 +319,10 @@ static bool rule_indent(struct hint *h)
     if (h->column != l.indent)
         return false;
     /* The nearest line above that looks like a sibling: an item for an item, a key for a key. */
-    for (struct line s = above; s.number; s = line_before(h, s)) {
+    for (struct line s = above; s.number; s = line_before(&h->lines, s)) {
         bool s_item = s.body > s.indent;
         size_t column = item ? s.indent : s.body;
-        if ((item && !s_item) || (!item && key_end(s) == s.len) || column <= l.indent)
+        if ((item && !s_item) || (!item && line_key_end(s) == s.len) || column <= l.indent)
             continue;
         return say(
             h, l, l.indent,
@@ -443,7 +337,7 @@ static bool rule_indent(struct hint *h)
         return say(
             h, l, l.indent,
             "a key among list items; write \"- %.*s\", or indent it as the list's own key is",
-            shown(l, l.indent), l.p + l.indent);
+            line_shown(l, l.indent), l.p + l.indent);
     return false;
 }
 
@@ -458,15 +352,14 @@ void json_yaml_hint(const yaml_parser_t *parser, const char *text, size_t len, s
                     struct json_pos *ret_pos, struct err *e)
 {
     static bool (*const rules[])(struct hint *) = {
-        rule_encoding, rule_tab,    rule_first_character, rule_comment, rule_conflict,
-        rule_no_space, rule_quotes, rule_brackets,        rule_block,   rule_second_colon,
-        rule_no_colon, rule_indent, rule_libyaml,
+        rule_encoding,     rule_tab,      rule_first_character, rule_comment,  rule_conflict,
+        rule_directive,    rule_no_space, rule_quotes,          rule_brackets, rule_block,
+        rule_second_colon, rule_no_colon, rule_indent,          rule_libyaml,
     };
-    struct hint h = {
-        .parser = parser, .text = text, .len = len, .base = base, .pos = ret_pos, .e = e};
-    h.at = line_of(&h, parser->problem_mark.line + 1);
-    h.context = line_of(&h, parser->context_mark.line + 1);
-    h.column = byte_of(h.at, parser->problem_mark.column);
+    struct hint h = {.parser = parser, .lines = {text, len}, .base = base, .pos = ret_pos, .e = e};
+    h.at = line_of(&h.lines, parser->problem_mark.line + 1);
+    h.context = line_of(&h.lines, parser->context_mark.line + 1);
+    h.column = line_byte(h.at, parser->problem_mark.column);
     for (unsigned i = 0; !rules[i](&h); i++)
         ;
 }

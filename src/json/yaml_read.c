@@ -6,7 +6,10 @@
 #include <yaml.h>
 
 #include "base/map.h"
+#include "json/internal.h"
 #include "json/node.h"
+
+enum { TAGS_MAX = 64 }; /* %TAG directives of one document */
 
 struct reader {
     struct arena *arena;
@@ -53,7 +56,7 @@ static struct json_node *new_node(struct reader *r, enum json_node_kind kind,
 /* A key becomes its string here, so that positions can be found by it later. */
 static int make_key(struct reader *r, struct json_node *key)
 {
-    const struct json_node *real = key->kind == JSON_NODE_ALIAS ? key->target : key;
+    const struct json_node *real = json_node_real(key);
     if (real->kind != JSON_NODE_SCALAR)
         return refuse(r, key->pos,
                       "a key must be a single value; if this is a template such as {{ .Name }}, or "
@@ -84,18 +87,13 @@ static int attach(struct reader *r, struct json_node *n)
         n->nodes = 0; /* a key is part of its member */
     r->nodes += n->nodes;
     if (r->nodes > JSON_MAX_NODES)
-        return refuse(r, n->pos, "more than %d values%s", JSON_MAX_NODES,
+        return refuse(r, n->pos, "more than %d values%s; split the document", JSON_MAX_NODES,
                       n->kind == JSON_NODE_ALIAS ? ", with the aliases expanded" : "");
     if (!parent) {
         r->root = n;
         return 0;
     }
-    if (parent->last)
-        parent->last->next = n;
-    else
-        parent->first = n;
-    parent->last = n;
-    parent->count++;
+    json_node_append(parent, n);
     /* A container that is a key is refused as soon as it closes. */
     return key && !n->open ? make_key(r, n) : 0;
 }
@@ -112,11 +110,10 @@ static void account(struct reader *r, const struct json_node *n)
         parent->height = n->height + 1;
 }
 
-static int set_anchor(struct reader *r, struct json_node *n, const yaml_char_t *anchor)
+static void set_anchor(struct reader *r, struct json_node *n, const yaml_char_t *anchor)
 {
     if (anchor)
         map_set(&r->anchors, (const char *)anchor, n);
-    return 0;
 }
 
 static int set_tag(struct reader *r, struct json_node *n, const yaml_char_t *tag)
@@ -159,8 +156,8 @@ static int on_scalar(struct reader *r, const yaml_event_t *event)
     n->text = arena_copy(r->arena, (const char *)event->data.scalar.value, n->len);
     if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
         n->tag = JSON_NODE_STR;
-    if (set_tag(r, n, event->data.scalar.tag) < 0 ||
-        set_anchor(r, n, event->data.scalar.anchor) < 0 || attach(r, n) < 0)
+    set_anchor(r, n, event->data.scalar.anchor);
+    if (set_tag(r, n, event->data.scalar.tag) < 0 || attach(r, n) < 0)
         return -1;
     account(r, n);
     return 0;
@@ -178,10 +175,11 @@ static int on_alias(struct reader *r, const yaml_event_t *event)
             "nothing before this has the anchor \"&%.60s\"; if \"*%.60s\" is text, put it "
             "in quotes",
             name, name);
-    if (target->kind == JSON_NODE_ALIAS)
-        target = target->target;
     if (target->open)
-        return refuse(r, n->pos, "\"*%.60s\" stands inside the value it names", name);
+        return refuse(r, n->pos,
+                      "\"*%.60s\" stands inside the value it names; name a value that ends before "
+                      "it",
+                      name);
     n->target = target;
     n->nodes = target->nodes;
     n->bytes = target->bytes;
@@ -193,7 +191,10 @@ static int on_alias(struct reader *r, const yaml_event_t *event)
                       JSON_MAX_DEPTH);
     r->alias_bytes += n->bytes;
     if (r->alias_bytes > JSON_MAX_BYTES)
-        return refuse(r, n->pos, "the aliases repeat more than %d bytes of text", JSON_MAX_BYTES);
+        return refuse(r, n->pos,
+                      "the aliases repeat more than %d bytes of text; use fewer, or split the "
+                      "document",
+                      JSON_MAX_BYTES);
     if (attach(r, n) < 0)
         return -1;
     account(r, n);
@@ -209,7 +210,8 @@ static int on_open(struct reader *r, enum json_node_kind kind, const yaml_event_
     if (r->depth == JSON_MAX_DEPTH)
         return refuse(r, n->pos, "nested too deeply; at most %d levels are allowed",
                       JSON_MAX_DEPTH);
-    if (set_tag(r, n, tag) < 0 || set_anchor(r, n, anchor) < 0 || attach(r, n) < 0)
+    set_anchor(r, n, anchor);
+    if (set_tag(r, n, tag) < 0 || attach(r, n) < 0)
         return -1;
     r->open[r->depth++] = n;
     return 0;
@@ -270,6 +272,21 @@ static int read_events(struct reader *r, const char *text, size_t len)
     }
 }
 
+/* libyaml compares each %TAG with all before it, so there must not be many. */
+static int check_directives(struct reader *r, const char *text, size_t len)
+{
+    const char *end = text + len, *p = text;
+    for (unsigned n = 0; (p = memmem(p, (size_t)(end - p), "%TAG", 4)); p += 4) {
+        /* A directive starts its line; the breaks that only YAML knows end with such a byte. */
+        bool starts = p == text || json_is_one_of(p[-1], "\r\n") || (p[-1] & 0x80);
+        if (starts && ++n > TAGS_MAX)
+            return refuse(r, json_pos_at(text, len, (size_t)(p - text)),
+                          "more than %d \"%%TAG\" directives; remove those that no tag needs",
+                          TAGS_MAX);
+    }
+    return 0;
+}
+
 int json_yaml_read(struct arena *a, const char *text, size_t len, struct json_pos base,
                    struct json_node **ret_root, struct json_pos *ret_pos, struct err *e)
 {
@@ -280,7 +297,9 @@ int json_yaml_read(struct arena *a, const char *text, size_t len, struct json_po
         abort();
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
-    int result = read_events(&r, text, len);
+    int result = check_directives(&r, text, len);
+    if (result == 0)
+        result = read_events(&r, text, len);
     yaml_parser_delete(&r.parser);
     map_done(&r.anchors);
 

@@ -90,16 +90,6 @@ static struct json_node *new_scalar(struct simple *s, const char *at, const char
     return n;
 }
 
-static void append(struct json_node *parent, struct json_node *n)
-{
-    if (parent->last)
-        parent->last->next = n;
-    else
-        parent->first = n;
-    parent->last = n;
-    parent->count++;
-}
-
 /* Closes what the entry at this column cannot belong to. */
 static void close_levels(struct simple *s, unsigned column, enum json_node_kind kind)
 {
@@ -165,7 +155,7 @@ static struct json_node *read_value(struct simple *s, const char *p, const char 
         return new_scalar(s, p, p + 1, (size_t)(close - p) - 1, JSON_NODE_STR);
     }
     if ((*p == '[' || *p == '{') && line_end - p >= 2 && p[1] == *p + 2 &&
-        ends_line(p + 2, line_end))
+        ends_line(p + 2, line_end) && s->depth < JSON_MAX_DEPTH)
         return new_node(s, *p == '[' ? JSON_NODE_SEQUENCE : JSON_NODE_MAP, p);
 
     const char *q = p;
@@ -184,14 +174,22 @@ static struct json_node *read_value(struct simple *s, const char *p, const char 
     return new_scalar(s, p, p, (size_t)(q - p), JSON_NODE_PLAIN);
 }
 
-/* key: or key: value. */
-static bool read_member(struct simple *s, const char *p, const char *line_end)
+/* The colon of the key at p; NULL when no key stands there. */
+static const char *find_colon(const char *p, const char *line_end)
 {
     const char *colon = p;
     while (colon < line_end && classes[(unsigned char)*colon] & KEY)
         colon++;
-    if (colon == p || colon - p > KEY_MAX || *p == '-' || colon == line_end || *colon != ':' ||
-        (colon + 1 < line_end && colon[1] != ' '))
+    bool found = colon > p && colon < line_end && *colon == ':' &&
+                 (colon + 1 == line_end || colon[1] == ' ');
+    return found ? colon : NULL;
+}
+
+/* key: or key: value. */
+static bool read_member(struct simple *s, const char *p, const char *line_end)
+{
+    const char *colon = find_colon(p, line_end);
+    if (!colon || colon - p > KEY_MAX || *p == '-')
         return false;
     struct level *level = level_for(s, p, JSON_NODE_MAP);
     if (!level)
@@ -201,10 +199,10 @@ static bool read_member(struct simple *s, const char *p, const char *line_end)
     key->text = json_yaml_key(s->arena, key, &key->len, NULL);
     if (!key->text)
         return false;
-    append(level->node, key);
+    json_node_append(level->node, key);
     if (ends_line(colon + 1, line_end)) {
         level->waiting = new_scalar(s, colon + 1, "", 0, JSON_NODE_PLAIN);
-        append(level->node, level->waiting);
+        json_node_append(level->node, level->waiting);
         return true;
     }
     p = colon + 2;
@@ -212,7 +210,7 @@ static bool read_member(struct simple *s, const char *p, const char *line_end)
         p++;
     struct json_node *value = read_value(s, p, line_end);
     if (value)
-        append(level->node, value);
+        json_node_append(level->node, value);
     return value;
 }
 
@@ -227,19 +225,15 @@ static bool read_line(struct simple *s, const char *p, const char *line_end)
             p++;
         if (p == line_end)
             return false;
-        const char *colon = p;
-        while (colon < line_end && classes[(unsigned char)*colon] & KEY)
-            colon++;
-        bool is_member = colon > p && colon < line_end && *colon == ':' &&
-                         (colon + 1 == line_end || colon[1] == ' ');
-        if (!is_member && !(*p == '-' && line_end - p > 1 && p[1] == ' ')) {
+        bool is_item = *p == '-' && line_end - p > 1 && p[1] == ' ';
+        if (!is_item && !find_colon(p, line_end)) {
             struct json_node *value = read_value(s, p, line_end);
             if (value)
-                append(level->node, value);
+                json_node_append(level->node, value);
             return value;
         }
         level->waiting = new_scalar(s, p, "", 0, JSON_NODE_PLAIN);
-        append(level->node, level->waiting);
+        json_node_append(level->node, level->waiting);
     }
     return read_member(s, p, line_end);
 }

@@ -46,7 +46,8 @@ static int resolve(const struct json_node *n, struct json_scalar *ret, struct er
     }
     if (n->tag == JSON_NODE_PLAIN || ret->type == wanted[n->tag].type)
         return 0;
-    return err_set(e, ERR_INVALID_ARGUMENT, "InvalidYAML", "\"%.*s\" is not what its tag %s says",
+    return err_set(e, ERR_INVALID_ARGUMENT, "InvalidYAML",
+                   "\"%.*s\" is not what its tag %s says; mend it, or remove the tag",
                    (int)str_cut(n->text, 60), n->text, wanted[n->tag].name);
 }
 
@@ -77,7 +78,8 @@ static json_t *scalar_value(const struct context *c, const struct json_node *n)
     json_t *value = memchr(n->text, '\0', n->len) ? NULL : json_stringn(n->text, n->len);
     if (value)
         return value;
-    err_set(c->e, ERR_INVALID_ARGUMENT, "InvalidYAML", "a string cannot contain \"\\0\"");
+    err_set(c->e, ERR_INVALID_ARGUMENT, "InvalidYAML",
+            "a string cannot contain \"\\0\"; remove it");
     return fail(c, n);
 }
 
@@ -140,7 +142,7 @@ const char *json_yaml_key(struct arena *a, const struct json_node *n, size_t *re
     }
     if (!memchr(n->text, '\0', n->len))
         return n->text;
-    err_set(e, ERR_INVALID_ARGUMENT, "InvalidYAML", "a key cannot contain \"\\0\"");
+    err_set(e, ERR_INVALID_ARGUMENT, "InvalidYAML", "a key cannot contain \"\\0\"; remove it");
     return NULL;
 }
 

@@ -18,14 +18,9 @@ static void put_indent(struct str *out, unsigned indent)
 /* The character at p, and in *ret_len its bytes. The text is UTF-8, as in every json_t. */
 static unsigned decode(const char *p, const char *end, size_t *ret_len)
 {
-    unsigned char c = (unsigned char)*p;
-    size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    unsigned code = n == 1 ? c : c & (0x7fu >> n);
-    if (n > (size_t)(end - p))
-        n = (size_t)(end - p);
-    for (size_t i = 1; i < n; i++)
-        code = code << 6 | ((unsigned char)p[i] & 0x3f);
-    *ret_len = n;
+    uint32_t code = 0;
+    *ret_len = str_utf8(p, (size_t)(end - p), &code);
+    *ret_len += *ret_len == 0;
     return code;
 }
 

@@ -16,10 +16,11 @@ form is:
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 from fractions import Fraction
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from tap import Scratch, Tap, run  # noqa: E402
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -77,43 +78,35 @@ def texts():
             yield text
 
 
-def kubectl(quantities, home):
-    """The process of one run; resource names r0, r1, ... in the order of the quantities."""
+def kubectl(quantities, scratch):
+    """The result of one run; resource names r0, r1, ... in the order of the quantities."""
     hard = ",".join(f"r{i}={text}" for i, text in enumerate(quantities))
-    return subprocess.run(
-        ["kubectl", "create", "quota", "q", "--hard=" + hard, "--dry-run=client", "-o", "json"],
-        env={"PATH": os.environ["PATH"], "HOME": home, "KUBECONFIG": "/dev/null"},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
-
-
-def report(number, ok, name, detail=""):
-    print(("ok" if ok else "not ok"), number, "-", name.replace("#", ""))
-    if not ok:
-        print("#", detail)
+    return run("kubectl", "create", "quota", "q", "--hard=" + hard, "--dry-run=client",
+               "-o", "json", env=scratch.kubectl_env())
 
 
 def main(printer):
     valid = list(dict.fromkeys(texts()))
-    ours = subprocess.run([printer], input="\n".join(valid + INVALID) + "\n", encoding="utf-8",
-                          stdout=subprocess.PIPE, check=True).stdout.split("\n")
-    with tempfile.TemporaryDirectory() as home:
-        run = kubectl(valid, home)
-        if run.returncode != 0:
-            print("Bail out! kubectl refused the table:", run.stderr.strip()[:300])
-            return 1
-        theirs = json.loads(run.stdout)["spec"]["hard"]
-        refused = {text: kubectl([text], home).returncode != 0 for text in INVALID}
+    result = run(printer, stdin="\n".join(valid + INVALID) + "\n")
+    if result.returncode != 0:
+        sys.exit(f"Bail out! {printer}: {result.stderr.strip()[:300]}")
+    ours = result.stdout.split("\n")
+    with Scratch() as scratch:
+        result = kubectl(valid, scratch)
+        if result.returncode != 0:
+            sys.exit(f"Bail out! kubectl refused the table: {result.stderr.strip()[:300]}")
+        theirs = json.loads(result.stdout)["spec"]["hard"]
+        refused = {text: kubectl([text], scratch).returncode != 0 for text in INVALID}
 
-    print(f"1..{len(valid) + len(INVALID)}")
+    tap = Tap()
     for i, text in enumerate(valid):
-        want = theirs[f"r{i}"]
-        report(i + 1, ours[i] == want, text, f"ours {ours[i]}, kubectl's {want}")
+        tap.equal(ours[i], theirs[f"r{i}"], text)
     for i, text in enumerate(INVALID, len(valid)):
-        report(i + 1, ours[i].startswith("error: INVALID_ARGUMENT:") and
-               refused[text] == (text not in LAX), f"refused: {text!a}",
+        tap.ok(ours[i].startswith("error: INVALID_ARGUMENT:")
+               and refused[text] == (text not in LAX), f"refused: {text!a}",
                f"ours {ours[i]}, kubectl {'refuses' if refused[text] else 'takes'} it")
-    return 0
+    tap.done()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    main(sys.argv[1])

@@ -4,9 +4,9 @@
     smp-kubectl.py PATCH_APPLY
 
 For each kind one document and one patch are made from its table, with every list, map and object
-that the table names at every depth, and given to both. By which member kubectl merges a list of objects is seen
-from where the patch's one element ends up: it has the value "v" in each member that could be the
-key, and the document's elements have it in one each.
+that the table names at every depth, and given to both. By which member kubectl merges a list of
+objects is seen from where the patch's one element ends up: it has the value "v" in each member that
+could be the key, and the document's elements have it in one each.
 
              name  type  ip             patch: [{name: v, type: v, ip: v, new: 1}]
     [0]      v     0     0
@@ -16,15 +16,17 @@ key, and the document's elements have it in one each.
 import concurrent.futures
 import json
 import os
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from tap import Scratch, Tap, run  # noqa: E402
 
 KEYS = ["name", "type", "key", "uid", "ip", "port", "containerPort", "mountPath", "devicePath",
         "topologyKey", "status", "kind", "path", "id", "hostnames"]
 # Kinds that this kubectl does not have in its own library, so that it cannot merge them.
 FOREIGN = {"VolumeSnapshot", "VolumeSnapshotContent", "VolumeSnapshotClass",
            "CustomResourceDefinition", "VolumeAttributesClass"}
+MISSING = "(nothing)"  # which null is not
 
 
 def build(members, skip=()):
@@ -62,28 +64,25 @@ def case(kind):
 
 
 def ask_ours(program, requests):
-    run = subprocess.run([program], input=json.dumps(requests), encoding="utf-8",
-                         stdout=subprocess.PIPE, check=True)
-    return json.loads(run.stdout)
+    result = run(program, stdin=json.dumps(requests))
+    if result.returncode != 0:
+        sys.exit(f"Bail out! {program}: {result.stderr.strip()}")
+    return json.loads(result.stdout)
 
 
-def ask_kubectl(home, number, request):
-    path = os.path.join(home, f"{number}.json")
-    with open(path, "w", encoding="utf-8") as out:
-        json.dump(request["doc"], out)
-    run = subprocess.run(
-        ["kubectl", "patch", "--local", "-f", path, "--type=strategic", "-o", "json",
-         "-p", json.dumps(request["patch"])], check=False, encoding="utf-8",
-        env={"PATH": os.environ["PATH"], "HOME": home, "KUBECONFIG": "/dev/null",
-             "GOMAXPROCS": "1", "GOGC": "off"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return json.loads(run.stdout) if run.returncode == 0 else run.stderr.strip()
+def ask_kubectl(scratch, number, request):
+    path = scratch.file(f"{number}.json", json.dumps(request["doc"]))
+    result = run("kubectl", "patch", "--local", "-f", path, "--type=strategic", "-o", "json",
+                 "-p", json.dumps(request["patch"]),
+                 env={**scratch.kubectl_env(), "GOMAXPROCS": "1", "GOGC": "off"})
+    return json.loads(result.stdout) if result.returncode == 0 else result.stderr.strip()
 
 
 def difference(ours, theirs, path=""):
     """The first place where two values differ, or None."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in sorted(ours.keys() | theirs.keys()):
-            found = difference(ours.get(key), theirs.get(key), f"{path}.{key}")
+            found = difference(ours.get(key, MISSING), theirs.get(key, MISSING), f"{path}.{key}")
             if found:
                 return found
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
@@ -101,17 +100,14 @@ def main(program):
     kinds = [kind for kind in tables if kind["kind"] not in FOREIGN]
     requests = [case(kind) for kind in kinds]
     ours = ask_ours(program, requests)
-    with tempfile.TemporaryDirectory() as home:
-        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-            theirs = list(pool.map(ask_kubectl, [home] * len(kinds), range(len(kinds)), requests))
-    print(f"1..{len(kinds)}")
-    for number, (kind, our, their) in enumerate(zip(kinds, ours, theirs), 1):
+    with Scratch() as scratch, concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        theirs = list(pool.map(ask_kubectl, [scratch] * len(kinds), range(len(kinds)), requests))
+    tap = Tap()
+    for kind, our, their in zip(kinds, ours, theirs, strict=True):
         found = difference(our.get("result", our), their)
-        print("not ok" if found else "ok", number, "-", kind["apiVersion"], kind["kind"])
-        if found:
-            print("#", found)
-    return 0
+        tap.ok(not found, f"{kind['apiVersion']} {kind['kind']}", found)
+    tap.done()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    main(sys.argv[1])

@@ -9,9 +9,10 @@ few calls, since each costs a tenth of a second. Prints TAP.
 """
 import json
 import os
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from tap import Scratch, Tap, json_values, run  # noqa: E402
 
 HEAD = "apiVersion: v1\nkind: Probe\nmetadata: {name: x}\n"
 
@@ -175,18 +176,7 @@ DIFFERENCES = [
      '{"a":1}\nerror: line 3, column 4: the "[" here is never closed; write its "]"\n{"c":3}'),
 ]
 
-count = 0
-failed = 0
-
-
-def report(ok, name, *details):
-    global count, failed
-    count += 1
-    failed += not ok
-    print("%s %d - %s" % ("ok" if ok else "not ok", count, name.replace("#", "\\#")))
-    if not ok:
-        for line in details:
-            print("# " + str(line).replace("\n", "\n# "))
+tap = Tap()
 
 
 def normal(value):
@@ -202,99 +192,95 @@ def normal(value):
 
 def ours(text):
     """The documents, or None for one that was refused, and the output."""
-    out = subprocess.run([sys.argv[1]], input=text.encode(), stdout=subprocess.PIPE, check=True)
-    lines = out.stdout.decode().split("\n")[:-1]
+    result = run(sys.argv[1], stdin=text)
+    if result.returncode != 0:
+        sys.exit(f"Bail out! {sys.argv[1]}: {result.stderr.strip()}")
+    lines = result.stdout.split("\n")[:-1]
     docs = [None if l.startswith("error: ") else normal(json.loads(l)) for l in lines]
     return docs, "\n".join(lines)
 
 
-def theirs(text, folder):
+def theirs(text, scratch):
     """The documents that kubectl reads; None when it refuses any."""
-    path = os.path.join(folder, "probe.yaml")
-    with open(path, "w", newline="") as f:
-        f.write(text)
-    env = dict(os.environ, KUBECONFIG="/dev/null", HOME=folder)
-    out = subprocess.run(["kubectl", "label", "--local", "-f", path, "probe=1", "-o", "json"],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
-    if out.returncode != 0:
-        return None, out.stderr.decode().strip()
-    docs, rest, decoder = [], out.stdout.decode().strip(), json.JSONDecoder()
-    while rest:
-        doc, end = decoder.raw_decode(rest)
+    path = scratch.file("probe.yaml", text)
+    result = run("kubectl", "label", "--local", "-f", path, "probe=1", "-o", "json",
+                 env=scratch.kubectl_env())
+    if result.returncode != 0:
+        return None, result.stderr.strip()
+    docs = json_values(result.stdout)
+    for doc in docs:
         del doc["metadata"]["labels"]
-        docs.append(normal(doc))
-        rest = rest[end:].strip()
-    return docs, ""
+    return [normal(doc) for doc in docs], ""
 
 
-def compare(name, text, folder):
+def compare(name, text, scratch):
     mine, printed = ours(text)
-    kubectl, why = theirs(text, folder)
+    kubectl, why = theirs(text, scratch)
     if None in mine:
         mine = None
-    report(mine == kubectl, name, "text: " + repr(text), "ours: " + printed,
-           "kubectl: %s%s" % (json.dumps(kubectl) if kubectl else "", why))
+    tap.ok(mine == kubectl, name, f"text: {text!r}\nours: {printed}\n"
+           f"kubectl: {json.dumps(kubectl) if kubectl else ''}{why}")
 
 
-def compare_documents(items, folder):
+def compare_documents(items, scratch):
     """Documents that both take, in one stream; one by one when the stream does not come through."""
     texts = [HEAD + text + ("" if text.endswith("\n") else "\n") for _, text in items]
     mine, printed = ours("---\n".join(texts))
-    kubectl, _ = theirs("---\n".join(texts), folder)
+    kubectl, _ = theirs("---\n".join(texts), scratch)
     if kubectl is None or None in mine or not len(mine) == len(kubectl) == len(items):
         for (name, _), text in zip(items, texts):
-            compare(name, text, folder)
+            compare(name, text, scratch)
         return
     for (name, _), text, a, b, line in zip(items, texts, mine, kubectl, printed.split("\n")):
-        report(a == b, name, "text: " + repr(text), "ours: " + line, "kubectl: " + json.dumps(b))
+        tap.ok(a == b, name, f"text: {text!r}\nours: {line}\nkubectl: {json.dumps(b)}")
 
 
-def compare_scalars(what, items, make, folder):
+def compare_scalars(what, items, make, scratch):
     """One kubectl call for all; if one of us refuses an item, halves until the refused are alone."""
     text = HEAD + "".join(make(i, s) for i, s in items)
     mine, printed = ours(text)
-    kubectl, why = theirs(text, folder)
+    kubectl, why = theirs(text, scratch)
     if kubectl is None or mine == [None]:
         if len(items) > 1:
             half = len(items) // 2
-            compare_scalars(what, items[:half], make, folder)
-            compare_scalars(what, items[half:], make, folder)
+            compare_scalars(what, items[:half], make, scratch)
+            compare_scalars(what, items[half:], make, scratch)
             return
-        report(kubectl is None and mine == [None], "%s %s (refused)" % (what, items[0][1]),
-               "ours: " + printed, "kubectl: %s%s" % (kubectl, why))
+        tap.ok(kubectl is None and mine == [None], f"{what} {items[0][1]} (refused)",
+               f"ours: {printed}\nkubectl: {kubectl}{why}")
         return
     for i, s in items:
-        key = "v%d" % i
-        report(mine[0].get(key) == kubectl[0].get(key) and key in mine[0], "%s %s" % (what, s),
-               "ours: %r" % mine[0].get(key), "kubectl: %r" % kubectl[0].get(key))
+        key = f"v{i}"
+        tap.ok(mine[0].get(key) == kubectl[0].get(key) and key in mine[0], f"{what} {s}",
+               f"ours: {mine[0].get(key)!r}\nkubectl: {kubectl[0].get(key)!r}")
 
 
-def compare_all_scalars(what, items, make, folder):
+def compare_all_scalars(what, items, make, scratch):
     """What we refuse is asked alone; the rest most likely goes through kubectl in one call."""
     docs, _ = ours("---\n".join(HEAD + make(i, s) for i, s in items))
     refused = [item for item, doc in zip(items, docs) if doc is None]
-    compare_scalars(what, [item for item in items if item not in refused], make, folder)
+    compare_scalars(what, [item for item in items if item not in refused], make, scratch)
     for item in refused:
-        compare_scalars(what, [item], make, folder)
+        compare_scalars(what, [item], make, scratch)
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
+    with Scratch() as scratch:
         scalars = list(enumerate(SCALARS))
-        compare_all_scalars("value", scalars, lambda i, s: "v%d: %s\n" % (i, s), folder)
+        compare_all_scalars("value", scalars, lambda i, s: f"v{i}: {s}\n", scratch)
         keys = [(i, s) for i, s in scalars if s not in NO_KEYS]
-        compare_all_scalars("key", keys, lambda i, s: "v%d:\n  %s: 1\n" % (i, s), folder)
-        compare_documents(STRUCTURES, folder)
+        compare_all_scalars("key", keys, lambda i, s: f"v{i}:\n  {s}: 1\n", scratch)
+        compare_documents(STRUCTURES, scratch)
         for name, text in REFUSED:
-            compare("" + name, HEAD + text + "\n", folder)
+            compare("refused: " + name, HEAD + text + "\n", scratch)
         for name, text in STREAMS:
-            compare("stream: " + name, text, folder)
+            compare("stream: " + name, text, scratch)
     for name, text, want in DIFFERENCES:
         _, printed = ours(text)
-        report(printed.startswith(want) if want.startswith("error: ") else printed == want,
-               "differs: " + name, "want: " + want, "ours: " + printed)
-    print("1..%d" % count)
-    sys.exit(failed > 0)
+        tap.ok(printed.startswith(want) if want.startswith("error: ") else printed == want,
+               "differs: " + name, f"want: {want}\nours: {printed}")
+    tap.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -134,6 +134,59 @@ static void test_lines(void **state)
     json_doc_done(&doc);
 }
 
+/* Values that share a line with others: columns and the line's text fit together. */
+static void test_shared_line(void **state)
+{
+    static const char text[] = "{\"a\":1} {\"ä\":2} {\"c\":\n3}\n";
+    _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, strlen(text));
+    static const struct {
+        const char *pointer, *line, *rest;
+    } cases[] = {
+        {"/a", "{\"a\":1}", NULL},
+        {"/ä", "        {\"ä\":2}", NULL},
+        {"/c", "                {\"c\":", "3}"},
+    };
+    struct json_doc doc = {0};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct json_pos pos;
+        size_t len = 0;
+        assert_int_equal(json_stream_next(s, &doc, NULL), 1);
+        assert_true(json_doc_locate(&doc, cases[i].pointer, JSON_DOC_KEY, &pos));
+        assert_int_equal(pos.line, 1);
+        assert_int_equal(pos.column, 8 * i + 2);
+        const char *line = json_doc_line(&doc, 1, &len);
+        assert_int_equal(len, strlen(cases[i].line));
+        assert_memory_equal(line, cases[i].line, len);
+        line = json_doc_line(&doc, 2, &len);
+        assert_int_equal(line != NULL, cases[i].rest != NULL);
+        if (line)
+            assert_memory_equal(line, cases[i].rest, len);
+    }
+    json_doc_done(&doc);
+}
+
+/* Far to the right there is no line to show; a document costs no more for where it stands. */
+static void test_far_right(void **state)
+{
+    _cleanup_(str_done) struct str text = {0};
+    (void)state;
+    for (unsigned i = 0; i < 200; i++)
+        str_append(&text, "{\"a\":1}");
+    _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text.p, text.len);
+    struct json_doc doc = {0};
+    size_t len, shown = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        assert_int_equal(json_stream_next(s, &doc, NULL), 1);
+        if (json_doc_line(&doc, 1, &len)) {
+            assert_int_equal(shown++, i);
+            assert_int_equal(len, 7 * (i + 1));
+        }
+    }
+    assert_in_range(shown, 20, 50);
+    json_doc_done(&doc);
+}
+
 /* A document that does not parse has its lines, to show them, and no places. */
 static void test_broken(void **state)
 {
@@ -156,8 +209,10 @@ static void test_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_yaml),  cmocka_unit_test(test_aliases), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_yaml),      cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_json),      cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_broken),    cmocka_unit_test(test_shared_line),
+        cmocka_unit_test(test_far_right),
     };
     return cmocka_run_group_tests_name("locate", tests, NULL, NULL);
 }

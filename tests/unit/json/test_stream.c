@@ -5,12 +5,12 @@
 #include "json/doc.h"
 #include "unit.h"
 
-/* All documents of a text, one per line as JSON, or as "!L:C reason". */
+/* All documents of a text, one per line as JSON, or as "!L:C reason"; all in the same memory. */
 static char *read_stream(struct json_stream *s)
 {
     struct str out = {0};
+    struct json_doc doc = {0};
     for (;;) {
-        struct json_doc doc = {0};
         struct err e = {0};
         int r = json_stream_next(s, &doc, &e);
         if (r == 0)
@@ -26,9 +26,9 @@ static char *read_stream(struct json_stream *s)
             assert_int_equal(e.code, ERR_INVALID_ARGUMENT);
             str_appendf(&out, "!%u:%u %s", doc.start.line, doc.start.column, e.reason);
         }
-        json_doc_done(&doc);
     }
-    struct json_doc doc = {0};
+    assert_null(doc.value);
+    assert_null(doc.impl);
     assert_int_equal(json_stream_next(s, &doc, NULL), 0); /* stays at the end */
     json_stream_free(s);
     return str_take(&out);
@@ -63,6 +63,9 @@ static const struct {
     {"directives", "# a\n%YAML 1.1\n%TAG !x! tag:x,2000:\n---\na: 1\n---\nb: 1\n",
      "5:1 {\"a\":1}\n7:1 {\"b\":1}"},
     {"directive after end", "a: 1\n...\n%YAML 1.1\n---\nb: 1\n", "1:1 {\"a\":1}\n5:1 {\"b\":1}"},
+    {"directive without a document", "a: 1\n...\n%YAML 1.1\n", "1:1 {\"a\":1}\n!3:1 InvalidYAML"},
+    {"directive of an empty one", "%YAML 1.1\n---\n---\na: 1\n", "4:1 {\"a\":1}"},
+    {"directive that a lone CR ends", "%YAML 1.1\r---\ra: 1\r", "3:1 {\"a\":1}"},
     {"json", " \n{\"a\": [1,\n 2]}\n", "2:1 {\"a\":[1,2]}"},
     {"json values", "{\"a\":1}{\"b\":2} [3]\n\n{\"c\":4}\n",
      "1:1 {\"a\":1}\n1:8 {\"b\":2}\n1:16 [3]\n3:1 {\"c\":4}"},
@@ -179,6 +182,45 @@ static void test_too_long_ends_the_stream(void **state)
     }
 }
 
+enum { ENDLESS = 3 * JSON_MAX_BYTES };
+
+static ssize_t endless_read(void *cookie, char *buf, size_t size)
+{
+    size_t *given = cookie;
+    if (*given >= ENDLESS)
+        return 0;
+    *given += size;
+    memset(buf, ' ', size);
+    return (ssize_t)size;
+}
+
+/* Blanks in front of a document are its bytes, too: they are not read without end. */
+static void test_endless_blanks(void **state)
+{
+    size_t given = 0;
+    (void)state;
+    FILE *f = fopencookie(&given, "r", (cookie_io_functions_t){.read = endless_read});
+    _cleanup_free_ char *got = read_stream(json_stream_new(f));
+    fclose(f);
+    assert_string_equal(got, "!1:1 TooLarge");
+    assert_true(given < ENDLESS);
+}
+
+static void test_position(void **state)
+{
+    static const char text[] = "\xef\xbb\xbf"
+                               "a: 1\n---\nb: 2\n";
+    _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, strlen(text));
+    struct json_doc doc = {0};
+    (void)state;
+    assert_int_equal(json_stream_position(s), 0);
+    assert_int_equal(json_stream_next(s, &doc, NULL), 1);
+    assert_int_equal(json_stream_position(s), 8);
+    assert_int_equal(json_stream_next(s, &doc, NULL), 1);
+    assert_int_equal(json_stream_position(s), strlen(text));
+    json_doc_done(&doc);
+}
+
 /* JSON values in a row may be more than one document's bytes. */
 static void test_long_line_of_values(void **state)
 {
@@ -260,6 +302,8 @@ int main(void)
         cmocka_unit_test(test_many_documents),
         cmocka_unit_test(test_documents_stay),
         cmocka_unit_test(test_too_long_ends_the_stream),
+        cmocka_unit_test(test_endless_blanks),
+        cmocka_unit_test(test_position),
         cmocka_unit_test(test_long_line_of_values),
         cmocka_unit_test(test_read_error),
         cmocka_unit_test(test_messages_are_clean),

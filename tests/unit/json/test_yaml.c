@@ -228,6 +228,31 @@ static void test_limits(void **state)
     refuses(&text, "more than 1000000 values");
 }
 
+/* libyaml's time for directives grows with the square of their number. */
+static void test_directives(void **state)
+{
+    static const char *const breaks[] = {"\n", "\r\n", "\r", "\xc2\x85", "\xe2\x80\xa8"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(breaks); i++) {
+        _cleanup_(str_done) struct str text = {0};
+        struct json_doc doc = {0};
+        struct err e = {0};
+        for (unsigned n = 0; n < 64; n++)
+            str_appendf(&text, "%%TAG !%u! x%s", n, breaks[i]);
+        size_t directives = text.len;
+        str_appendf(&text, "---%sa: |%s  %%TAG%s", breaks[i], breaks[i], breaks[i]);
+        if (read_one(text.p, text.len, &doc, &e) != 1)
+            fail_msg("%zu: %s", i, e.msg);
+        json_doc_done(&doc);
+
+        str_truncate(&text, directives);
+        for (unsigned n = 64; n < 100000; n++)
+            str_appendf(&text, "%%TAG !%u! x%s", n, breaks[i]);
+        str_append(&text, "---\na: 1\n");
+        refuses(&text, "more than 64 \"%TAG\" directives");
+    }
+}
+
 /* Large maps are read in time that grows with their size only. */
 static void test_large_map(void **state)
 {
@@ -421,13 +446,10 @@ static void test_long_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars),
-        cmocka_unit_test(test_structures),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_large_map),
-        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_quotes_what_needs_it),
+        cmocka_unit_test(test_scalars),    cmocka_unit_test(test_structures),
+        cmocka_unit_test(test_refuses),    cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_directives), cmocka_unit_test(test_large_map),
+        cmocka_unit_test(test_writes),     cmocka_unit_test(test_quotes_what_needs_it),
         cmocka_unit_test(test_long_keys),
     };
     return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);

@@ -19,6 +19,9 @@ static const struct {
     {"a: 1\n\n# c\nb:2\n\n\nc: 3\n", 4, 1, "write \"b: 2\""},
     {"\"a\":1\nb: 2\n", 1, 1, "write \"\"a\": 1\""},
     {"ä:\n  äö:ü\n  b: 1\n", 2, 3, "write \"äö: ü\""},
+    /* directives without a marker */
+    {"%YAML 1.1\na: 1\n", 1, 1, "write \"---\" on a line of its own"},
+    {"a: 1\n...\n# b\n%YAML 1.1\n", 4, 1, "\"%YAML 1.1\" is a directive"},
     /* comments of other languages */
     {"a: 1\n// New group added\nb: 2\n", 2, 1,
      "comments start with \"#\" in YAML; write \"# New group added\""},

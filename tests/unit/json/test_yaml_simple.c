@@ -110,11 +110,37 @@ static void test_left_to_libyaml(void **state)
     }
 }
 
+/* The deepest that is allowed, and one more: "- - - ... END". */
+static void test_depth(void **state)
+{
+    static const struct {
+        unsigned items;
+        const char *end;
+        bool simple;
+    } cases[] = {
+        {JSON_MAX_DEPTH, "a", true},          {JSON_MAX_DEPTH + 1, "a", false},
+        {JSON_MAX_DEPTH - 1, "[]", true},     {JSON_MAX_DEPTH, "[]", false},
+        {JSON_MAX_DEPTH - 1, "{}", true},     {JSON_MAX_DEPTH, "{}", false},
+        {JSON_MAX_DEPTH - 1, "a: b", true},   {JSON_MAX_DEPTH, "a: b", false},
+        {JSON_MAX_DEPTH - 1, "a: []", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_(str_done) struct str text = {0};
+        for (unsigned n = 0; n < cases[i].items; n++)
+            str_append(&text, "- ");
+        str_append(&text, cases[i].end);
+        if (is_simple(str_get(&text)) != cases[i].simple)
+            fail_msg("%u items and %s", cases[i].items, cases[i].end);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_simple),
         cmocka_unit_test(test_left_to_libyaml),
+        cmocka_unit_test(test_depth),
     };
     return cmocka_run_group_tests_name("yaml_simple", tests, NULL, NULL);
 }
