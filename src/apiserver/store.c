@@ -61,9 +61,9 @@ static struct apiserver_object *object_alloc(const char *collection, const char 
     return o;
 }
 
-struct apiserver_object *store_object_new(const char *collection, const char *key,
-                                          uint64_t revision, const char *head, size_t head_size,
-                                          const char *tail, size_t tail_size)
+struct apiserver_object *apiserver_object_new(const char *collection, const char *key,
+                                              uint64_t revision, const char *head, size_t head_size,
+                                              const char *tail, size_t tail_size)
 {
     char digits[24], *bytes;
     size_t n = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, revision);

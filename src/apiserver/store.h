@@ -49,6 +49,10 @@ struct apiserver_object {
     unsigned refs; /* atomic */
 };
 
+/* An object of its own, as a dry run answers: bytes are head, the revision's digits, tail. */
+struct apiserver_object *apiserver_object_new(const char *collection, const char *key,
+                                              uint64_t revision, const char *head, size_t head_size,
+                                              const char *tail, size_t tail_size);
 struct apiserver_object *apiserver_object_ref(struct apiserver_object *o);
 void apiserver_object_unref(struct apiserver_object *o); /* NULL is fine */
 DEFINE_CLEANUP(struct apiserver_object *, apiserver_object_unref)

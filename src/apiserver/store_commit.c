@@ -155,8 +155,8 @@ static void decide(struct apiserver_store *s, struct write_op **group, size_t n)
         group[i]->status = check(w, current(s, group, i, w), &group[i]->err);
         if (group[i]->status == 0)
             group[i]->object =
-                store_object_new(collection_name(s, w->collection), w->key, ++revision, w->head,
-                                 w->head_size, w->tail, w->tail_size);
+                apiserver_object_new(collection_name(s, w->collection), w->key, ++revision, w->head,
+                                     w->head_size, w->tail, w->tail_size);
     }
 }
 

@@ -48,10 +48,6 @@ struct apiserver_store {
 /* One process has a store: a locked descriptor, or -1. The lock goes with the process. */
 int store_lock(const char *path, struct err *e);
 int store_sql_error(const struct apiserver_store *s, const char *what, struct err *e);
-struct apiserver_object *store_object_new(const char *collection, const char *key,
-                                          uint64_t revision, const char *head, size_t head_size,
-                                          const char *tail, size_t tail_size);
-
 /* store_memory.c: all with the lock held, for writing where something changes. */
 struct collection *store_collection(struct apiserver_store *s, const char *name, bool create);
 /* Where the key is, or would be; true when it is there. */
