@@ -53,6 +53,19 @@ struct apiserver_object *apiserver_update(struct apiserver_registry *g,
 struct apiserver_object *apiserver_update_status(struct apiserver_registry *g,
                                                  const struct apiserver_request *r, json_t *object,
                                                  struct api_report *report, struct err *e);
+
+enum apiserver_patch_type {
+    APISERVER_JSON_PATCH,
+    APISERVER_MERGE_PATCH,
+    APISERVER_STRATEGIC_PATCH, /* UnsupportedMediaType for custom resources, as in Kubernetes */
+};
+
+/* `status`: the patch is for /status and changes nothing else. */
+struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
+                                         const struct apiserver_request *r,
+                                         enum apiserver_patch_type type, const json_t *patch,
+                                         bool status, struct api_report *report, struct err *e);
+
 /* *ret_gone: it is deleted; else its finalizers keep it and it has a deletionTimestamp. */
 struct apiserver_object *apiserver_delete(struct apiserver_registry *g,
                                           const struct apiserver_request *r, bool *ret_gone,

@@ -240,6 +240,74 @@ static void test_dry_run(void **state)
     assert_int_equal(apiserver_store_revision(registry.store), 1);
 }
 
+static json_t *patched(enum apiserver_patch_type type, struct apiserver_request r, bool status,
+                       const char *text, struct err *e)
+{
+    json_auto_t *patch = parse_quoted(text);
+    struct api_report report = {0};
+    struct apiserver_object *o = apiserver_patch(&registry, &r, type, patch, status, &report, e);
+    api_report_done(&report);
+    json_t *stored = o ? parse_json(o->bytes) : NULL;
+    apiserver_object_unref(o);
+    return stored;
+}
+
+static void test_patch(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    json_auto_t *a = must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi"));
+    json_auto_t *merged =
+        patched(APISERVER_MERGE_PATCH, named("a"), false,
+                "{'spec': {'capacity': '2Gi'}, 'metadata': {'labels': {'x': 'y'}}}", &e);
+    assert_member(merged, "spec", "capacity", "\"2Gi\"");
+    assert_member(merged, "metadata", "generation", "2");
+    json_auto_t *ops = patched(APISERVER_JSON_PATCH, named("a"), false,
+                               "[{'op': 'test', 'path': '/metadata/labels/x', 'value': 'y'}, "
+                               "{'op': 'remove', 'path': '/metadata/labels'}]",
+                               &e);
+    assert_null(json_at(ops, "metadata", "labels"));
+    json_auto_t *status =
+        patched(APISERVER_MERGE_PATCH, named("a"), true,
+                "{'spec': {'capacity': '9Gi'}, 'status': {'phase': 'Offline'}}", &e);
+    assert_member(status, "spec", "capacity", "\"2Gi\"");
+    assert_member(status, "status", "phase", "\"Offline\"");
+
+    static const struct {
+        enum apiserver_patch_type type;
+        const char *name, *patch, *reason;
+    } refused[] = {
+        {APISERVER_MERGE_PATCH, "a", "{'spec': {'capacity': '1Gi'}}", "Invalid"},
+        {APISERVER_MERGE_PATCH, "a", "[]", "BadRequest"},
+        {APISERVER_MERGE_PATCH, "none", "{}", "NotFound"},
+        {APISERVER_MERGE_PATCH, "a", "{'metadata': {'resourceVersion': '1'}}", "Conflict"},
+        {APISERVER_MERGE_PATCH, "a", "{'metadata': {'name': 'b'}}", "BadRequest"},
+        {APISERVER_JSON_PATCH, "a", "[{'op': 'test', 'path': '/kind', 'value': 'x'}]", "Invalid"},
+        {APISERVER_JSON_PATCH, "a", "[{'op': 'remove', 'path': '/none'}]", "Invalid"},
+        {APISERVER_JSON_PATCH, "a", "[{'op': 'frob'}]", "BadRequest"},
+        {APISERVER_JSON_PATCH, "a", "[{'op': 'replace', 'path': '', 'value': 1}]", "BadRequest"},
+        {APISERVER_STRATEGIC_PATCH, "a", "{}", "UnsupportedMediaType"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+        json_auto_t *done =
+            patched(refused[i].type, named(refused[i].name), false, refused[i].patch, &e);
+        if (done || !str_eq(e.reason, refused[i].reason))
+            fail_msg("%s: %s instead of %s", refused[i].patch, done ? "done" : e.reason,
+                     refused[i].reason);
+    }
+
+    const struct api_kind *claims = api_kind_find("v1", "PersistentVolumeClaim", NULL);
+    struct apiserver_request r = {.kind = claims, .namespace = "ns", .name = "c"};
+    json_auto_t *claim =
+        must(apiserver_create, r,
+             "{'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'c', "
+             "'finalizers': ['x.io/a']}, 'spec': {'accessModes': ['ReadWriteOnce'], 'resources': "
+             "{'requests': {'storage': '1Gi'}}}}");
+    json_auto_t *strategic = patched(APISERVER_STRATEGIC_PATCH, r, false,
+                                     "{'metadata': {'finalizers': ['x.io/b']}}", &e);
+    assert_int_equal(json_array_size(json_at(strategic, "metadata", "finalizers")), 2);
+}
+
 /* Text that looks like the place of the revision is only text. */
 static void test_encoding_cannot_be_confused(void **state)
 {
@@ -257,8 +325,13 @@ static void test_encoding_cannot_be_confused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_create), TEST(test_update),  TEST(test_status),
-        TEST(test_delete), TEST(test_dry_run), TEST(test_encoding_cannot_be_confused),
+        TEST(test_create),
+        TEST(test_update),
+        TEST(test_status),
+        TEST(test_delete),
+        TEST(test_dry_run),
+        TEST(test_patch),
+        TEST(test_encoding_cannot_be_confused),
     };
     return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }
