@@ -31,7 +31,7 @@
 #define vec_pop(v)  ((v)->p[--(v)->len])
 #define vec_last(v) ((v)->p[(v)->len - 1])
 
-#define vec_for_each(v, it) for (typeof((v)->p) it = (v)->p; (v)->p && it < (v)->p + (v)->len; it++)
+#define vec_for_each(v, it) for (typeof(*(v)->p) *it = (v)->p; it && it < (v)->p + (v)->len; it++)
 
 #define vec_done(v)                                                                                \
     do {                                                                                           \

@@ -1,0 +1,275 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "apiserver/registry_impl.h"
+#include "base/rfc3339.h"
+#include "base/uuid.h"
+
+enum { SUFFIX = 5, NAME_MAX_PREFIX = 58, TRIES = 8 };
+
+void registry_now(const struct apiserver_registry *g, char buf[RFC3339_MAX])
+{
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(g->clock)), RFC3339_SECONDS, buf);
+}
+
+/* The namespace of the path rules; the object may repeat it but not contradict it. */
+static int set_namespace(const struct apiserver_request *r, json_t *metadata, struct err *e)
+{
+    const char *own = json_str(metadata, "namespace");
+    if (r->kind->flags & API_CLUSTER_SCOPED || !r->namespace)
+        return 0;
+    if (own && *own && !str_eq(own, r->namespace))
+        return err_set(e, ERR_INVALID_ARGUMENT, "BadRequest",
+                       "the namespace of the provided object does not match the namespace sent on "
+                       "the request: \"%s\", not \"%s\"",
+                       own, r->namespace);
+    json_object_set_new(metadata, "namespace", json_string(r->namespace));
+    return 0;
+}
+
+/* A prefix and five letters and digits that cannot spell anything. */
+static void generate_name(json_t *metadata)
+{
+    static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
+    const char *prefix = json_str(metadata, "generateName");
+    unsigned char random[SUFFIX];
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        abort();
+    char name[NAME_MAX_PREFIX + SUFFIX + 1];
+    int n = snprintf(name, sizeof(name), "%.*s", NAME_MAX_PREFIX, prefix);
+    for (int i = 0; i < SUFFIX; i++)
+        name[n++] = alphabet[random[i] % (sizeof(alphabet) - 1)];
+    name[n] = '\0';
+    json_object_set_new(metadata, "name", json_string(name));
+}
+
+static bool has_name(const json_t *metadata)
+{
+    const char *name = json_str(metadata, "name");
+    return name && *name;
+}
+
+static int invalid(const struct apiserver_request *r, const json_t *object,
+                   const struct api_report *report, struct err *e)
+{
+    const char *name = json_str(json_object_get(object, "metadata"), "name");
+    const struct api_problem *p = report->problems.len ? &report->problems.p[0] : NULL;
+    return err_set(e, ERR_INVALID_ARGUMENT, "Invalid", "%s \"%s\" is invalid: %s: %s",
+                   r->kind->kind, name ? name : "", p ? p->path : "", p ? p->message : "");
+}
+
+/* Objects are kept in one version, whichever they came in. */
+static void set_version(const struct api_kind *kind, json_t *object)
+{
+    char text[128];
+    json_object_set_new(object, "apiVersion",
+                        json_string(api_version_text(api_kind_canonical(kind), text)));
+}
+
+static json_t *metadata_of(json_t *object, struct err *e)
+{
+    json_t *metadata = json_object_get(object, "metadata");
+    if (!metadata) {
+        metadata = json_object();
+        json_object_set_new(object, "metadata", metadata);
+    }
+    if (json_is_object(metadata))
+        return metadata;
+    err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "metadata must be an object");
+    return NULL;
+}
+
+/* Metadata of a new object that is the server's to set. */
+static void set_identity(const struct apiserver_registry *g, json_t *metadata)
+{
+    static const char *const cleared[] = {"deletionTimestamp", "deletionGracePeriodSeconds",
+                                          "selfLink", NULL};
+    for (const char *const *key = cleared; *key; key++)
+        json_object_del(metadata, *key);
+    char text[UUID_TEXT_MAX], time[RFC3339_MAX];
+    struct uuid uuid = uuid_random();
+    registry_now(g, time);
+    json_object_set_new(metadata, "uid", json_string(uuid_format(&uuid, text)));
+    json_object_set_new(metadata, "creationTimestamp", json_string(time));
+    json_object_set_new(metadata, "generation", json_integer(1));
+}
+
+struct apiserver_object *apiserver_create(struct apiserver_registry *g,
+                                          const struct apiserver_request *r, json_t *object,
+                                          struct api_report *report, struct err *e)
+{
+    json_t *metadata = metadata_of(object, e);
+    if (!metadata || set_namespace(r, metadata, e) < 0)
+        return NULL;
+    const char *revision = json_str(metadata, "resourceVersion");
+    if (revision && *revision) {
+        err_set(e, ERR_INVALID_ARGUMENT, "BadRequest",
+                "resourceVersion should not be set on objects to be created");
+        return NULL;
+    }
+    const char *prefix = json_str(metadata, "generateName");
+    bool generated = !has_name(metadata) && prefix && *prefix;
+    if (generated)
+        generate_name(metadata);
+    set_identity(g, metadata);
+    if (r->kind->flags & API_STATUS)
+        json_object_del(object, "status");
+    if (!api_admit(r->kind, object, NULL, r->unknown, report)) {
+        invalid(r, object, report, e);
+        return NULL;
+    }
+    set_version(r->kind, object);
+    for (int tries = TRIES;; tries--) {
+        struct apiserver_object *o =
+            registry_write(g, r, APISERVER_CREATED, json_str(metadata, "name"), 0, object, e);
+        if (o || !generated || e->code != ERR_ALREADY_EXISTS || !tries)
+            return o;
+        generate_name(metadata);
+    }
+}
+
+struct apiserver_object *registry_current(struct apiserver_registry *g,
+                                          const struct apiserver_request *r, struct err *e)
+{
+    _cleanup_(str_done) struct str collection = {0}, key = {0};
+    apiserver_collection(r->kind, &collection);
+    apiserver_key(r, r->name, &key);
+    struct apiserver_object *o = apiserver_store_get(g->store, str_get(&collection), str_get(&key));
+    if (!o)
+        err_set(e, ERR_NOT_FOUND, "NotFound", "%s \"%s\" not found", r->kind->plural, r->name);
+    return o;
+}
+
+/* The update must be of the object that is there, as it is there, if it says so. */
+static int check_preconditions(const struct apiserver_request *r, const json_t *metadata,
+                               const json_t *stored, uint64_t revision, struct err *e)
+{
+    const char *name = json_str(metadata, "name"), *uid = json_str(metadata, "uid");
+    if (name && *name && !str_eq(name, r->name))
+        return err_set(e, ERR_INVALID_ARGUMENT, "BadRequest",
+                       "the name of the object (%s) does not match the name on the URL (%s)", name,
+                       r->name);
+    const char *stored_uid = json_str(stored, "uid");
+    if (uid && *uid && stored_uid && !str_eq(uid, stored_uid))
+        return err_set(e, ERR_ABORTED, "Conflict",
+                       "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid,
+                       stored_uid);
+    const char *seen = json_str(metadata, "resourceVersion");
+    if (seen && *seen && !str_eq(seen, "0") && strtoull(seen, NULL, 10) != revision)
+        return err_set(e, ERR_ABORTED, "Conflict",
+                       "Operation cannot be fulfilled on %s \"%s\": the object has been modified; "
+                       "please apply your changes to the latest version and try again",
+                       r->kind->plural, r->name);
+    return 0;
+}
+
+/* What is the server's stays as it was. */
+static void keep_identity(json_t *metadata, const json_t *stored)
+{
+    static const char *const kept[] = {"name",
+                                       "uid",
+                                       "creationTimestamp",
+                                       "generation",
+                                       "deletionTimestamp",
+                                       "deletionGracePeriodSeconds",
+                                       NULL};
+    for (const char *const *key = kept; *key; key++) {
+        json_t *value = json_object_get(stored, *key);
+        if (value)
+            json_object_set(metadata, *key, value);
+        else
+            json_object_del(metadata, *key);
+    }
+    json_object_del(metadata, "resourceVersion");
+}
+
+/* Whether anything but metadata and status differs. */
+static bool spec_differs(const json_t *a, const json_t *b)
+{
+    json_auto_t *x = json_copy((json_t *)a), *y = json_copy((json_t *)b);
+    static const char *const apart[] = {"metadata", "status", "apiVersion", NULL};
+    for (const char *const *key = apart; *key; key++) {
+        json_object_del(x, *key);
+        json_object_del(y, *key);
+    }
+    return !json_equal(x, y);
+}
+
+void registry_bump_generation(json_t *metadata)
+{
+    json_int_t generation = json_integer_value(json_object_get(metadata, "generation"));
+    json_object_set_new(metadata, "generation", json_integer(generation + 1));
+}
+
+/* Writes what an update came to: nothing, a change, or the end of a deleted object. */
+static struct apiserver_object *write_update(struct apiserver_registry *g,
+                                             const struct apiserver_request *r, json_t *object,
+                                             const json_t *stored, struct apiserver_object *there,
+                                             struct err *e)
+{
+    json_t *metadata = json_object_get(object, "metadata");
+    if (spec_differs(object, stored))
+        registry_bump_generation(metadata);
+    if (json_object_get(metadata, "deletionTimestamp") &&
+        !json_array_size(json_object_get(metadata, "finalizers")))
+        return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
+
+    json_auto_t *before = json_deep_copy(stored);
+    json_object_del(json_object_get(before, "metadata"), "resourceVersion");
+    if (json_equal(before, object))
+        return apiserver_object_ref(there);
+    return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, object, e);
+}
+
+static struct apiserver_object *update(struct apiserver_registry *g,
+                                       const struct apiserver_request *r, json_t *object,
+                                       bool status_only, struct api_report *report, struct err *e)
+{
+    _cleanup_(apiserver_object_unrefp) struct apiserver_object *there = registry_current(g, r, e);
+    json_t *metadata = there ? metadata_of(object, e) : NULL;
+    json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;
+    const json_t *stored_metadata = json_object_get(stored, "metadata");
+    if (!metadata || !stored || set_namespace(r, metadata, e) < 0 ||
+        check_preconditions(r, metadata, stored_metadata, there->revision, e) < 0)
+        return NULL;
+    if (status_only) { /* the stored object, with the status that was sent */
+        json_auto_t *status = json_incref(json_object_get(object, "status"));
+        json_object_clear(object);
+        json_object_update(object, stored);
+        json_object_set_new(object, "metadata", json_deep_copy(stored_metadata));
+        metadata = json_object_get(object, "metadata");
+        if (status)
+            json_object_set(object, "status", status);
+        else
+            json_object_del(object, "status");
+    } else if (r->kind->flags & API_STATUS) {
+        json_object_del(object, "status");
+        if (json_object_get(stored, "status"))
+            json_object_set(object, "status", json_object_get(stored, "status"));
+    }
+    keep_identity(metadata, stored_metadata);
+    json_auto_t *own = json_deep_copy(object); /* parts are shared with what is stored */
+    json_object_clear(object);
+    json_object_update(object, own);
+    if (!api_admit(r->kind, object, stored, r->unknown, report)) {
+        invalid(r, object, report, e);
+        return NULL;
+    }
+    set_version(r->kind, object);
+    return write_update(g, r, object, stored, there, e);
+}
+
+struct apiserver_object *apiserver_update(struct apiserver_registry *g,
+                                          const struct apiserver_request *r, json_t *object,
+                                          struct api_report *report, struct err *e)
+{
+    return update(g, r, object, false, report, e);
+}
+
+struct apiserver_object *apiserver_update_status(struct apiserver_registry *g,
+                                                 const struct apiserver_request *r, json_t *object,
+                                                 struct api_report *report, struct err *e)
+{
+    return update(g, r, object, true, report, e);
+}

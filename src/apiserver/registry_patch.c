@@ -1,0 +1,74 @@
+/*
+ * Patches: what is stored, changed as the patch says, and then an update like any other. When
+ * somebody else was faster, the patch is applied to what they left, unless it names the revision
+ * that it is for.
+ */
+#include "api/smp.h"
+#include "apiserver/registry_impl.h"
+#include "json/patch.h"
+
+enum { TRIES = 5 };
+
+static json_t *apply(const struct apiserver_request *r, enum apiserver_patch_type type,
+                     const json_t *stored, const json_t *patch, struct err *e)
+{
+    switch (type) {
+    case APISERVER_JSON_PATCH:
+        return json_patch_apply(stored, patch, e);
+    case APISERVER_MERGE_PATCH:
+        if (!json_is_object(patch)) {
+            err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "a merge patch must be an object");
+            return NULL;
+        }
+        return json_merge_patch(stored, patch, e);
+    case APISERVER_STRATEGIC_PATCH:
+        if (!(r->kind->flags & API_BUILTIN)) {
+            err_set(e, ERR_INVALID_ARGUMENT, "UnsupportedMediaType",
+                    "the body of the request was in an unknown format - accepted media types "
+                    "include: application/json-patch+json, application/merge-patch+json");
+            return NULL;
+        }
+        return json_smp_apply(stored, patch, &api_smp_schema, api_smp_root(r->kind), e);
+    }
+    return NULL;
+}
+
+/* What a patch cannot do is the request's fault, whichever way it failed. */
+static void as_bad_request(enum apiserver_patch_type type, struct err *e)
+{
+    if (type == APISERVER_JSON_PATCH && e->code != ERR_INVALID_ARGUMENT)
+        e->reason = "Invalid";
+    else if (!str_eq(e->reason, "UnsupportedMediaType"))
+        e->reason = "BadRequest";
+    e->code = ERR_INVALID_ARGUMENT;
+}
+
+struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
+                                         const struct apiserver_request *r,
+                                         enum apiserver_patch_type type, const json_t *patch,
+                                         bool status, struct api_report *report, struct err *e)
+{
+    const json_t *named = json_at(patch, "metadata", "resourceVersion");
+    for (int tries = TRIES;; tries--) {
+        _cleanup_(apiserver_object_unrefp) struct apiserver_object *there =
+            registry_current(g, r, e);
+        json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;
+        if (!stored)
+            return NULL;
+        json_auto_t *patched = apply(r, type, stored, patch, e);
+        if (!patched) {
+            as_bad_request(type, e);
+            return NULL;
+        }
+        if (!json_is_object(patched)) {
+            err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "the patch leaves no object");
+            return NULL;
+        }
+        json_auto_t *own = json_deep_copy(patched); /* it shares parts with what is stored */
+        api_report_clear(report);
+        struct apiserver_object *o = status ? apiserver_update_status(g, r, own, report, e)
+                                            : apiserver_update(g, r, own, report, e);
+        if (o || !str_eq(e->reason, "Conflict") || named || !tries)
+            return o;
+    }
+}

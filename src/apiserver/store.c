@@ -1,0 +1,270 @@
+/*
+ * Opening the store: the file, its schema, its check, and the way into memory.
+ *
+ *     objects   collection, key -> revision, value      what is
+ *     changes   revision -> change, collection, key, value      what happened, the last ones
+ *     facts     name -> value      the version of this schema
+ *
+ * The store's revision is that of the newest change, which is never pruned.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apiserver/store_impl.h"
+#include "base/str.h"
+
+#define SCHEMA_VERSION "1"
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS objects (collection TEXT, key TEXT, revision INTEGER, value BLOB,"
+    " PRIMARY KEY (collection, key)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS changes (revision INTEGER PRIMARY KEY, change INTEGER,"
+    " collection TEXT, key TEXT, value BLOB);"
+    "CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT);"
+    "INSERT OR IGNORE INTO facts VALUES ('schema', '" SCHEMA_VERSION "');";
+
+int store_sql_error(const struct apiserver_store *s, const char *what, struct err *e)
+{
+    const char *text = sqlite3_errmsg(s->db);
+    switch (sqlite3_errcode(s->db) & 0xff) {
+    case SQLITE_FULL:
+        return err_set(e, ERR_RESOURCE_EXHAUSTED, "NoSpace",
+                       "%s: the disk is full (%s); free some space", what, text);
+    case SQLITE_READONLY:
+        return err_set(e, ERR_UNAVAILABLE, "ReadOnly", "%s: the disk takes no writes (%s)", what,
+                       text);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_set(e, ERR_DATA_LOSS, "Damaged",
+                       "%s: the store is damaged (%s); restore it from a backup", what, text);
+    default:
+        return err_set(e, ERR_UNAVAILABLE, "StorageError", "%s: %s", what, text);
+    }
+}
+
+/* One allocation: the object, its key and its bytes, which the caller fills in. */
+static struct apiserver_object *object_alloc(const char *collection, const char *key,
+                                             uint64_t revision, size_t size, char **ret_bytes)
+{
+    size_t key_size = strlen(key) + 1;
+    struct apiserver_object *o = mem_alloc(sizeof(*o) + key_size + size + 1);
+    char *own_key = (char *)(o + 1), *bytes = own_key + key_size;
+    memcpy(own_key, key, key_size);
+    bytes[size] = '\0';
+    *o = (struct apiserver_object){revision, collection, own_key, bytes, size, 1};
+    *ret_bytes = bytes;
+    return o;
+}
+
+struct apiserver_object *apiserver_object_new(const char *collection, const char *key,
+                                              uint64_t revision, const char *head, size_t head_size,
+                                              const char *tail, size_t tail_size)
+{
+    char digits[24], *bytes;
+    size_t n = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, revision);
+    struct apiserver_object *o =
+        object_alloc(collection, key, revision, head_size + n + tail_size, &bytes);
+    memcpy(mempcpy(mempcpy(bytes, head, head_size), digits, n), tail, tail_size);
+    return o;
+}
+
+/* An object as it was stored; its collection, key and value are three columns in a row. */
+static struct apiserver_object *stored_object(struct apiserver_store *s, sqlite3_stmt *row,
+                                              int first_column, uint64_t revision)
+{
+    const char *collection = (const char *)sqlite3_column_text(row, first_column);
+    const char *key = (const char *)sqlite3_column_text(row, first_column + 1);
+    const void *value = sqlite3_column_blob(row, first_column + 2);
+    size_t size = (size_t)sqlite3_column_bytes(row, first_column + 2);
+    char *bytes;
+    struct apiserver_object *o =
+        object_alloc(store_collection(s, collection ? collection : "", true)->name, key ? key : "",
+                     revision, size, &bytes);
+    if (size)
+        memcpy(bytes, value, size);
+    return o;
+}
+
+static int load_objects(struct apiserver_store *s, struct err *e)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(s->db,
+                           "SELECT revision, collection, key, value FROM objects "
+                           "ORDER BY collection, key",
+                           -1, &rows, NULL) != SQLITE_OK)
+        return store_sql_error(s, "cannot read the objects", e);
+    int result;
+    while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct apiserver_object *o =
+            stored_object(s, rows, 1, (uint64_t)sqlite3_column_int64(rows, 0));
+        vec_push(&store_collection(s, o->collection, true)->objects, o);
+    }
+    sqlite3_finalize(rows);
+    return result == SQLITE_DONE ? 0 : store_sql_error(s, "cannot read the objects", e);
+}
+
+/* One remembered change; `last` has the newest object of each key so far. */
+static void load_change(struct apiserver_store *s, sqlite3_stmt *rows, struct map *last)
+{
+    uint64_t revision = (uint64_t)sqlite3_column_int64(rows, 0);
+    struct apiserver_object *o = stored_object(s, rows, 2, revision);
+    const struct collection *c = store_collection(s, o->collection, true);
+    size_t at;
+    if (store_find(c, o->key, &at) && c->objects.p[at]->revision == revision) {
+        apiserver_object_unref(o); /* the current object is this one */
+        o = apiserver_object_ref(c->objects.p[at]);
+    }
+    enum apiserver_change change = (enum apiserver_change)sqlite3_column_int(rows, 1);
+    _cleanup_free_ char *id = mem_printf("%s %s", o->collection, o->key);
+    struct apiserver_object *previous =
+        map_set(last, id, change == APISERVER_DELETED ? NULL : apiserver_object_ref(o));
+    store_remember(s, (struct apiserver_event){change, o, previous});
+    s->revision = revision;
+}
+
+static int load_changes(struct apiserver_store *s, struct err *e)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(s->db,
+                           "SELECT revision, change, collection, key, value FROM (SELECT * FROM "
+                           "changes ORDER BY revision DESC LIMIT ?) ORDER BY revision",
+                           -1, &rows, NULL) != SQLITE_OK)
+        return store_sql_error(s, "cannot read the changes", e);
+    sqlite3_bind_int64(rows, 1, (sqlite3_int64)s->capacity);
+    struct map last = {0};
+    int result, status = 0;
+    while (status == 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        if (s->count && (uint64_t)sqlite3_column_int64(rows, 0) != s->revision + 1)
+            status = err_set(e, ERR_DATA_LOSS, "Damaged",
+                             "the store is damaged: after revision %" PRIu64 " comes %lld; restore "
+                             "it from a backup",
+                             s->revision, (long long)sqlite3_column_int64(rows, 0));
+        else
+            load_change(s, rows, &last);
+    }
+    if (status == 0 && result != SQLITE_DONE)
+        status = store_sql_error(s, "cannot read the changes", e);
+    sqlite3_finalize(rows);
+    map_for_each(&last, it)
+        apiserver_object_unref(it->value);
+    map_done(&last);
+    s->pruned = s->revision - s->count;
+    return status;
+}
+
+/* One row of one column must be as expected; what it is otherwise goes into the message. */
+static int expect(struct apiserver_store *s, const char *sql, const char *expected,
+                  const char *meaning, struct err *e)
+{
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &row, NULL) != SQLITE_OK)
+        return store_sql_error(s, meaning, e);
+    int status = 0;
+    if (sqlite3_step(row) != SQLITE_ROW) {
+        status = store_sql_error(s, meaning, e);
+    } else {
+        const char *text = (const char *)sqlite3_column_text(row, 0);
+        if (!text || strcasecmp(text, expected) != 0)
+            status = err_set(e, ERR_DATA_LOSS, "Damaged",
+                             "%s: it says \"%.200s\"; restore it from a backup", meaning,
+                             text ? text : "nothing");
+    }
+    sqlite3_finalize(row);
+    return status;
+}
+
+static int prepare(struct apiserver_store *s, struct err *e)
+{
+    const struct {
+        sqlite3_stmt **statement;
+        const char *sql;
+    } statements[] = {
+        {&s->sql.put, "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)"},
+        {&s->sql.drop, "DELETE FROM objects WHERE collection = ? AND key = ?"},
+        {&s->sql.log, "INSERT INTO changes VALUES (?, ?, ?, ?, ?)"},
+        {&s->sql.prune, "DELETE FROM changes WHERE revision <= ?"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(statements); i++) {
+        if (sqlite3_prepare_v3(s->db, statements[i].sql, -1, SQLITE_PREPARE_PERSISTENT,
+                               statements[i].statement, NULL) != SQLITE_OK)
+            return store_sql_error(s, "cannot open the store", e);
+    }
+    return 0;
+}
+
+int store_lock(const char *path, struct err *e)
+{
+    _cleanup_free_ char *lock = mem_printf("%s.lock", path);
+    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno(e, errno, "%s", lock);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    close(fd);
+    return err_set(e, ERR_FAILED_PRECONDITION, "InUse",
+                   "%s is in use by another process; stop that one first", path);
+}
+
+static int open_database(struct apiserver_store *s, const char *path, struct err *e)
+{
+    if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+        SQLITE_OK)
+        return store_sql_error(s, path, e);
+    chmod(path, 0600);
+    static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                                   "PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -4000;";
+    if (sqlite3_exec(s->db, settings, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
+        return store_sql_error(s, path, e);
+    if (expect(s, "PRAGMA journal_mode", "wal", path, e) < 0 ||
+        expect(s, "PRAGMA quick_check(1)", "ok", path, e) < 0 ||
+        expect(s, "SELECT value FROM facts WHERE name = 'schema'", SCHEMA_VERSION, path, e) < 0)
+        return -1;
+    return prepare(s, e);
+}
+
+int apiserver_store_open(const char *path, const struct apiserver_store_options *options,
+                         struct apiserver_store **ret_store, struct err *e)
+{
+    _cleanup_(apiserver_store_closep) struct apiserver_store *s = NEW(struct apiserver_store);
+    s->lock_fd = -1;
+    s->capacity = options && options->history ? options->history : HISTORY;
+    s->history = mem_zalloc(s->capacity * sizeof(*s->history));
+    s->waiting_end = &s->waiting;
+    pthread_rwlock_init(&s->memory, NULL);
+    pthread_mutex_init(&s->queue, NULL);
+    pthread_cond_init(&s->turn, NULL);
+
+    _cleanup_free_ char *aside = mem_printf("%s.before-restore", path);
+    if (access(path, F_OK) < 0 && access(aside, F_OK) == 0)
+        return err_set(e, ERR_FAILED_PRECONDITION, "RestoreInterrupted",
+                       "a restore was interrupted: restore again, or move %s back to %s", aside,
+                       path);
+    s->lock_fd = store_lock(path, e);
+    if (s->lock_fd < 0 || open_database(s, path, e) < 0 || load_objects(s, e) < 0 ||
+        load_changes(s, e) < 0)
+        return -1;
+    *ret_store = TAKE_PTR(s);
+    return 0;
+}
+
+void apiserver_store_close(struct apiserver_store *s)
+{
+    sqlite3_finalize(s->sql.put);
+    sqlite3_finalize(s->sql.drop);
+    sqlite3_finalize(s->sql.log);
+    sqlite3_finalize(s->sql.prune);
+    sqlite3_close(s->db);
+    store_memory_done(s);
+    if (s->lock_fd >= 0)
+        close(s->lock_fd);
+    pthread_cond_destroy(&s->turn);
+    pthread_mutex_destroy(&s->queue);
+    pthread_rwlock_destroy(&s->memory);
+    free(s);
+}

@@ -1,0 +1,153 @@
+/*
+ * The store of API objects: every current object in memory as encoded bytes, every change durable
+ * in SQLite before anybody hears of it.
+ *
+ *     writers ──queue──> one transaction, one fsync ──> memory ──> readers, watchers
+ *
+ * Invariants:
+ *
+ *  1. Revisions count changes: each change has a revision of its own, one more than the change
+ *     before it, also after a crash. An object's revision is that of its last change.
+ *  2. Acknowledged means durable: apiserver_store_write() returns 0 only after the transaction that
+ *     holds the change is on disk. A change that failed, for whatever reason, left no trace and its
+ *     revision is used again.
+ *  3. Nothing is visible before it is durable: readers and watchers see a change only after 2, and
+ *     in the order of revisions.
+ *  4. Reads never wait for the disk, and bytes are never encoded again: an object is immutable and
+ *     reference counted, a list is a list of references.
+ *  5. History: the last changes are kept, in memory and on disk, so that a watcher can go on where
+ *     it stopped, and a list be continued as of its first page, also after a restart. What is older
+ *     has expired.
+ *
+ * Writers that come while a transaction is under way wait together and go into the next one, so the
+ * cost of an fsync is shared (group commit).
+ *
+ * An object's bytes contain its revision, which nobody knows before it is committed. The writer
+ * hands them over in two parts and the store puts the digits in between.
+ *
+ * Collections are named by the caller ("apps/deployments"), keys within them are
+ * "namespace/name", or "name" for kinds of the whole cluster. Thread-safe throughout.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+struct apiserver_store;
+
+struct apiserver_object {
+    uint64_t revision;
+    const char *collection; /* lives as long as the store */
+    const char *key;
+    const char *bytes; /* JSON, terminated */
+    size_t size;
+    unsigned refs; /* atomic */
+};
+
+/* An object of its own, as a dry run answers: bytes are head, the revision's digits, tail. */
+struct apiserver_object *apiserver_object_new(const char *collection, const char *key,
+                                              uint64_t revision, const char *head, size_t head_size,
+                                              const char *tail, size_t tail_size);
+struct apiserver_object *apiserver_object_ref(struct apiserver_object *o);
+void apiserver_object_unref(struct apiserver_object *o); /* NULL is fine */
+DEFINE_CLEANUP(struct apiserver_object *, apiserver_object_unref)
+
+struct apiserver_store_options {
+    size_t history; /* how many changes to keep; 0: a sensible number */
+};
+
+/*
+ * Opens or creates the store at path. DATA_LOSS when the file is damaged, with what to do;
+ * FAILED_PRECONDITION when another process has it open.
+ */
+int apiserver_store_open(const char *path, const struct apiserver_store_options *options,
+                         struct apiserver_store **ret_store, struct err *e);
+/* No call may be under way. */
+void apiserver_store_close(struct apiserver_store *s);
+DEFINE_CLEANUP(struct apiserver_store *, apiserver_store_close)
+
+/* The revision of the last change. */
+uint64_t apiserver_store_revision(struct apiserver_store *s);
+
+enum apiserver_change { APISERVER_CREATED, APISERVER_UPDATED, APISERVER_DELETED };
+
+struct apiserver_write {
+    enum apiserver_change change;
+    const char *collection, *key;
+    /* For an update or deletion: the revision it must still have; 0: any. */
+    uint64_t expected;
+    /*
+     * The bytes: head, the revision's digits, tail. Of a deletion: the object's last state, which
+     * watchers get; its revision is that of the deletion.
+     */
+    const char *head, *tail;
+    size_t head_size, tail_size;
+};
+
+/*
+ * Makes one change, durably. ALREADY_EXISTS, NOT_FOUND, ABORTED ("Conflict": somebody was faster),
+ * RESOURCE_EXHAUSTED ("NoSpace") or UNAVAILABLE when the disk cannot take it now; nothing has
+ * changed then. *ret_object, if given, is a new reference to what was stored, or deleted.
+ */
+int apiserver_store_write(struct apiserver_store *s, const struct apiserver_write *w,
+                          struct apiserver_object **ret_object, struct err *e);
+
+/* The object, a new reference; NULL when there is none. */
+struct apiserver_object *apiserver_store_get(struct apiserver_store *s, const char *collection,
+                                             const char *key);
+
+struct apiserver_list {
+    VEC(struct apiserver_object *) objects; /* references, in the order of keys */
+    uint64_t revision;                      /* as of which the list is complete */
+    bool more;                              /* there are objects after the last */
+    size_t remaining;                       /* how many */
+};
+
+struct apiserver_list_options {
+    const char *prefix; /* only keys that start with it; NULL: all */
+    const char *after;  /* only keys behind it; NULL: from the start */
+    uint64_t revision;  /* as it was then; 0: as it is now */
+    size_t limit;       /* at most that many; 0: all */
+};
+
+/* OUT_OF_RANGE ("Expired") when the revision is older than the history. */
+int apiserver_store_list(struct apiserver_store *s, const char *collection,
+                         const struct apiserver_list_options *options,
+                         struct apiserver_list *ret_list, struct err *e);
+void apiserver_list_done(struct apiserver_list *l);
+
+struct apiserver_event {
+    enum apiserver_change change;
+    struct apiserver_object *object;   /* as it is now, or was last */
+    struct apiserver_object *previous; /* before the change; NULL: created, or no longer known */
+};
+
+struct apiserver_events {
+    VEC(struct apiserver_event) events; /* with references, in the order of revisions */
+    uint64_t revision;                  /* everything up to here is in it */
+};
+
+/*
+ * The changes of a collection after a revision, at most `limit` (0: all). OUT_OF_RANGE ("Expired")
+ * when the history does not reach back that far.
+ */
+int apiserver_store_events(struct apiserver_store *s, const char *collection, uint64_t after,
+                           size_t limit, struct apiserver_events *ret_events, struct err *e);
+void apiserver_events_done(struct apiserver_events *l);
+
+/*
+ * Calls fn after changes became visible, with the new revision. It is called by writers, one at a
+ * time and in order; it must be quick and must not call the store.
+ */
+void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uint64_t revision),
+                               void *context);
+
+/* A copy of the store as of now, made while it is in use; replaces the file at path whole. */
+int apiserver_store_backup(struct apiserver_store *s, const char *path, struct err *e);
+/* Puts a backup in place of a store that nobody has open, after checking that it is sound. */
+int apiserver_store_restore(const char *backup, const char *path, struct err *e);
