@@ -1,0 +1,216 @@
+/*
+ * Requests: what was asked, who answers, and how answers are written. Runs on the HTTP server's
+ * threads; everything it touches is thread-safe or the request's own.
+ */
+#include "apiserver/serve.h"
+
+#include "api/convert.h"
+#include "apiserver/discovery.h"
+#include "apiserver/openapi_doc.h"
+#include "apiserver/serve_impl.h"
+#include "apiserver/status.h"
+
+void call_reply_json(struct call *c, unsigned status, const json_t *value)
+{
+    struct str text = {0};
+    json_format(value, &text);
+    str_append_c(&text, '\n');
+    size_t size = text.len;
+    char *bytes = str_take(&text);
+    http_reply(c->http, status, "application/json", bytes, size, free, bytes);
+}
+
+void call_fail(struct call *c)
+{
+    struct apiserver_about about = {c->path.kind, c->path.gv, c->path.name};
+    unsigned code;
+    json_auto_t *status =
+        apiserver_status(&c->err, &c->report, c->path.kind ? &about : NULL, &code);
+    call_reply_json(c, code, status);
+}
+
+void call_collection(const struct call *c, struct str *ret_collection, struct str *ret_prefix)
+{
+    apiserver_collection(c->path.kind, ret_collection);
+    if (*c->path.namespace)
+        str_appendf(ret_prefix, "%s/", c->path.namespace);
+}
+
+bool call_wants_table(const struct call *c)
+{
+    const char *accept = http_request_header(c->http, "Accept");
+    return accept && strstr(accept, "as=Table");
+}
+
+void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
+{
+    const struct api_kind *kind = c->path.kind;
+    if (c->path.gv == api_kind_canonical(kind)) {
+        str_append_n(out, o->bytes, o->size); /* as it is stored */
+        return;
+    }
+    json_auto_t *stored = json_parse(o->bytes, o->size, NULL, NULL);
+    if (c->path.gv == &kind->versions[kind->published]) {
+        struct api_report warnings = {0};
+        json_auto_t *published = api_convert(kind, stored, API_FORM_PUBLISHED, &warnings);
+        json_format(published, out);
+        api_report_done(&warnings);
+        return;
+    }
+    char text[128];
+    json_object_set_new(stored, "apiVersion", json_string(api_version_text(c->path.gv, text)));
+    json_format(stored, out);
+}
+
+int call_selection(struct call *c, struct selection *ret_selection)
+{
+    *ret_selection = (struct selection){0};
+    const char *labels = http_request_query(c->http, "labelSelector");
+    const char *fields = http_request_query(c->http, "fieldSelector");
+    if ((labels && api_selector_parse(labels, &ret_selection->labels, &c->err) < 0) ||
+        (fields && api_field_selector_parse(fields, &ret_selection->fields, &c->err) < 0)) {
+        c->err.reason = "BadRequest";
+        selection_done(ret_selection);
+        return -1;
+    }
+    ret_selection->any = (labels && *labels) || (fields && *fields);
+    return 0;
+}
+
+void selection_done(struct selection *s)
+{
+    api_selector_done(&s->labels);
+    api_field_selector_done(&s->fields);
+}
+
+bool selection_matches(const struct selection *s, const struct apiserver_object *o)
+{
+    if (!s->any)
+        return true;
+    json_auto_t *object = json_parse(o->bytes, o->size, NULL, NULL);
+    return api_selector_matches(&s->labels, json_at(object, "metadata", "labels")) &&
+           api_field_selector_matches(&s->fields, object);
+}
+
+static void reply_made(struct call *c, json_t *value)
+{
+    if (value)
+        call_reply_json(c, 200, value);
+    else
+        http_reply(c->http, 404, "text/plain", "404 page not found\n", 19, NULL, NULL);
+    json_decref(value);
+}
+
+/* Everything but objects. */
+static void reply_description(struct call *c)
+{
+    const char *accept = http_request_header(c->http, "Accept");
+    bool aggregated = accept && strstr(accept, "as=APIGroupDiscoveryList");
+    const struct apiserver_path *p = &c->path;
+    switch (p->asked) {
+    case APISERVER_ASKED_HEALTH:
+        http_reply(c->http, 200, "text/plain", "ok", 2, NULL, NULL);
+        return;
+    case APISERVER_ASKED_VERSION:
+        reply_made(c, apiserver_version());
+        return;
+    case APISERVER_ASKED_CORE:
+    case APISERVER_ASKED_GROUPS:
+        if (aggregated) {
+            json_auto_t *list =
+                apiserver_aggregated_discovery(api_kinds, p->asked == APISERVER_ASKED_CORE);
+            struct str text = {0};
+            json_format(list, &text);
+            size_t size = text.len;
+            char *bytes = str_take(&text);
+            http_reply(c->http, 200,
+                       "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+                       bytes, size, free, bytes);
+        } else if (p->asked == APISERVER_ASKED_CORE) {
+            reply_made(c, apiserver_core_versions(api_kinds, NULL));
+        } else {
+            reply_made(c, apiserver_group_list(api_kinds));
+        }
+        return;
+    case APISERVER_ASKED_GROUP:
+        reply_made(c, apiserver_group(api_kinds, p->group));
+        return;
+    case APISERVER_ASKED_RESOURCES:
+        reply_made(c, apiserver_resource_list(api_kinds, p->gv->group, p->gv->version));
+        return;
+    default:
+        apiserver_reply_openapi(c);
+        return;
+    }
+}
+
+static void handle(void *context, struct http_request *http)
+{
+    struct call c = {.server = context, .http = http};
+    const char *watch = http_request_query(http, "watch");
+    bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
+    if (apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
+                             &c.path, &c.err) < 0)
+        call_fail(&c);
+    else if (c.path.asked == APISERVER_ASKED_OBJECTS)
+        call_objects(&c);
+    else
+        reply_description(&c);
+    api_report_done(&c.report);
+}
+
+/* The namespaces that are always there. */
+static int make_namespaces(struct apiserver *a, struct err *e)
+{
+    static const char *const names[] = {"default", "kube-system", NULL};
+    const struct api_kind *kind = api_kind_find("v1", "Namespace", NULL);
+    for (const char *const *name = names; *name; name++) {
+        struct api_report report = {0};
+        struct apiserver_request r = {.kind = kind};
+        json_auto_t *object = json_pack("{s:s,s:s,s:{s:s}}", "apiVersion", "v1", "kind",
+                                        "Namespace", "metadata", "name", *name);
+        struct apiserver_object *o = apiserver_create(&a->registry, &r, object, &report, e);
+        api_report_done(&report);
+        if (!o && e->code != ERR_ALREADY_EXISTS)
+            return -1;
+        apiserver_object_unref(o);
+    }
+    return 0;
+}
+
+int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,
+                    struct err *e)
+{
+    struct apiserver *a = NEW(struct apiserver);
+    a->registry.clock = clock_system();
+    list_init(&a->watches);
+    pthread_mutex_init(&a->lock, NULL);
+    struct http_server_options http = {
+        .address = options->address, .port = options->port, .handle = handle, .context = a};
+    if (apiserver_store_open(options->store, NULL, &a->registry.store, e) < 0 ||
+        make_namespaces(a, e) < 0) {
+        apiserver_stop(a);
+        return -1;
+    }
+    apiserver_store_on_change(a->registry.store, watch_wake_all, a);
+    if (http_server_start(&http, &a->http, e) < 0) {
+        apiserver_stop(a);
+        return -1;
+    }
+    *ret_server = a;
+    return 0;
+}
+
+uint16_t apiserver_port(const struct apiserver *a)
+{
+    return http_server_port(a->http);
+}
+
+void apiserver_stop(struct apiserver *a)
+{
+    http_server_stop(a->http);
+    if (a->registry.store)
+        apiserver_store_close(a->registry.store);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}

@@ -1,0 +1,59 @@
+/*
+ * What the files that serve requests share.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "api/selector.h"
+#include "apiserver/path.h"
+#include "apiserver/registry.h"
+#include "apiserver/serve.h"
+#include "base/list.h"
+#include "http/server.h"
+
+struct apiserver {
+    struct apiserver_registry registry;
+    struct http_server *http;
+    /* Watches that are open; they are woken after each change. */
+    pthread_mutex_t lock;
+    struct list_link watches;
+};
+
+/* One request and what is known of it. */
+struct call {
+    struct apiserver *server;
+    struct http_request *http;
+    struct apiserver_path path;
+    struct api_report report;
+    struct err err;
+};
+
+/* serve.c */
+void call_reply_json(struct call *c, unsigned status, const json_t *value);
+/* The error in c->err as a Status. */
+void call_fail(struct call *c);
+/* The collection that the path names, its objects' key prefix, or NULL for all. */
+void call_collection(const struct call *c, struct str *ret_collection, struct str *ret_prefix);
+/* Whether the client wants a Table. */
+bool call_wants_table(const struct call *c);
+/* An object's JSON in the version that was asked for, appended. */
+void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out);
+
+/* What labelSelector and fieldSelector say. */
+struct selection {
+    struct api_selector labels;
+    struct api_field_selector fields;
+    bool any; /* there is one */
+};
+
+int call_selection(struct call *c, struct selection *ret_selection);
+void selection_done(struct selection *s);
+bool selection_matches(const struct selection *s, const struct apiserver_object *o);
+
+/* serve_objects.c, serve_list.c, serve_watch.c: each answers. */
+void call_objects(struct call *c);
+void call_list(struct call *c);
+void call_watch(struct call *c);
+/* Wakes every watch; the store calls it after changes. */
+void watch_wake_all(void *server, uint64_t revision);
