@@ -308,8 +308,12 @@ struct http_stream *http_reply_stream(struct http_request *pub, unsigned status,
                                       void *context)
 {
     struct request *r = request_of(pub);
-    if (r->answered) {
+    /* To HEAD the library would send the last, empty chunk, which the client takes for an answer. */
+    bool head = str_eq(pub->method, "HEAD");
+    if (r->answered || head) {
         ops->done(context);
+        if (head)
+            http_reply(pub, status, content_type, NULL, 0, NULL, NULL);
         return NULL;
     }
     struct http_stream *s = NEW(struct http_stream);

@@ -127,9 +127,9 @@ struct http_stream_ops {
 
 /*
  * Answers with a stream; ops must live as long as it. Returns a reference for http_stream_wake(), to
- * be given back with http_stream_unref(). NULL when it cannot be: there was an answer already, the
- * status is not 200 to 999, or the connection cannot be watched (then the client gets 503); done()
- * has then been called.
+ * be given back with http_stream_unref(). NULL when nothing will be read, and done() has then been
+ * called: the method is HEAD, there was an answer already, the status is not 200 to 999, or the
+ * connection cannot be watched (then the client gets 503).
  */
 struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
                                       const char *content_type, const struct http_stream_ops *ops,
