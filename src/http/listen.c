@@ -1,0 +1,79 @@
+#include "http/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A peer that is silent is asked after 30 s, then 3 times every 10 s. */
+enum {
+    KEEP_IDLE_SECONDS = 30,
+    KEEP_INTERVAL_SECONDS = 10,
+    KEEP_COUNT = 3,
+    UNACKNOWLEDGED_MS = 60000,
+};
+
+static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
+                         socklen_t *ret_size, struct err *e)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    if (inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+        memcpy(ret_address, &v4, sizeof(v4));
+        *ret_size = sizeof(v4);
+        return 0;
+    }
+    if (inet_pton(AF_INET6, text, &v6.sin6_addr) == 1) {
+        memcpy(ret_address, &v6, sizeof(v6));
+        *ret_size = sizeof(v6);
+        return 0;
+    }
+    return err_set(e, ERR_INVALID_ARGUMENT, "InvalidAddress",
+                   "cannot listen on '%s': write a numeric IPv4 or IPv6 address", text);
+}
+
+static int set_option(int fd, int level, int option, int value)
+{
+    return setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+/* Connections inherit what is set here. */
+static int open_listener(const struct sockaddr_storage *address, socklen_t size)
+{
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) == 0 &&
+        set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_SECONDS) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_SECONDS) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS) == 0 &&
+        (address->ss_family != AF_INET6 || set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) == 0) &&
+        bind(fd, (const void *)address, size) == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    int errnum = errno;
+    close(fd);
+    errno = errnum;
+    return -1;
+}
+
+int http_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
+{
+    struct sockaddr_storage storage = {0};
+    socklen_t size;
+    if (parse_address(address, port, &storage, &size, e) < 0)
+        return -1;
+    int fd = open_listener(&storage, size);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot listen on %s port %d", address, port);
+    getsockname(fd, (void *)&storage, &size);
+    /* Both families have the port in the same place. */
+    struct sockaddr_in in;
+    memcpy(&in, &storage, sizeof(in));
+    *ret_port = ntohs(in.sin_port);
+    *ret_fd = fd;
+    return 0;
+}

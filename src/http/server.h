@@ -1,0 +1,140 @@
+/*
+ * A small HTTP/1.1 server: of the API, of metrics and of webhooks.
+ *
+ * A pool of threads serves all connections. A request is read whole, then a pool thread calls the
+ * handler, which answers before it returns, by bytes or by a stream. A handler that blocks holds up
+ * the other connections of its thread, so it must not wait for other requests; a client that is
+ * slow holds up nobody.
+ *
+ *     request line, headers, body --> handle() --+--> http_reply()         bytes, keep-alive
+ *                                                +--> http_reply_stream()  chunks, see below
+ *                                                '--> neither              500
+ *
+ * What is refused before the handler sees it: a target that is no path, is badly encoded, contains
+ * NUL or is no UTF-8 (400), headers that are too long (431, or 414 when it is the target), a body
+ * that is too long (413; of what is declared far too long, or with "Expect: 100-continue", not a
+ * byte is read, otherwise at most twice the limit), anything after http_server_stop() (503).
+ * Methods are passed on whatever they are. To HEAD the handler answers as to GET; the body of the
+ * answer is not sent. More connections than the limit wait until one closes; more than the limit
+ * per address are closed at once.
+ *
+ * A stream is read on its connection's pool thread until it has nothing, then the connection sleeps
+ * until http_stream_wake(). What one read returns is sent at once, as one chunk.
+ *
+ *              read() > 0: send, read again
+ *                  .--.
+ *                  |  v     0, not woken since           wake, hang-up, stop
+ *     reply -->   reading  ---------------->  sleeping  ---------------------> reading
+ *                    | -1, hang-up, cannot send, stop
+ *                    v
+ *                  done()   exactly once
+ *
+ * Guaranteed of a stream:
+ * - A wake that begins after read() began leads to another read(), if only to one: wakes are not
+ *   counted. So whoever makes data available and then wakes loses nothing.
+ * - read() is not called before the handler has returned, never twice at a time, not after done().
+ * - done() is called once however the connection ends, and before http_server_stop() returns.
+ * - A client that closes or resets its connection, or only stops sending (shutdown), is noticed
+ *   at once, also while the stream sleeps, and the stream ends. One that vanishes without a word is
+ *   noticed by TCP within about a minute. One that stays but does not read is cut off after the
+ *   idle time-out; sleeping itself never times out.
+ * - The handle is counted: http_stream_wake() may be called from any thread, at any time, also
+ *   from read() and done() and after the server was stopped, by whoever holds a reference. It
+ *   takes no lock that is held while read(), done() or handle() run, so callers may hold their own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+struct http_server;
+struct http_stream;
+
+struct http_request {
+    const char *method;
+    const char *path; /* as it was sent, without the query: for logs */
+    /*
+     * What lies between the slashes of the path, each decoded by itself: "%2F" is a slash inside a
+     * segment. "/" has none; "/a/" has two, "a" and "". No segment contains NUL. Those of the
+     * target "*" are none.
+     */
+    const char *const *segments;
+    size_t n_segments;
+    const char *body; /* never NULL, and a NUL behind it */
+    size_t body_size;
+};
+
+struct http_server_options {
+    const char *address; /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
+    uint16_t port;       /* 0 is any that is free */
+    unsigned threads;    /* 0 is 4 */
+    /* Limits; 0 is the default. */
+    size_t body_bytes;    /* 3 MiB */
+    size_t header_bytes;  /* 64 KiB, about: target, headers and bookkeeping together; >= 1024 */
+    unsigned connections; /* 1024; each thread has its share of them */
+    unsigned connections_per_ip; /* none */
+    unsigned idle_seconds;       /* 120: without a byte in or out */
+    void (*handle)(void *context, struct http_request *r);
+    void *context;
+};
+
+int http_server_start(const struct http_server_options *o, struct http_server **ret_server,
+                      struct err *e);
+uint16_t http_server_port(const struct http_server *s);
+/*
+ * Takes no more requests, ends all streams, lets running handlers finish and their answers leave
+ * (those that clients do not fetch within two seconds are cut), frees the server. Not to be called
+ * from a handler or a stream. NULL is ignored.
+ */
+void http_server_stop(struct http_server *s);
+DEFINE_CLEANUP(struct http_server *, http_server_stop)
+
+/*
+ * The following are for the handler, until it returns; all they give lives that long.
+ */
+
+/* The first parameter of that name, decoded ('+' is a space); "" for "?name"; NULL when missing. */
+const char *http_request_query(const struct http_request *r, const char *name);
+/* The first header of that name, upper or lower case; NULL when missing. */
+const char *http_request_header(const struct http_request *r, const char *name);
+
+/*
+ * Adds a header to the answer that follows. False, and nothing added, when the name is no token or
+ * the value contains control characters.
+ */
+bool http_reply_header(struct http_request *r, const char *name, const char *value);
+
+/*
+ * Answers with these bytes, which are not copied: they must stay as they are until free_fn, if any,
+ * is called with free_context, once, on any thread, perhaps before this returns. content_type may be
+ * NULL. Status is 200 to 999; any other is answered with 500. After the first answer to a request
+ * further ones are only released.
+ */
+void http_reply(struct http_request *r, unsigned status, const char *content_type,
+                const void *bytes, size_t size, void (*free_fn)(void *free_context),
+                void *free_context);
+
+struct http_stream_ops {
+    /* Fills at most max bytes and returns how many; 0: none now, wait for a wake; -1: the end. */
+    ssize_t (*read)(void *context, char *buf, size_t max);
+    void (*done)(void *context);
+};
+
+/*
+ * Answers with a stream; ops must live as long as it. Returns a reference for http_stream_wake(), to
+ * be given back with http_stream_unref(). NULL when nothing will be read, and done() has then been
+ * called: the method is HEAD, there was an answer already, the status is not 200 to 999, or the
+ * connection cannot be watched (then the client gets 503).
+ */
+struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
+                                      const char *content_type, const struct http_stream_ops *ops,
+                                      void *context) __attribute__((warn_unused_result));
+
+void http_stream_wake(struct http_stream *s);
+struct http_stream *http_stream_ref(struct http_stream *s);
+void http_stream_unref(struct http_stream *s); /* NULL is ignored */
