@@ -6,9 +6,9 @@
 
 #include "api/convert.h"
 #include "apiserver/discovery.h"
-#include "apiserver/openapi_doc.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
+#include "apiserver/table.h"
 
 void call_reply_json(struct call *c, unsigned status, const json_t *value)
 {
@@ -40,6 +40,29 @@ bool call_wants_table(const struct call *c)
 {
     const char *accept = http_request_header(c->http, "Accept");
     return accept && strstr(accept, "as=Table");
+}
+
+void call_reply_table(struct call *c, struct apiserver_object *const *objects, size_t n,
+                      uint64_t revision, const char *continue_token, size_t remaining)
+{
+    struct apiserver_table t = {
+        .kind = c->path.kind,
+        .clock = c->server->registry.clock,
+        .revision = revision,
+        .continue_token = continue_token,
+        .remaining = remaining,
+    };
+    struct str text = {0};
+    if (apiserver_include_parse(http_request_query(c->http, "includeObject"), &t.include, &c->err) <
+            0 ||
+        apiserver_table(&t, objects, n, &text, &c->err) < 0) {
+        str_done(&text);
+        call_fail(c);
+        return;
+    }
+    size_t size = text.len;
+    char *bytes = str_take(&text);
+    http_reply(c->http, 200, "application/json", bytes, size, free, bytes);
 }
 
 void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
@@ -139,7 +162,7 @@ static void reply_description(struct call *c)
         reply_made(c, apiserver_resource_list(api_kinds, p->gv->group, p->gv->version));
         return;
     default:
-        apiserver_reply_openapi(c);
+        reply_made(c, NULL);
         return;
     }
 }

@@ -37,6 +37,9 @@ void call_fail(struct call *c);
 void call_collection(const struct call *c, struct str *ret_collection, struct str *ret_prefix);
 /* Whether the client wants a Table. */
 bool call_wants_table(const struct call *c);
+/* Answers with a Table of these objects. */
+void call_reply_table(struct call *c, struct apiserver_object *const *objects, size_t n,
+                      uint64_t revision, const char *continue_token, size_t remaining);
 /* An object's JSON in the version that was asked for, appended. */
 void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out);
 

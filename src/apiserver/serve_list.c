@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "apiserver/serve_impl.h"
-#include "apiserver/table.h"
 
 /* "REVISION:KEY" */
 static int parse_continue(struct call *c, struct apiserver_list_options *options)
@@ -34,18 +33,26 @@ static int parse_options(struct call *c, struct apiserver_list_options *options)
     return parse_continue(c, options);
 }
 
-static void append_list(struct call *c, const struct apiserver_list *list, struct str *out)
+/* To go on behind the last object; NULL at the end. To be freed. */
+static char *continue_token(const struct apiserver_list *list)
+{
+    return list->more && list->objects.len
+               ? mem_printf("%" PRIu64 ":%s", list->revision, vec_last(&list->objects)->key)
+               : NULL;
+}
+
+static void append_list(struct call *c, const struct apiserver_list *list, const char *token,
+                        struct str *out)
 {
     char version[128];
     str_appendf(out,
                 "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
                 "\"",
                 c->path.kind->kind, api_version_text(c->path.gv, version), list->revision);
-    if (list->more) {
-        json_auto_t *token =
-            json_sprintf("%" PRIu64 ":%s", list->revision, vec_last(&list->objects)->key);
+    if (token) {
+        json_auto_t *text = json_string(token);
         str_append(out, ",\"continue\":");
-        json_format(token, out);
+        json_format(text, out);
         str_appendf(out, ",\"remainingItemCount\":%zu", list->remaining);
     }
     str_append(out, "},\"items\":[");
@@ -96,11 +103,13 @@ void call_list(struct call *c)
     } else {
         if (selection.any)
             select_objects(&selection, limit, &list);
+        _cleanup_free_ char *token = continue_token(&list);
         if (call_wants_table(c)) {
-            call_reply_table(c, list.objects.p, list.objects.len, list.revision);
+            call_reply_table(c, list.objects.p, list.objects.len, list.revision, token,
+                             list.remaining);
         } else {
             struct str text = {0};
-            append_list(c, &list, &text);
+            append_list(c, &list, token, &text);
             size_t size = text.len;
             char *bytes = str_take(&text);
             http_reply(c->http, 200, "application/json", bytes, size, free, bytes);

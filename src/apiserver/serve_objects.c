@@ -3,7 +3,6 @@
  */
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
-#include "apiserver/table.h"
 
 static struct apiserver_request request_of(const struct call *c)
 {
@@ -36,7 +35,7 @@ static void reply_object(struct call *c, unsigned status, struct apiserver_objec
         return;
     }
     if (call_wants_table(c)) {
-        call_reply_table(c, &o, 1, o->revision);
+        call_reply_table(c, &o, 1, o->revision, NULL, 0);
         apiserver_object_unref(o);
     } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
