@@ -45,10 +45,11 @@ static void append_list(struct call *c, const struct apiserver_list *list, const
                         struct str *out)
 {
     char version[128];
-    str_appendf(out,
-                "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
-                "\"",
-                c->path.kind->kind, api_version_text(c->path.gv, version), list->revision);
+    str_appendf(
+        out,
+        "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
+        "\"",
+        c->path.kind->kind, api_version_text(c->path.gv, version), list->revision);
     if (token) {
         json_auto_t *text = json_string(token);
         str_append(out, ",\"continue\":");

@@ -55,8 +55,8 @@ static void get(struct call *c)
     _cleanup_(str_done) struct str collection = {0}, key = {0};
     apiserver_collection(r.kind, &collection);
     apiserver_key(&r, c->path.name, &key);
-    struct apiserver_object *o = apiserver_store_get(c->server->registry.store,
-                                                     str_get(&collection), str_get(&key));
+    struct apiserver_object *o =
+        apiserver_store_get(c->server->registry.store, str_get(&collection), str_get(&key));
     if (!o)
         err_set(&c->err, ERR_NOT_FOUND, "NotFound", "%s \"%s\" not found", r.kind->plural,
                 c->path.name);
@@ -159,7 +159,7 @@ static struct apiserver_object *delete_one(struct call *c, const struct apiserve
     return o;
 }
 
-static void delete(struct call *c)
+static void delete (struct call *c)
 {
     struct apiserver_request r = request_of(c);
     json_auto_t *options =
@@ -212,17 +212,14 @@ static void delete_collection(struct call *c)
 void call_objects(struct call *c)
 {
     static void (*const verbs[])(struct call *) = {
-        [APISERVER_GET] = get,
-        [APISERVER_LIST] = call_list,
-        [APISERVER_WATCH] = call_watch,
-        [APISERVER_CREATE] = create,
-        [APISERVER_UPDATE] = update,
-        [APISERVER_PATCH] = patch,
-        [APISERVER_DELETE] = delete,
-        [APISERVER_DELETE_COLLECTION] = delete_collection,
+        [APISERVER_GET] = get,          [APISERVER_LIST] = call_list,
+        [APISERVER_WATCH] = call_watch, [APISERVER_CREATE] = create,
+        [APISERVER_UPDATE] = update,    [APISERVER_PATCH] = patch,
+        [APISERVER_DELETE] = delete,    [APISERVER_DELETE_COLLECTION] = delete_collection,
     };
     if (c->path.subresource == APISERVER_SCALE) {
-        err_set(&c->err, ERR_NOT_FOUND, "NotFound", "the server could not find the requested resource");
+        err_set(&c->err, ERR_NOT_FOUND, "NotFound",
+                "the server could not find the requested resource");
         call_fail(c);
         return;
     }

@@ -36,11 +36,12 @@ static void append_event(struct watch *w, const char *type, const struct apiserv
 static void append_bookmark(struct watch *w)
 {
     char version[128];
-    str_appendf(&w->out,
-                "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":"
-                "{\"resourceVersion\":\"%" PRIu64
-                "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n",
-                w->call.path.kind->kind, api_version_text(w->call.path.gv, version), w->revision);
+    str_appendf(
+        &w->out,
+        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":"
+        "{\"resourceVersion\":\"%" PRIu64
+        "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n",
+        w->call.path.kind->kind, api_version_text(w->call.path.gv, version), w->revision);
 }
 
 static void append_error(struct watch *w, const struct err *e)
