@@ -116,21 +116,25 @@ static const char *check_port(const char *text)
     return "must be a port number from 1 to 65535 (iSCSI's is '3260')";
 }
 
+/* An IPv6 address is in brackets, or its end could not be told from the port. */
 static const char *check_portal(const char *text)
 {
-    const char *why = "must be an IP address, ':' and a port (for example '10.0.0.7:3260')";
+    const char *why = "must be an IP address, ':' and a port (for example '10.0.0.7:3260' or "
+                      "'[fd00::7]:3260')";
     const char *colon = strrchr(text, ':');
     char host[64];
     if (!colon || (size_t)(colon - text) >= sizeof(host) || check_port(colon + 1))
         return why;
     size_t n = (size_t)(colon - text);
-    if (text[0] == '[' && n > 2 && text[n - 1] == ']') {
+    bool brackets = text[0] == '[' && n > 2 && text[n - 1] == ']';
+    if (brackets) {
         text++;
         n -= 2;
     }
     memcpy(host, text, n);
     host[n] = '\0';
-    return check_ip(host) ? why : NULL;
+    unsigned char address[16];
+    return inet_pton(brackets ? AF_INET6 : AF_INET, host, address) == 1 ? NULL : why;
 }
 
 /* RFC 7143: iqn.YYYY-MM.reversed.domain[:anything], normalised to lower case. */
