@@ -62,7 +62,10 @@ static json_t *value_schema(const struct api_field *field)
         return json_pack("{s:s}", "type", "number");
     case API_QUANTITY:
         schema = int_or_string();
-        json_object_set_new(schema, "pattern", json_string(QUANTITY_PATTERN));
+        json_object_set_new(schema, "pattern",
+                            json_string(field->flags & API_REQUIRED || field->shape != API_ONE
+                                            ? QUANTITY_PATTERN
+                                            : "^$|" QUANTITY_PATTERN));
         return schema;
     case API_INT_OR_STRING:
         return int_or_string();

@@ -65,10 +65,6 @@ static void check_text(const struct walk *w, const struct api_field *field, cons
                        const struct api_path *at)
 {
     const char *text = json_string_value(value);
-    if (strlen(text) != json_string_length(value)) {
-        api_problem(w->report, at, API_INVALID, value, "must not contain the character U+0000");
-        return;
-    }
     if (field->words && !str_in(text, field->words)) {
         _cleanup_(str_done) struct str words = {0};
         append_words(&words, field->words);
@@ -151,6 +147,10 @@ static void check_value(const struct walk *w, const struct api_field *field, con
 {
     if (!has_type(w, field, value)) {
         wrong_type(w, field, value, at);
+        return;
+    }
+    if (json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value)) {
+        api_problem(w->report, at, API_INVALID, value, "must not contain the character U+0000");
         return;
     }
     struct err e = {0};
