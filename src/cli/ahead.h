@@ -46,5 +46,5 @@ int ahead_start(struct ahead *a, char *const *paths, int count, struct err *e);
 struct batch *ahead_next(struct ahead *a);
 /* Gives a batch back. */
 void ahead_return(struct ahead *a, struct batch *b);
-/* Stops the reader, whatever it does, and frees all. */
+/* Stops the reader and frees all. Waits for a read that is under way: a pipe may take its time. */
 void ahead_done(struct ahead *a);

@@ -66,11 +66,55 @@ metadata: {name: x}
 spec: {capacity: 6}
 """)
 
+VOLUME = {"apiVersion": "cstor.openebs.io/v1", "kind": "CStorVolume", "metadata": {"name": "x"},
+          "spec": {"capacity": "1Gi", "replicationFactor": 3}}
+
+
+def list_of(*items):
+    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
+
+
+expect("a list in a list", ["validate", "-"], 0, stdout="2 objects valid",
+       stdin=json.dumps(list_of(list_of(VOLUME), VOLUME)))
+deep = VOLUME
+for _ in range(9):
+    deep = list_of(deep)
+expect("lists too deep", ["validate", "-"], 1, stderr='Unsupported value: "List"',
+       stdin=json.dumps(deep))
+result = expect("what a terminal would act on is not printed", ["validate", "-"], 1,
+                stderr="spec.?[31m", stdin=json.dumps({**VOLUME, "spec": {"\x1b[31m": 1}}))
+tap.ok("\x1b" not in result.stderr, "no escape sequences")
+result = expect("nor from the source", ["validate", "-"], 1, stdin="a: \x1b[31m\x9b\n")
+tap.ok("\x1b" not in result.stderr and "\x9b" not in result.stderr, "none there either")
+
+with Scratch() as scratch:
+    scratch.file("one.yaml", json.dumps(VOLUME))
+    os.mkdir(scratch.file("in"))
+    os.symlink("../one.yaml", scratch.file("in/linked.yaml"))
+    os.symlink("in", scratch.file("folder"))
+    os.symlink(".", scratch.file("in/again"))
+    expect("a link to a file, in a folder", ["validate", scratch.file("in")], 0,
+           stdout="1 object valid")
+    expect("a link to a folder", ["validate", scratch.file("folder")], 0, stdout="1 object valid")
+    os.symlink("nowhere", scratch.file("in/lost.yaml"))
+    expect("a link to nothing", ["validate", scratch.file("in")], 1, stdout="", stderr="lost.yaml")
+
+    LV = {"apiVersion": "topolvm.io/v1", "kind": "LogicalVolume", "metadata": {"name": "x"},
+          "spec": {"name": "x", "nodeName": "n", "size": "1Gi"}}
+    old = scratch.file("old.json", json.dumps({**LV, "status": {"volumeID": "1"}}))
+    expect("a manifest without status leaves it alone", ["validate", "--old", old, "-"], 0,
+           stdout="1 object valid", stdin=json.dumps({**LV, "status": None}))
+    unnamed = {**VOLUME, "metadata": {"generateName": "x-"}}
+    old = scratch.file("unnamed.json", json.dumps(unnamed))
+    unnamed["spec"] = {"capacity": "1Mi", "replicationFactor": 3}
+    expect("objects without a name are not the same", ["validate", "--old", old, "-"], 0,
+           stdout="1 object valid", stdin=json.dumps(unnamed))
+
 expect("explain a kind", ["explain", "CSPC"], 0, stdout="VERSION:    v1alpha1")
 expect("explain a field", ["explain", "cspc.spec.pools[0].raidGroups"], 0,
        stdout="Also written: dataRaidGroups")
 expect("explain by another name", ["explain", "lv.spec.deviceClass"], 0, stdout="FIELD: vgName")
-expect("explain, all below", ["explain", "-R", "cvr"], 0, stdout="      totalAllocated"[:6])
+expect("explain, all below", ["explain", "-R", "cvr"], 0, stdout="      total\t<")
 expect("explain what is not there", ["explain", "cvr.spec.blocksize"], 1, stdout="",
        stderr="did you mean 'blockSize'?")
 expect("explain no kind", ["explain", "frob"], 1, stdout="", stderr="CStorVolumeReplica")
