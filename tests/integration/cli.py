@@ -138,21 +138,39 @@ with Scratch() as scratch:
                          env={**os.environ, "MANPAGER": "cat", "LC_ALL": "C.UTF-8"})
             tap.ok(result.returncode == 0 and not result.stderr, f"man reads {page}", result.stderr)
 
+    spaced = scratch.file("two words.yaml", "")
     script = scratch.file("completion.bash", run(orlop, "completion", "bash").stdout)
     ask = (f'source {script}; COMP_WORDS=(%s); COMP_CWORD=%d; '
-           'compopt() { :; }; _orlop; printf "%%s\\n" "${COMPREPLY[@]}"')
+           'compopt() { :; }; COMPREPLY=(); _orlop; printf "%%s\\n" "${COMPREPLY[@]}"')
     for words, place, offered in (("orlop v", 1, ["validate", "version"]),
                                   ("orlop validate --ol", 2, ["--old"]),
                                   ("orlop validate -o ''", 3, ["json", "yaml"]),
+                                  ("orlop validate --output = y", 4, ["yaml"]),
+                                  ("orlop validate --output =", 3, ["json", "yaml"]),
+                                  (f"orlop validate '{spaced}'", 2, [spaced]),
                                   ("orlop explain jivavolume", 2,
                                    ["jivavolume", "jivavolumeresize"]),
                                   ("orlop completion ''", 2, ["bash", "zsh", "fish"])):
         result = run("bash", "-c", ask % (words, place))
-        tap.equal(result.stdout.split(), offered, f"bash completes: {words}")
+        tap.equal(result.stdout.splitlines(), offered, f"bash completes: {words}")
     for shell in ("zsh", "fish"):
         text = expect(f"completion {shell}", ["completion", shell], 0, stdout="orlop").stdout
         if shutil.which(shell):
             result = run(shell, "-n", scratch.file(f"completion.{shell}", text))
             tap.ok(result.returncode == 0 and not result.stderr, f"{shell} reads it", result.stderr)
+    if shutil.which("fish"):
+        for line, offered in (("orlop v", ["validate", "version"]),
+                              ("orlop validate --out", ["--output"]),
+                              ("orlop validate -o ", ["json", "yaml"]),
+                              ("orlop explain jiva", ["jivavolume", "jivavolumeresize"]),
+                              ("orlop crds ", [])):
+            result = run("fish", "--no-config", "-c", f"source {scratch.file('completion.fish')}; "
+                         f"complete -C '{line}'", cwd=top)
+            tap.equal([x.split("\t")[0] for x in result.stdout.splitlines()], offered,
+                      f"fish completes: {line}")
+    if shutil.which("zsh"):
+        result = run("zsh", "-f", "-c", "autoload -Uz compinit; compinit -u -D; "
+                     f"source {scratch.file('completion.zsh')}; print $_comps[orlop]")
+        tap.equal((result.stdout, result.stderr), ("_orlop\n", ""), "zsh can source it")
     expect("completion of no shell", ["completion", "tcsh"], 2, stdout="", stderr="bash, zsh, fish")
 tap.done()
