@@ -52,6 +52,8 @@ static int read_stream(struct ahead *a, FILE *f, const char *name)
         if (!b)
             return -1;
         more = fill(b, stream);
+        for (size_t i = b->count; i < BATCH_DOCS; i++)
+            json_doc_done(&b->docs[i].doc); /* of an earlier round: it could be a large one */
         free(b->file);
         b->file = mem_strdup(name);
         give_full(a, b);
