@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
+
 /* ASCII only, whatever the locale. */
 static bool is_lower_alnum(char c)
 {
@@ -88,6 +90,15 @@ static const char *check_qualified_name(const char *text)
                "letter or digit, and may have one DNS name and '/' in front (for example "
                "'example.com/my-name')";
     return NULL;
+}
+
+/* As Kubernetes does: the DNS name in front may have capitals here. */
+static const char *check_annotation_key(const char *text)
+{
+    _cleanup_free_ char *lower = mem_strdup(text);
+    for (char *p = lower; *p; p++)
+        *p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
+    return check_qualified_name(lower);
 }
 
 static const char *check_label_value(const char *text)
@@ -253,6 +264,7 @@ const struct api_format api_dns_subdomain = {"DNS name", "^" LABEL "(\\." LABEL 
 const struct api_format api_dns_label = {"DNS label", "^" LABEL "$", 63, check_dns_label};
 const struct api_format api_qualified_name = {
     "qualified name", "^(" LABEL "(\\." LABEL ")*/)?" NAME "$", 317, check_qualified_name};
+const struct api_format api_annotation_key = {"annotation key", NULL, 317, check_annotation_key};
 const struct api_format api_finalizer = {"finalizer", NULL, 317, check_qualified_name};
 const struct api_format api_label_value = {"label value", "^(" NAME ")?$", 63, check_label_value};
 const struct api_format api_ip = {"IP address", NULL, 45, check_ip};

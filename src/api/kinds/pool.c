@@ -303,7 +303,7 @@ static void check_node_selector(const json_t *pool, const struct api_path *at,
     }
 }
 
-/* A device belongs to one group of one pool. */
+/* A device belongs to one group of one pool; that a group lists it once is in the table. */
 static void check_devices(const json_t *group, const struct api_path *at, struct map *devices,
                           struct api_report *report)
 {
@@ -311,17 +311,12 @@ static void check_devices(const json_t *group, const struct api_path *at, struct
     json_t *device;
     json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
         const char *name = json_str(device, "blockDeviceName");
-        const json_t *first = map_get(devices, name);
-        if (!first) {
-            map_set(devices, name, (json_t *)group);
+        if (!map_set(devices, name, device))
             continue;
-        }
         const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
         api_problem(report, API_KEY(device_at, "blockDeviceName"), API_DUPLICATE,
                     json_object_get(device, "blockDeviceName"),
-                    first == group ? "the group lists this device twice"
-                                   : "another group has this device already; a device belongs to "
-                                     "one group");
+                    "another group has this device already; a device belongs to one group");
     }
 }
 
