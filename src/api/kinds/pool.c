@@ -185,13 +185,17 @@ static bool is_publishable(const json_t *pool, const char *ret_types[2])
     return true;
 }
 
-static void publish_groups(json_t *pool, json_t *config, const char *const types[2])
+static void publish_groups(json_t *pool, json_t *config, const char *const types[2],
+                           const struct api_path *at, struct api_report *report)
 {
     json_auto_t *data = json_array(), *cache = json_array();
     size_t i;
     json_t *group;
     json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         json_t *published = json_object();
+        if (is_given(json_object_get(group, "name")))
+            api_warn(report, API_KEY(API_AT(API_KEY(at, "raidGroups"), i), "name"),
+                     "left out: groups have no names in the published form");
         json_object_set(published, "blockDevices", json_object_get(group, "blockDevices"));
         json_array_append_new(api_raid_role_of(group) == API_RAID_DATA ? data : cache, published);
     }
@@ -213,7 +217,7 @@ void api_pool_publish(json_t *pool, const struct api_path *at, struct api_report
     json_t *config = json_object_get(pool, "poolConfig");
     const char *types[2] = {NULL, NULL};
     if (is_publishable(pool, types))
-        publish_groups(pool, config, types);
+        publish_groups(pool, config, types, at, report);
     else
         api_warn(
             report, API_KEY(at, "raidGroups"),
@@ -222,6 +226,9 @@ void api_pool_publish(json_t *pool, const struct api_path *at, struct api_report
     bool over = json_is_true(json_object_get(config, "overProvisioning"));
     json_object_set_new(config, "thickProvision", json_boolean(!over));
     json_object_del(config, "overProvisioning");
+    if (is_given(json_object_get(config, "cacheFile")))
+        api_warn(report, API_KEY(API_KEY(at, "poolConfig"), "cacheFile"),
+                 "left out: the published form has none");
     json_object_del(config, "cacheFile");
 }
 
