@@ -156,13 +156,15 @@ const struct cli_command cli_validate = {
     .least = 1,
     .most = -1,
     .summary = "Check manifests against the rules of their kinds",
-    .doc = "Checks every object of the manifests as the API server would on creation: structure, "
-           "values, and the rules between fields. With --old, an object that is also among the old "
-           "ones is checked as an update of that one. Each mistake is reported with file, line, "
-           "column and field, and what to write instead.\n\n"
-           "FILE may be a folder, which is searched for .yaml, .yml and .json, or '-' for standard "
-           "input. Rules that depend on other objects in the cluster (whether a block device is "
-           "free) are not checked here.",
+    .doc =
+        "Checks every object of the manifests as the API server would on creation: structure, "
+        "values, and the rules between fields. With --old, an object that is also among the old "
+        "ones is checked as an update of that one, which replaces all of it but a status that is "
+        "left out. Each mistake is reported with file, line, "
+        "column and field, and what to write instead.\n\n"
+        "FILE may be a folder, which is searched for .yaml, .yml and .json, or '-' for standard "
+        "input. Rules that depend on other objects in the cluster (whether a block device is "
+        "free) are not checked here.",
     .options =
         (const struct cli_option[]){
             {"old", 0, "FILE", .complete = CLI_FILES,
