@@ -20,7 +20,8 @@ const struct api_kind *api_kind_of(const json_t *object, struct api_report *repo
  * Makes of the object what would be stored: normal form, defaults filled in. False when there are
  * errors in the report; then the object is half way. It is changed in place and must be the
  * caller's alone. `old` is the stored object for an update, NULL for a create; it is not changed
- * and need not be in normal form.
+ * and need not be in normal form. An update is the whole object: what is not in it is gone. Where
+ * the caller leaves status alone, it puts the old one in first.
  */
 bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
                enum api_unknown unknown, struct api_report *report);

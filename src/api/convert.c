@@ -4,6 +4,55 @@
 #include "base/map.h"
 #include "base/mem.h"
 
+/* "GROUP/rest" of another group of the kind, as "OWN/rest"; NULL: it is no such key. */
+static char *own_key(const struct api_kind *kind, const char *own, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    for (const struct api_group_version *gv = kind->versions; slash && gv->group; gv++) {
+        size_t n = strlen(gv->group);
+        if (!str_eq(gv->group, own) && key + n == slash && strncmp(key, gv->group, n) == 0)
+            return mem_printf("%s%s", own, slash);
+    }
+    return NULL;
+}
+
+static void rename_annotations(const struct api_kind *kind, const char *own, json_t *annotations,
+                               struct api_report *report)
+{
+    const struct api_path *at = API_KEY(API_KEY(NULL, "metadata"), "annotations");
+    json_auto_t *before = json_copy(annotations);
+    const char *key;
+    json_t *value;
+    json_object_foreach(before, key, value) {
+        _cleanup_free_ char *renamed = own_key(kind, own, key);
+        if (!renamed)
+            continue;
+        if (json_object_get(before, renamed))
+            api_warn(report, API_KEY(at, key), "left out: %s is there as well", renamed);
+        else
+            json_object_set(annotations, renamed, value);
+        json_object_del(annotations, key);
+    }
+}
+
+static void rename_finalizers(const struct api_kind *kind, const char *own, json_t *finalizers)
+{
+    struct map there = {0};
+    size_t i;
+    json_t *name;
+    json_array_foreach(finalizers, i, name)
+        map_set(&there, json_string_value(name), finalizers);
+    for (i = json_array_size(finalizers); i-- > 0;) {
+        const char *text = json_string_value(json_array_get(finalizers, i));
+        _cleanup_free_ char *renamed = own_key(kind, own, text);
+        if (renamed && map_has(&there, renamed))
+            json_array_remove(finalizers, i);
+        else if (renamed)
+            json_array_set_new(finalizers, i, json_string(renamed));
+    }
+    map_done(&there);
+}
+
 json_t *api_convert(const struct api_kind *kind, const json_t *object, enum api_form form,
                     struct api_report *report)
 {
@@ -14,6 +63,12 @@ json_t *api_convert(const struct api_kind *kind, const json_t *object, enum api_
         place = kind->published;
         if (kind->publish)
             kind->publish(converted, report);
+    }
+    if (kind->flags & API_GROUP_KEYS) { /* whoever serves a group looks under its own name */
+        const char *own = kind->versions[place].group;
+        json_t *metadata = json_object_get(converted, "metadata");
+        rename_annotations(kind, own, json_object_get(metadata, "annotations"), report);
+        rename_finalizers(kind, own, json_object_get(metadata, "finalizers"));
     }
     char text[128];
     json_object_set_new(converted, "apiVersion",

@@ -20,6 +20,14 @@ const struct api_field *api_field_by_alias(const struct api_field *fields, const
     return NULL;
 }
 
+bool api_field_is_list_map(const struct api_field *field)
+{
+    if (field->shape != API_LIST || !field->merge_key)
+        return false;
+    const struct api_field *key = api_field_find(field->fields, field->merge_key);
+    return key && key->flags & API_REQUIRED && !key->aliases;
+}
+
 const char *api_field_type_text(const struct api_field *field, char buf[64])
 {
     static const char *const names[] = {

@@ -88,5 +88,10 @@ struct api_field {
 const struct api_field *api_field_find(const struct api_field *fields, const char *name);
 /* The field that has that name as an alias; NULL. */
 const struct api_field *api_field_by_alias(const struct api_field *fields, const char *name);
+/*
+ * Whether a cluster has the list for a map, in which no key is there twice: each element must have
+ * the merge key, under one name.
+ */
+bool api_field_is_list_map(const struct api_field *field);
 /* Its type as kubectl explain writes it: "[]Object", "map[string]string", "Quantity". */
 const char *api_field_type_text(const struct api_field *field, char buf[64]);

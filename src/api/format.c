@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
+
 /* ASCII only, whatever the locale. */
 static bool is_lower_alnum(char c)
 {
@@ -90,6 +92,15 @@ static const char *check_qualified_name(const char *text)
     return NULL;
 }
 
+/* As Kubernetes does: the DNS name in front may have capitals here. */
+static const char *check_annotation_key(const char *text)
+{
+    _cleanup_free_ char *lower = mem_strdup(text);
+    for (char *p = lower; *p; p++)
+        *p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
+    return check_qualified_name(lower);
+}
+
 static const char *check_label_value(const char *text)
 {
     if (!*text || is_name_part(text, strlen(text)))
@@ -116,21 +127,25 @@ static const char *check_port(const char *text)
     return "must be a port number from 1 to 65535 (iSCSI's is '3260')";
 }
 
+/* An IPv6 address is in brackets, or its end could not be told from the port. */
 static const char *check_portal(const char *text)
 {
-    const char *why = "must be an IP address, ':' and a port (for example '10.0.0.7:3260')";
+    const char *why = "must be an IP address, ':' and a port (for example '10.0.0.7:3260' or "
+                      "'[fd00::7]:3260')";
     const char *colon = strrchr(text, ':');
     char host[64];
     if (!colon || (size_t)(colon - text) >= sizeof(host) || check_port(colon + 1))
         return why;
     size_t n = (size_t)(colon - text);
-    if (text[0] == '[' && n > 2 && text[n - 1] == ']') {
+    bool brackets = text[0] == '[' && n > 2 && text[n - 1] == ']';
+    if (brackets) {
         text++;
         n -= 2;
     }
     memcpy(host, text, n);
     host[n] = '\0';
-    return check_ip(host) ? why : NULL;
+    unsigned char address[16];
+    return inet_pton(brackets ? AF_INET6 : AF_INET, host, address) == 1 ? NULL : why;
 }
 
 /* RFC 7143: iqn.YYYY-MM.reversed.domain[:anything], normalised to lower case. */
@@ -249,6 +264,7 @@ const struct api_format api_dns_subdomain = {"DNS name", "^" LABEL "(\\." LABEL 
 const struct api_format api_dns_label = {"DNS label", "^" LABEL "$", 63, check_dns_label};
 const struct api_format api_qualified_name = {
     "qualified name", "^(" LABEL "(\\." LABEL ")*/)?" NAME "$", 317, check_qualified_name};
+const struct api_format api_annotation_key = {"annotation key", NULL, 317, check_annotation_key};
 const struct api_format api_finalizer = {"finalizer", NULL, 317, check_qualified_name};
 const struct api_format api_label_value = {"label value", "^(" NAME ")?$", 63, check_label_value};
 const struct api_format api_ip = {"IP address", NULL, 45, check_ip};

@@ -7,7 +7,8 @@
 
 extern const struct api_format api_dns_subdomain;  /* object names */
 extern const struct api_format api_dns_label;      /* namespaces */
-extern const struct api_format api_qualified_name; /* label and annotation keys, finalizers */
+extern const struct api_format api_qualified_name; /* label keys, finalizers */
+extern const struct api_format api_annotation_key;
 extern const struct api_format api_label_value;
 extern const struct api_format api_finalizer;
 extern const struct api_format api_ip;

@@ -23,6 +23,7 @@ enum api_kind_flag {
     API_STATUS_BOTH = 1 << 3, /* has /status, and the main path writes status too */
     API_SCALE = 1 << 4,
     API_LOOSE_NAME = 1 << 5, /* a name is any path segment, as in RBAC: system:node */
+    API_GROUP_KEYS = 1 << 6, /* annotations and finalizers are named after the API group in use */
 };
 
 struct api_kind {

@@ -26,7 +26,7 @@ const struct api_field api_object_meta[] = {
             "belong to the whole cluster."},
     {"labels", API_STRING, API_MAP, .keys = &api_qualified_name, .format = &api_label_value,
      .doc = "Short words to select objects by."},
-    {"annotations", API_STRING, API_MAP, .keys = &api_qualified_name,
+    {"annotations", API_STRING, API_MAP, .keys = &api_annotation_key,
      .doc = "Notes of tools and people, not selectable. Every value is a string: quote true, "
             "false and numbers."},
     {"finalizers", API_STRING, API_LIST, API_SET, .format = &api_finalizer,

@@ -64,6 +64,10 @@ static void normalize_field(const struct api_field *field, json_t *object, json_
             if (normal)
                 json_object_set_new(value, key, normal);
         }
+    } else if (field->type == API_QUANTITY && !(field->flags & API_REQUIRED) &&
+               json_is_string(value) && json_string_length(value) == 0) {
+        /* Some are strings to Go's clients, which write one that nobody set as "". */
+        json_object_del(object, field->name);
     } else {
         json_t *normal = normalize_value(field, value, at, report);
         if (normal)
@@ -74,7 +78,10 @@ static void normalize_field(const struct api_field *field, json_t *object, json_
 static void resolve_alias(const struct api_field *field, const char *alias, json_t *object,
                           const struct api_path *at, struct api_report *report)
 {
-    if (json_object_get(object, field->name)) {
+    const json_t *own = json_object_get(object, field->name);
+    if (json_is_null(json_object_get(object, alias))) {
+        /* not given */
+    } else if (own && !json_is_null(own)) {
         api_problem(report, API_KEY(at, alias), API_FORBIDDEN, NULL,
                     "is another name of '%s', which is set as well; keep one of them", field->name);
     } else {

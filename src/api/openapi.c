@@ -62,7 +62,10 @@ static json_t *value_schema(const struct api_field *field)
         return json_pack("{s:s}", "type", "number");
     case API_QUANTITY:
         schema = int_or_string();
-        json_object_set_new(schema, "pattern", json_string(QUANTITY_PATTERN));
+        json_object_set_new(schema, "pattern",
+                            json_string(field->flags & API_REQUIRED || field->shape != API_ONE
+                                            ? QUANTITY_PATTERN
+                                            : "^$|" QUANTITY_PATTERN));
         return schema;
     case API_INT_OR_STRING:
         return int_or_string();
@@ -71,14 +74,6 @@ static json_t *value_schema(const struct api_field *field)
         break;
     }
     return json_pack("{s:b}", "x-kubernetes-preserve-unknown-fields", 1);
-}
-
-/* Kubernetes takes a key of a list map only when each element must have it. */
-static bool has_required_key(const struct api_field *field)
-{
-    const struct api_field *key =
-        field->merge_key ? api_field_find(field->fields, field->merge_key) : NULL;
-    return key && key->flags & API_REQUIRED && !key->aliases;
 }
 
 static json_t *field_schema(const struct api_field *field)
@@ -90,7 +85,7 @@ static json_t *field_schema(const struct api_field *field)
             json_object_set_new(schema, "minItems", json_integer(1));
         if (field->flags & API_SET) {
             json_object_set_new(schema, "x-kubernetes-list-type", json_string("set"));
-        } else if (has_required_key(field)) {
+        } else if (api_field_is_list_map(field)) {
             json_object_set_new(schema, "x-kubernetes-list-type", json_string("map"));
             json_object_set_new(schema, "x-kubernetes-list-map-keys",
                                 json_pack("[s]", field->merge_key));
@@ -113,6 +108,8 @@ static json_t *field_schema(const struct api_field *field)
 static void add_property(json_t *properties, const char *name, const struct api_field *field)
 {
     json_t *schema = field_schema(field);
+    if (name != field->name)
+        json_object_del(schema, "default"); /* or both names would be set */
     json_auto_t *doc = name == field->name
                            ? json_string(field->doc)
                            : json_sprintf("Another name of %s. %s", field->name, field->doc);

@@ -107,12 +107,15 @@ static void append_value(struct str *out, const json_t *value)
     str_append(out, str_get(&text));
 }
 
+/* Counts one more; false when it is not kept. Texts cost time, so that is asked before any is made. */
+static bool count(unsigned *n)
+{
+    return (*n)++ < API_MAX_PROBLEMS;
+}
+
 static void add(struct api_report *r, const struct api_path *at, struct api_problem problem,
                 const char *message)
 {
-    unsigned *count = problem.warning ? &r->warnings : &r->errors;
-    if ((*count)++ >= API_MAX_PROBLEMS)
-        return;
     _cleanup_(str_done) struct str pointer = {0}, path = {0};
     append_pointer(&pointer, at);
     to_source(r, &pointer);
@@ -126,6 +129,8 @@ static void add(struct api_report *r, const struct api_path *at, struct api_prob
 void api_problem(struct api_report *r, const struct api_path *at, enum api_cause cause,
                  const json_t *value, const char *fmt, ...)
 {
+    if (!count(&r->errors))
+        return;
     _cleanup_(str_done) struct str text = {0};
     str_append(&text, causes[cause].text);
     if (value) {
@@ -143,6 +148,8 @@ void api_problem(struct api_report *r, const struct api_path *at, enum api_cause
 
 void api_warn(struct api_report *r, const struct api_path *at, const char *fmt, ...)
 {
+    if (!count(&r->warnings))
+        return;
     _cleanup_(str_done) struct str text = {0};
     va_list ap;
     va_start(ap, fmt);

@@ -65,10 +65,6 @@ static void check_text(const struct walk *w, const struct api_field *field, cons
                        const struct api_path *at)
 {
     const char *text = json_string_value(value);
-    if (strlen(text) != json_string_length(value)) {
-        api_problem(w->report, at, API_INVALID, value, "must not contain the character U+0000");
-        return;
-    }
     if (field->words && !str_in(text, field->words)) {
         _cleanup_(str_done) struct str words = {0};
         append_words(&words, field->words);
@@ -153,6 +149,10 @@ static void check_value(const struct walk *w, const struct api_field *field, con
         wrong_type(w, field, value, at);
         return;
     }
+    if (json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value)) {
+        api_problem(w->report, at, API_INVALID, value, "must not contain the character U+0000");
+        return;
+    }
     struct err e = {0};
     switch (field->type) {
     case API_OBJECT:
@@ -176,19 +176,47 @@ static void check_value(const struct walk *w, const struct api_field *field, con
     }
 }
 
+/* What tells an element of a set or map from the others. */
+static const char *id_of(const struct api_field *field, const json_t *list, size_t i)
+{
+    const json_t *element = json_array_get(list, i);
+    return json_string_value(field->merge_key ? json_object_get(element, field->merge_key)
+                                              : element);
+}
+
+/* Short lists, which most are, need no map. */
+static bool is_repeated(const struct api_field *field, const json_t *list, size_t i,
+                        struct map *seen)
+{
+    enum { SHORT = 8 };
+    const char *id = id_of(field, list, i);
+    if (!id)
+        return false;
+    if (json_array_size(list) > SHORT)
+        return map_set(seen, id, (void *)list);
+    for (size_t j = 0; j < i; j++) {
+        const char *other = id_of(field, list, j);
+        if (other && str_eq(other, id))
+            return true;
+    }
+    return false;
+}
+
 static void check_list(const struct walk *w, const struct api_field *field, const json_t *list,
                        const struct api_path *at)
 {
+    bool unique = field->flags & API_SET || (!w->keep && api_field_is_list_map(field));
     size_t i;
     json_t *element;
     struct map seen = {0};
     json_array_foreach(list, i, element) {
-        check_value(w, field, element, API_AT(at, i));
-        if (!(field->flags & API_SET))
-            continue;
-        const json_t *id = field->merge_key ? json_object_get(element, field->merge_key) : element;
-        if (json_is_string(id) && map_set(&seen, json_string_value(id), element))
-            api_problem(w->report, API_AT(at, i), API_DUPLICATE, id, "is in the list already");
+        const struct api_path *here = API_AT(at, i);
+        check_value(w, field, element, here);
+        if (unique && is_repeated(field, list, i, &seen)) {
+            json_auto_t *id = json_string(id_of(field, list, i));
+            api_problem(w->report, field->merge_key ? API_KEY(here, field->merge_key) : here,
+                        API_DUPLICATE, id, "is in the list already");
+        }
     }
     map_done(&seen);
 }

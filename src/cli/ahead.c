@@ -52,6 +52,8 @@ static int read_stream(struct ahead *a, FILE *f, const char *name)
         if (!b)
             return -1;
         more = fill(b, stream);
+        for (size_t i = b->count; i < BATCH_DOCS; i++)
+            json_doc_done(&b->docs[i].doc); /* of an earlier round: it could be a large one */
         free(b->file);
         b->file = mem_strdup(name);
         give_full(a, b);
@@ -80,9 +82,21 @@ static bool is_manifest(const char *name)
            str_ends_with(name, ".json");
 }
 
+/*
+ * A file, or a link to one, as a mounted ConfigMap has them; a link that leads nowhere is found out
+ * when it is read. Links to folders are not followed: they could lead in circles.
+ */
+static bool is_file(const FTSENT *entry)
+{
+    struct stat st;
+    return entry->fts_info == FTS_F ||
+           (entry->fts_info == FTS_SL && (stat(entry->fts_path, &st) < 0 || S_ISREG(st.st_mode)));
+}
+
 static int read_folder(struct ahead *a, char *path)
 {
-    FTS *tree = fts_open((char *const[]){path, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    int how = FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR;
+    FTS *tree = fts_open((char *const[]){path, NULL}, how, by_name);
     if (!tree)
         return err_errno(&a->error, errno, "%s", path);
     int status = 0;
@@ -90,7 +104,7 @@ static int read_folder(struct ahead *a, char *path)
     while (status == 0 && (entry = fts_read(tree))) {
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
             status = err_errno(&a->error, entry->fts_errno, "%s", entry->fts_path);
-        else if (entry->fts_info == FTS_F && is_manifest(entry->fts_name))
+        else if (is_file(entry) && is_manifest(entry->fts_name))
             status = read_file(a, entry->fts_path);
     }
     fts_close(tree);

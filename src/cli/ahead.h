@@ -5,7 +5,7 @@
  *        ^──────empty batches────┘
  *
  * A fixed number of batches goes round, so memory is bounded: a batch ends at BATCH_DOCS documents
- * or when their text passes BATCH_BYTES. A document belongs to the reader while its batch is with
+ * or when their text passes BATCH_BYTES, and keeps none of an earlier round. A document belongs to the reader while its batch is with
  * the reader and to the caller while it is with the caller, and its memory is used again.
  */
 #pragma once
@@ -46,5 +46,5 @@ int ahead_start(struct ahead *a, char *const *paths, int count, struct err *e);
 struct batch *ahead_next(struct ahead *a);
 /* Gives a batch back. */
 void ahead_return(struct ahead *a, struct batch *b);
-/* Stops the reader, whatever it does, and frees all. */
+/* Stops the reader and frees all. Waits for a read that is under way: a pipe may take its time. */
 void ahead_done(struct ahead *a);

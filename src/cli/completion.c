@@ -35,7 +35,7 @@ static void bash_offer(FILE *out, enum cli_complete complete, const char *const 
         (complete == CLI_KINDS ? print_kinds : print_commands)(out);
         fputs("' -- \"$cur\"))", out);
     } else if (complete == CLI_FILES || complete == CLI_DIRS) {
-        fprintf(out, "compopt -o filenames; COMPREPLY=($(compgen -%c -- \"$cur\"))",
+        fprintf(out, "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
                 complete == CLI_FILES ? 'f' : 'd');
     } else {
         fputs("COMPREPLY=()", out);
@@ -47,6 +47,8 @@ int cli_complete_bash(FILE *out)
     fputs("# bash completion for orlop; source it, or put it into bash-completion's folder.\n"
           "_orlop() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    [ \"$cur\" != = ] || cur=\n" /* --output=json comes as three words */
+          "    [ \"$prev\" != = ] || prev=${COMP_WORDS[COMP_CWORD-2]}\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        COMPREPLY=($(compgen -W '",
           out);
@@ -142,7 +144,9 @@ int cli_complete_zsh(FILE *out)
         zsh_action(out, (*c)->complete, (*c)->choices);
         fputs("' ;;\n", out);
     }
-    fputs("    esac\n}\n_orlop \"$@\"\n", out);
+    fputs("    esac\n}\n"
+          "if [[ ${funcstack[1]} = _orlop ]]; then _orlop \"$@\"; else compdef _orlop orlop; fi\n",
+          out); /* loaded by compinit, or sourced */
     return CLI_DONE;
 }
 
@@ -160,7 +164,7 @@ static void fish_quote(FILE *out, const char *text)
 static void fish_values(FILE *out, enum cli_complete complete, const char *const *choices)
 {
     if (complete == CLI_FILES) {
-        fputs(" -F", out);
+        fputs(" -F", out); /* in spite of -f for all else */
     } else if (complete == CLI_DIRS) {
         fputs(" -a '(__fish_complete_directories)'", out);
     } else if (choices || complete != CLI_NOTHING) {
@@ -176,7 +180,8 @@ static void fish_values(FILE *out, enum cli_complete complete, const char *const
 int cli_complete_fish(FILE *out)
 {
     fputs("# fish completion for orlop; put it as orlop.fish into fish's completions folder.\n"
-          "complete -c orlop -f\n",
+          "complete -c orlop -f\n"
+          "complete -c orlop -s h -l help -d 'Show help'\n",
           out);
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
         fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s -d ", (*c)->name);
@@ -188,7 +193,7 @@ int cli_complete_fish(FILE *out)
             if (o->letter)
                 fprintf(out, " -s %c", o->letter);
             if (o->arg) {
-                fputs(" -r", out);
+                fputs(o->complete == CLI_FILES ? " -r" : " -x", out);
                 fish_values(out, o->complete, o->choices);
             }
             fputs(" -d ", out);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/manifest.h"
 #include "json/yaml.h"
+#include "ui/term.h"
 
 struct conversion {
     enum api_form form;
@@ -78,9 +79,13 @@ static void convert_claims(struct conversion *c)
         json_auto_t *result = cspc ? converted(c, cspc) : NULL;
         _cleanup_(str_done) struct str name = {0};
         manifest_name(claim, &name);
-        vec_for_each(&c->report.problems, p)
-            fprintf(stderr, "%s: %s: %s: %s\n", str_get(&name), p->warning ? "warning" : "error",
-                    p->path, p->message);
+        vec_for_each(&c->report.problems, p) {
+            _cleanup_(str_done) struct str line = {0};
+            str_appendf(&line, "%s: %s: %s: %s", str_get(&name), p->warning ? "warning" : "error",
+                        p->path, p->message);
+            ui_text(stderr, str_get(&line), line.len);
+            fputc('\n', stderr);
+        }
         c->errors += c->report.errors;
         if (result)
             add_result(c, result);

@@ -4,6 +4,9 @@
 #include "json/pointer.h"
 #include "ui/term.h"
 
+/* How deep lists in lists are taken apart. */
+enum { LISTS_MAX = 8 };
+
 /* A List of any group: its items are the objects. */
 static bool is_list(const json_t *object)
 {
@@ -11,22 +14,24 @@ static bool is_list(const json_t *object)
     return kind && str_ends_with(kind, "List") && json_is_array(json_object_get(object, "items"));
 }
 
-static int give_objects(struct manifest *m, manifest_fn *fn, void *context)
+/* The objects of a value that stands at a pointer of the document; lists may be in lists. */
+static int give_objects(const struct manifest *m, json_t *value, const char *prefix, unsigned depth,
+                        manifest_fn *fn, void *context)
 {
-    json_t *value = m->doc->value;
-    if (!is_list(value)) {
-        m->object = value;
-        return fn(context, m);
+    if (depth == LISTS_MAX || !is_list(value)) {
+        struct manifest one = *m;
+        one.object = value;
+        one.prefix = prefix;
+        return fn(context, &one);
     }
     size_t i;
     json_t *item;
     json_array_foreach(json_object_get(value, "items"), i, item) {
-        _cleanup_(str_done) struct str prefix = {0};
-        json_pointer_append(&prefix, "items");
-        json_pointer_append_index(&prefix, i);
-        m->object = item;
-        m->prefix = str_get(&prefix);
-        if (fn(context, m) < 0)
+        _cleanup_(str_done) struct str at = {0};
+        str_append(&at, prefix);
+        json_pointer_append(&at, "items");
+        json_pointer_append_index(&at, i);
+        if (give_objects(m, item, str_get(&at), depth + 1, fn, context) < 0)
             return -1;
     }
     return 0;
@@ -39,7 +44,7 @@ static int give_batch(const struct batch *b, manifest_fn *fn, void *context)
         struct manifest m = {.file = b->file, .doc = &d->doc, .prefix = ""};
         if (!d->parsed)
             m.error = &d->error;
-        if ((d->parsed ? give_objects(&m, fn, context) : fn(context, &m)) < 0)
+        if ((d->parsed ? give_objects(&m, d->doc.value, "", 0, fn, context) : fn(context, &m)) < 0)
             return -1;
     }
     return 0;
@@ -84,9 +89,9 @@ static void show_line(FILE *out, const struct json_doc *doc, struct json_pos pos
     const char *line = json_doc_line(doc, pos.line, &len);
     if (!line || pos.column > WIDEST)
         return;
-    fprintf(out, "%s%6u |%s %.*s\n       %s|%s ", ui_colour(out, UI_DIM), pos.line,
-            ui_colour(out, UI_PLAIN), (int)(len < WIDEST ? len : WIDEST), line,
-            ui_colour(out, UI_DIM), ui_colour(out, UI_PLAIN));
+    fprintf(out, "%s%6u |%s ", ui_colour(out, UI_DIM), pos.line, ui_colour(out, UI_PLAIN));
+    ui_text(out, line, len < WIDEST ? len : WIDEST);
+    fprintf(out, "\n       %s|%s ", ui_colour(out, UI_DIM), ui_colour(out, UI_PLAIN));
     unsigned column = 1;
     for (size_t i = 0; i < len && column < pos.column; i++) {
         if (((unsigned char)line[i] & 0xc0) == 0x80)
@@ -100,10 +105,13 @@ static void show_line(FILE *out, const struct json_doc *doc, struct json_pos pos
 static void show(FILE *out, const struct manifest *m, struct json_pos pos, bool warning,
                  const char *path, const char *message)
 {
-    fprintf(out, "%s%s:%u:%u:%s %s%s:%s %s%s%s\n", ui_colour(out, UI_BOLD), m->file, pos.line,
-            pos.column, ui_colour(out, UI_PLAIN), ui_colour(out, warning ? UI_YELLOW : UI_RED),
-            warning ? "warning" : "error", ui_colour(out, UI_PLAIN), path, *path ? ": " : "",
-            message);
+    fprintf(out, "%s%s:%u:%u:%s %s%s:%s ", ui_colour(out, UI_BOLD), m->file, pos.line, pos.column,
+            ui_colour(out, UI_PLAIN), ui_colour(out, warning ? UI_YELLOW : UI_RED),
+            warning ? "warning" : "error", ui_colour(out, UI_PLAIN));
+    ui_text(out, path, strlen(path));
+    fputs(*path ? ": " : "", out);
+    ui_text(out, message, strlen(message));
+    fputc('\n', out);
     show_line(out, m->doc, pos);
 }
 

@@ -18,12 +18,15 @@ struct validation {
     unsigned long objects, errors, warnings;
 };
 
-/* The same object under any of its kind's API versions. */
+/* The same object under any of its kind's API versions; NULL when it has no name yet. */
 static char *identity(const struct api_kind *kind, const json_t *object)
 {
     const json_t *metadata = json_object_get(object, "metadata");
     const char *namespace = json_str(metadata, "namespace"), *name = json_str(metadata, "name");
-    return mem_printf("%s/%s/%s", kind->kind, namespace ? namespace : "default", name ? name : "");
+    if (!name || !*name)
+        return NULL;
+    return mem_printf("%s/%s/%s", kind->kind, namespace && *namespace ? namespace : "default",
+                      name);
 }
 
 static void add_problem(struct validation *v, const struct manifest *m, struct json_pos pos,
@@ -67,6 +70,14 @@ static void show_report(struct validation *v, const struct manifest *m)
     v->warnings += v->report.warnings;
 }
 
+/* Manifests say nothing of status, and applying one leaves it alone. */
+static void keep_status(json_t *object, const json_t *old)
+{
+    const json_t *status = json_object_get(old, "status"), *is = json_object_get(object, "status");
+    if (status && (!is || json_is_null(is)))
+        json_object_set_new(object, "status", json_deep_copy(status));
+}
+
 static int check_object(void *context, const struct manifest *m)
 {
     struct validation *v = context;
@@ -77,8 +88,10 @@ static int check_object(void *context, const struct manifest *m)
     if (kind) {
         _cleanup_free_ char *key = v->comparing ? identity(kind, m->object) : NULL;
         const json_t *old = key && !v->collecting ? map_get(v->old, key) : NULL;
+        if (old)
+            keep_status(m->object, old);
         api_admit(kind, m->object, old, API_UNKNOWN_ERROR, &v->report);
-        if (v->collecting)
+        if (v->collecting && key)
             json_decref(map_set(v->old, key, json_incref(m->object)));
     }
     v->objects += !v->collecting;
@@ -143,13 +156,15 @@ const struct cli_command cli_validate = {
     .least = 1,
     .most = -1,
     .summary = "Check manifests against the rules of their kinds",
-    .doc = "Checks every object of the manifests as the API server would on creation: structure, "
-           "values, and the rules between fields. With --old, an object that is also among the old "
-           "ones is checked as an update of that one. Each mistake is reported with file, line, "
-           "column and field, and what to write instead.\n\n"
-           "FILE may be a folder, which is searched for .yaml, .yml and .json, or '-' for standard "
-           "input. Rules that depend on other objects in the cluster (whether a block device is "
-           "free) are not checked here.",
+    .doc =
+        "Checks every object of the manifests as the API server would on creation: structure, "
+        "values, and the rules between fields. With --old, an object that is also among the old "
+        "ones is checked as an update of that one, which replaces all of it but a status that is "
+        "left out. Each mistake is reported with file, line, "
+        "column and field, and what to write instead.\n\n"
+        "FILE may be a folder, which is searched for .yaml, .yml and .json, or '-' for standard "
+        "input. Rules that depend on other objects in the cluster (whether a block device is "
+        "free) are not checked here.",
     .options =
         (const struct cli_option[]){
             {"old", 0, "FILE", .complete = CLI_FILES,

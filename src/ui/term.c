@@ -18,3 +18,14 @@ const char *ui_colour(FILE *f, enum ui_colour colour)
     };
     return ui_has_colour(f) ? codes[colour] : "";
 }
+
+void ui_text(FILE *f, const char *text, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)text, *end = p + len;
+    for (; p < end; p++) {
+        bool c1 = p[0] == 0xc2 && p + 1 < end && p[1] >= 0x80 && p[1] < 0xa0;
+        bool acts = (p[0] < 0x20 && p[0] != '\t') || p[0] == 0x7f || c1;
+        fputc(acts ? '?' : p[0], f);
+        p += c1;
+    }
+}

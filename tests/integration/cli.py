@@ -66,11 +66,55 @@ metadata: {name: x}
 spec: {capacity: 6}
 """)
 
+VOLUME = {"apiVersion": "cstor.openebs.io/v1", "kind": "CStorVolume", "metadata": {"name": "x"},
+          "spec": {"capacity": "1Gi", "replicationFactor": 3}}
+
+
+def list_of(*items):
+    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
+
+
+expect("a list in a list", ["validate", "-"], 0, stdout="2 objects valid",
+       stdin=json.dumps(list_of(list_of(VOLUME), VOLUME)))
+deep = VOLUME
+for _ in range(9):
+    deep = list_of(deep)
+expect("lists too deep", ["validate", "-"], 1, stderr='Unsupported value: "List"',
+       stdin=json.dumps(deep))
+result = expect("what a terminal would act on is not printed", ["validate", "-"], 1,
+                stderr="spec.?[31m", stdin=json.dumps({**VOLUME, "spec": {"\x1b[31m": 1}}))
+tap.ok("\x1b" not in result.stderr, "no escape sequences")
+result = expect("nor from the source", ["validate", "-"], 1, stdin="a: \x1b[31m\x9b\n")
+tap.ok("\x1b" not in result.stderr and "\x9b" not in result.stderr, "none there either")
+
+with Scratch() as scratch:
+    scratch.file("one.yaml", json.dumps(VOLUME))
+    os.mkdir(scratch.file("in"))
+    os.symlink("../one.yaml", scratch.file("in/linked.yaml"))
+    os.symlink("in", scratch.file("folder"))
+    os.symlink(".", scratch.file("in/again"))
+    expect("a link to a file, in a folder", ["validate", scratch.file("in")], 0,
+           stdout="1 object valid")
+    expect("a link to a folder", ["validate", scratch.file("folder")], 0, stdout="1 object valid")
+    os.symlink("nowhere", scratch.file("in/lost.yaml"))
+    expect("a link to nothing", ["validate", scratch.file("in")], 1, stdout="", stderr="lost.yaml")
+
+    LV = {"apiVersion": "topolvm.io/v1", "kind": "LogicalVolume", "metadata": {"name": "x"},
+          "spec": {"name": "x", "nodeName": "n", "size": "1Gi"}}
+    old = scratch.file("old.json", json.dumps({**LV, "status": {"volumeID": "1"}}))
+    expect("a manifest without status leaves it alone", ["validate", "--old", old, "-"], 0,
+           stdout="1 object valid", stdin=json.dumps({**LV, "status": None}))
+    unnamed = {**VOLUME, "metadata": {"generateName": "x-"}}
+    old = scratch.file("unnamed.json", json.dumps(unnamed))
+    unnamed["spec"] = {"capacity": "1Mi", "replicationFactor": 3}
+    expect("objects without a name are not the same", ["validate", "--old", old, "-"], 0,
+           stdout="1 object valid", stdin=json.dumps(unnamed))
+
 expect("explain a kind", ["explain", "CSPC"], 0, stdout="VERSION:    v1alpha1")
 expect("explain a field", ["explain", "cspc.spec.pools[0].raidGroups"], 0,
        stdout="Also written: dataRaidGroups")
 expect("explain by another name", ["explain", "lv.spec.deviceClass"], 0, stdout="FIELD: vgName")
-expect("explain, all below", ["explain", "-R", "cvr"], 0, stdout="      totalAllocated"[:6])
+expect("explain, all below", ["explain", "-R", "cvr"], 0, stdout="      total\t<")
 expect("explain what is not there", ["explain", "cvr.spec.blocksize"], 1, stdout="",
        stderr="did you mean 'blockSize'?")
 expect("explain no kind", ["explain", "frob"], 1, stdout="", stderr="CStorVolumeReplica")
@@ -94,21 +138,39 @@ with Scratch() as scratch:
                          env={**os.environ, "MANPAGER": "cat", "LC_ALL": "C.UTF-8"})
             tap.ok(result.returncode == 0 and not result.stderr, f"man reads {page}", result.stderr)
 
+    spaced = scratch.file("two words.yaml", "")
     script = scratch.file("completion.bash", run(orlop, "completion", "bash").stdout)
     ask = (f'source {script}; COMP_WORDS=(%s); COMP_CWORD=%d; '
-           'compopt() { :; }; _orlop; printf "%%s\\n" "${COMPREPLY[@]}"')
+           'compopt() { :; }; COMPREPLY=(); _orlop; printf "%%s\\n" "${COMPREPLY[@]}"')
     for words, place, offered in (("orlop v", 1, ["validate", "version"]),
                                   ("orlop validate --ol", 2, ["--old"]),
                                   ("orlop validate -o ''", 3, ["json", "yaml"]),
+                                  ("orlop validate --output = y", 4, ["yaml"]),
+                                  ("orlop validate --output =", 3, ["json", "yaml"]),
+                                  (f"orlop validate '{spaced}'", 2, [spaced]),
                                   ("orlop explain jivavolume", 2,
                                    ["jivavolume", "jivavolumeresize"]),
                                   ("orlop completion ''", 2, ["bash", "zsh", "fish"])):
         result = run("bash", "-c", ask % (words, place))
-        tap.equal(result.stdout.split(), offered, f"bash completes: {words}")
+        tap.equal(result.stdout.splitlines(), offered, f"bash completes: {words}")
     for shell in ("zsh", "fish"):
         text = expect(f"completion {shell}", ["completion", shell], 0, stdout="orlop").stdout
         if shutil.which(shell):
             result = run(shell, "-n", scratch.file(f"completion.{shell}", text))
             tap.ok(result.returncode == 0 and not result.stderr, f"{shell} reads it", result.stderr)
+    if shutil.which("fish"):
+        for line, offered in (("orlop v", ["validate", "version"]),
+                              ("orlop validate --out", ["--output"]),
+                              ("orlop validate -o ", ["json", "yaml"]),
+                              ("orlop explain jiva", ["jivavolume", "jivavolumeresize"]),
+                              ("orlop crds ", [])):
+            result = run("fish", "--no-config", "-c", f"source {scratch.file('completion.fish')}; "
+                         f"complete -C '{line}'", cwd=top)
+            tap.equal([x.split("\t")[0] for x in result.stdout.splitlines()], offered,
+                      f"fish completes: {line}")
+    if shutil.which("zsh"):
+        result = run("zsh", "-f", "-c", "autoload -Uz compinit; compinit -u -D; "
+                     f"source {scratch.file('completion.zsh')}; print $_comps[orlop]")
+        tap.equal((result.stdout, result.stderr), ("_orlop\n", ""), "zsh can source it")
     expect("completion of no shell", ["completion", "tcsh"], 2, stdout="", stderr="bash, zsh, fish")
 tap.done()

@@ -62,6 +62,29 @@ wrong = convert(CSPC.replace("{blockDeviceName: b}", "{}"))
 tap.ok(wrong.returncode == 1 and wrong.stdout == "" and ":9:" in wrong.stderr,
        "an object with mistakes is not converted", wrong.stderr + wrong.stdout)
 
+named = convert(CSPC.replace("{type: mirror", "{name: one, type: mirror")
+                .replace("compression: lz", "cacheFile: /tmp/x"), "--to", "published")
+tap.ok("raidGroups[0].name: left out" in named.stderr and "cacheFile: left out" in named.stderr
+       and named.returncode == 0, "what is left out is said", named.stderr)
+LV = {"apiVersion": "topolvm.cybozu.com/v1", "kind": "LogicalVolume", "metadata": {
+    "name": "x", "annotations": {"topolvm.cybozu.com/resize-requested-at": "now", "a/b": "c"},
+    "finalizers": ["topolvm.cybozu.com/logicalvolume", "a/b"]},
+      "spec": {"name": "x", "nodeName": "n", "size": "1Gi", "vgName": "v"}}
+published = value(json.dumps(LV), "--to", "published")
+tap.equal((published["apiVersion"], published["metadata"], published["spec"]["deviceClass"]), (
+    "topolvm.io/v1", {"name": "x", "annotations": {
+        "topolvm.io/resize-requested-at": "now", "a/b": "c"},
+        "finalizers": ["topolvm.io/logicalvolume", "a/b"]}, "v"), "a logical volume, published")
+tap.equal(value(json.dumps(published), "--to", "seed"), LV, "and back")
+LV["metadata"]["annotations"]["topolvm.io/resize-requested-at"] = "later"
+LV["metadata"]["finalizers"].append("topolvm.io/logicalvolume")
+both = convert(json.dumps(LV), "--to", "published")
+tap.ok("left out: topolvm.io/resize-requested-at" in both.stderr, "two names of an annotation",
+       both.stderr)
+tap.equal((json.loads(both.stdout)["metadata"]["finalizers"],
+           json.loads(both.stdout)["metadata"]["annotations"]["topolvm.io/resize-requested-at"]),
+          (["a/b", "topolvm.io/logicalvolume"], "later"), "the form's own name stays")
+
 SPC = """
 apiVersion: openebs.io/v1alpha1
 kind: StoragePoolClaim

@@ -32,10 +32,11 @@ static const struct api_field spec[] = {
     {0},
 };
 
+/* Quantities; older writers have ZFS's own words, such as 68.5K. */
 static const struct api_field capacity[] = {
-    {"total", API_QUANTITY, .doc = "Size of all pools together."},
-    {"free", API_QUANTITY, .doc = "Space that is free."},
-    {"used", API_QUANTITY, .doc = "Space that is used."},
+    {"total", API_INT_OR_STRING, .doc = "Size of all pools together."},
+    {"free", API_INT_OR_STRING, .doc = "Space that is free."},
+    {"used", API_INT_OR_STRING, .doc = "Space that is used."},
     {0},
 };
 
@@ -80,50 +81,6 @@ static void normalize(json_t *object, struct api_report *report)
     }
 }
 
-/* A label that no node has, though it looks like the one that every node has. */
-static void check_node_selector(const json_t *pool, const struct api_path *at,
-                                struct api_report *report)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach(json_object_get(pool, "nodeSelector"), key, value) {
-        if (strcasecmp(key, "kubernetes.io/hostname") == 0 &&
-            !str_eq(key, "kubernetes.io/hostname")) {
-            json_auto_t *shown = json_string(key);
-            api_problem(report, API_KEY(API_KEY(at, "nodeSelector"), key), API_BAD_KEY, shown,
-                        "no node has this label; write kubernetes.io/hostname, all lower case");
-        }
-    }
-}
-
-/* A device belongs to one group of one pool. */
-static void check_duplicate_devices(const json_t *pools, struct api_report *report)
-{
-    struct map seen = {0};
-    size_t i, j, k;
-    json_t *pool, *group, *device;
-    json_array_foreach(pools, i, pool) {
-        json_array_foreach(json_object_get(pool, "raidGroups"), j, group) {
-            const struct api_path *group_at = API_AT(API_KEY(API_AT(pools_at, i), "raidGroups"), j);
-            json_array_foreach(json_object_get(group, "blockDevices"), k, device) {
-                const char *name = json_str(device, "blockDeviceName");
-                const json_t *first = map_get(&seen, name);
-                if (first) {
-                    const struct api_path *at = API_AT(API_KEY(group_at, "blockDevices"), k);
-                    api_problem(report, API_KEY(at, "blockDeviceName"), API_DUPLICATE,
-                                json_object_get(device, "blockDeviceName"),
-                                first == group ? "the group lists this device twice"
-                                               : "another group has this device already; a device "
-                                                 "belongs to one group");
-                } else {
-                    map_set(&seen, name, group);
-                }
-            }
-        }
-    }
-    map_done(&seen);
-}
-
 /* The node selector as text, the same for the same selector. */
 static char *node_text(const json_t *pool)
 {
@@ -159,14 +116,13 @@ static void check_duplicate_nodes(const json_t *pools, struct api_report *report
 static void validate(const json_t *object, struct api_report *report)
 {
     const json_t *pools = json_at(object, "spec", "pools");
+    struct map devices = {0};
     size_t i;
     json_t *pool;
-    json_array_foreach(pools, i, pool) {
-        api_pool_validate(pool, API_AT(pools_at, i), report);
-        check_node_selector(pool, API_AT(pools_at, i), report);
-    }
+    json_array_foreach(pools, i, pool)
+        api_pool_validate(pool, API_AT(pools_at, i), &devices, report);
+    map_done(&devices);
     check_duplicate_nodes(pools, report);
-    check_duplicate_devices(pools, report);
 }
 
 /* What an old pool is found by: its devices and, failing those, its node. */
@@ -188,8 +144,12 @@ static void map_old_pools(const json_t *pools, struct old_pools *old)
     }
 }
 
-/* The old pool whose devices the pool has, index + 1; 0: none, or an error reported. */
-static size_t find_by_device(const struct old_pools *old, const json_t *pool,
+/*
+ * The old pool, index + 1, whose devices the pool has and so continues; 0: none, or an error
+ * reported. The devices of a pool stay together: it is an error when they come from two pools, or
+ * when another pool has continued the one they come from.
+ */
+static size_t find_by_device(const struct old_pools *old, bool *continued, const json_t *pool,
                              const struct api_path *at, struct api_report *report)
 {
     size_t match = 0, i, j;
@@ -198,16 +158,19 @@ static size_t find_by_device(const struct old_pools *old, const json_t *pool,
         const struct api_path *group_at = API_AT(API_KEY(at, "raidGroups"), i);
         json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
             size_t owner = (size_t)map_get(&old->by_device, json_str(device, "blockDeviceName"));
-            if (owner && match && owner != match) {
+            if (!owner || owner == match)
+                continue;
+            if (match || continued[owner]) {
                 const struct api_path *device_at = API_AT(API_KEY(group_at, "blockDevices"), j);
                 api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
                             json_object_get(device, "blockDeviceName"),
                             "is in use by another pool of this cluster; use a free device");
                 return 0;
             }
-            match = owner ? owner : match;
+            match = owner;
         }
     }
+    continued[match] = true;
     return match;
 }
 
@@ -226,13 +189,13 @@ static void validate_update(const json_t *old, const json_t *object, struct api_
     _cleanup_free_ bool *continued = mem_zalloc(json_array_size(old_pools) + 1);
     _cleanup_free_ size_t *match = mem_zalloc((json_array_size(pools) + 1) * sizeof(size_t));
 
+    unsigned before = report->errors;
     size_t i;
     json_t *pool;
-    json_array_foreach(pools, i, pool) {
-        match[i] = find_by_device(&known, pool, API_AT(pools_at, i), report);
-        continued[match[i]] = true;
-    }
-    json_array_foreach(pools, i, pool) {
+    json_array_foreach(pools, i, pool)
+        match[i] = find_by_device(&known, continued, pool, API_AT(pools_at, i), report);
+    bool mixed = report->errors > before; /* then what follows would only repeat it */
+    json_array_foreach(mixed ? NULL : pools, i, pool) {
         _cleanup_free_ char *node = node_text(pool);
         size_t same_node = (size_t)map_get(&known.by_node, node);
         if (!match[i] && !continued[same_node])

@@ -5,8 +5,8 @@
 
 static const struct api_field spec[] = {
     {"hostName", API_STRING, .doc = "Node that has the pool. Changes when the pool migrates."},
-    {"nodeSelector", API_STRING, API_MAP, .keys = &api_qualified_name, .format = &api_label_value,
-     .doc = "Labels of that node, as its CStorPoolCluster gives them."},
+    {"nodeSelector", API_STRING, API_MAP, API_REQUIRED, .keys = &api_qualified_name,
+     .format = &api_label_value, .doc = "Labels of that node, as its CStorPoolCluster gives them."},
     {"poolConfig", API_OBJECT, .def = "{}", .fields = api_pool_config,
      .doc = "Settings of the pool."},
     {"raidGroups", API_OBJECT, API_LIST, API_REQUIRED, .fields = api_raid_group,
@@ -17,15 +17,16 @@ static const struct api_field spec[] = {
     {0},
 };
 
+/* Sizes are quantities; older writers have ZFS's own words, such as 68.5K. */
 static const struct api_field zfs_capacity[] = {
-    {"logicalUsed", API_QUANTITY, .doc = "What the data would take uncompressed."},
+    {"logicalUsed", API_INT_OR_STRING, .doc = "What the data would take uncompressed."},
     {0},
 };
 
 static const struct api_field capacity[] = {
-    {"total", API_QUANTITY, .doc = "Size of the pool."},
-    {"free", API_QUANTITY, .doc = "Space that is free."},
-    {"used", API_QUANTITY, .doc = "Space that is used."},
+    {"total", API_INT_OR_STRING, .doc = "Size of the pool."},
+    {"free", API_INT_OR_STRING, .doc = "Space that is free."},
+    {"used", API_INT_OR_STRING, .doc = "Space that is used."},
     {"zfs", API_OBJECT, .fields = zfs_capacity, .doc = "What ZFS says beside."},
     {0},
 };
@@ -102,7 +103,9 @@ static void normalize(json_t *object, struct api_report *report)
 
 static void validate(const json_t *object, struct api_report *report)
 {
-    api_pool_validate(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
+    struct map devices = {0};
+    api_pool_validate(json_object_get(object, "spec"), API_KEY(NULL, "spec"), &devices, report);
+    map_done(&devices);
 }
 
 static void validate_update(const json_t *old, const json_t *object, struct api_report *report)

@@ -127,8 +127,8 @@ static void check_portal(const json_t *volume, struct api_report *report)
     if (!same_ip || !same_port)
         api_problem(report, API_KEY(spec_at, "targetPortal"), API_INVALID,
                     json_object_get(volume, "targetPortal"),
-                    "must be targetIP:targetPort (%s:%s); leave it out to have it made",
-                    ip ? ip : "", port ? port : "");
+                    "must have the %s (%s); leave it out to have it made",
+                    same_ip ? "port of targetPort" : "address of targetIP", same_ip ? port : ip);
 }
 
 static void validate(const json_t *object, struct api_report *report)

@@ -15,20 +15,20 @@ static const struct api_field spec[] = {
     {"replicaid", API_STRING, .flags = API_IMMUTABLE, .format = &api_replica_id,
      .aliases = API_ALIASES("replicaID"), .doc = "Identity of the replica."},
     {"compression", API_BOOL_OR_STRING, .format = &api_compression,
-     .synonyms = (const struct api_synonym[]){{"lz", "lz4"}, {"", "off"}, {0}},
+     .synonyms = (const struct api_synonym[]){{"lz", "lz4"}, {0}},
      .doc = "Compression of the replica's data: off, on, lz4, lzjb, zle, gzip, gzip-1 to gzip-9, "
             "zstd. The pool's when not given."},
-    {"blockSize", API_INT, .flags = API_IMMUTABLE, .def = "4096", .min = BLOCK_MIN,
-     .max = BLOCK_MAX,
-     .doc = "Block size in bytes: a power of two from 512 to 131072. Cannot be changed once the "
-            "volume has been written."},
+    {"blockSize", API_INT, .flags = API_IMMUTABLE, .def = "4096", .min = 0, .max = BLOCK_MAX,
+     .doc = "Block size in bytes: a power of two from 512 to 131072, or 0 for the default. Cannot "
+            "be changed once the volume has been written."},
     {0},
 };
 
 static const struct api_field capacity[] = {
-    {"total", API_QUANTITY, .aliases = API_ALIASES("totalAllocated"),
-     .doc = "Space that the replica and its snapshots take in the pool."},
-    {"used", API_QUANTITY,
+    {"total", API_INT_OR_STRING, .aliases = API_ALIASES("totalAllocated"),
+     .doc = "Space that the replica and its snapshots take in the pool. A quantity; older writers "
+            "have ZFS's own words, such as 6K."},
+    {"used", API_INT_OR_STRING,
      .doc = "Space that its data would take uncompressed: closer to what applications see."},
     {0},
 };
@@ -77,11 +77,21 @@ static const struct api_column columns[] = {
     {0},
 };
 
+/* Go's clients write a number that nobody set as 0. */
+static void normalize(json_t *object, struct api_report *report)
+{
+    (void)report;
+    json_t *replica = json_object_get(object, "spec");
+    const json_t *size = json_object_get(replica, "blockSize");
+    if (json_is_integer(size) && json_integer_value(size) == 0)
+        json_object_del(replica, "blockSize");
+}
+
 static void validate(const json_t *object, struct api_report *report)
 {
     const json_t *value = json_at(object, "spec", "blockSize");
     json_int_t size = json_integer_value(value);
-    if (size & (size - 1)) {
+    if (size < BLOCK_MIN || size & (size - 1)) {
         json_int_t below = BLOCK_MIN;
         while (below * 2 < size)
             below *= 2;
@@ -102,6 +112,7 @@ const struct api_kind api_cstor_volume_replica = {
     .flags = API_STATUS_BOTH,
     .fields = fields,
     .columns = columns,
+    .normalize = normalize,
     .validate = validate,
     .doc = "One copy of a CStorVolume's data, in one pool.",
 };

@@ -150,28 +150,52 @@ void api_jiva_capacity(json_t *object, struct api_report *report)
     json_object_set_new(volume, "capacity", json_sprintf("%lldGi", gib));
 }
 
+/* Moves one text into iscsi, unless another is there: then it is left to be refused. */
+static void fold_text(json_t *object, const char *name, const char *text, const char *from,
+                      struct api_report *report)
+{
+    const struct api_path *source = API_KEY(API_KEY(spec_at, "iscsiSpec"), from);
+    json_t *normal = json_object_get(object, "iscsi");
+    const char *own = json_str(normal, name);
+    if (own && *own && !str_eq(own, text)) {
+        api_problem(report, source, API_FORBIDDEN, NULL,
+                    "contradicts iscsi.%s (%s); keep one of them", name, own);
+        return;
+    }
+    json_object_set_new(normal, name, json_string(text));
+    api_report_renamed(report, API_KEY(API_KEY(NULL, "iscsi"), name), source);
+}
+
+/*
+ * spec.iscsiSpec becomes iscsi. Members that have not the expected type, or that make no portal,
+ * stay where they are, for the check of structure to find them there.
+ */
 static void fold_iscsi(json_t *object, struct api_report *report)
 {
     json_t *volume = json_object_get(object, "spec");
-    json_auto_t *published = json_incref(json_object_get(volume, "iscsiSpec"));
-    if (!json_is_object(published) || json_object_get(object, "iscsi"))
+    json_t *published = json_object_get(volume, "iscsiSpec"),
+           *iscsi_now = json_object_get(object, "iscsi");
+    if (!json_is_object(published) || (iscsi_now && !json_is_object(iscsi_now)))
         return;
+    if (!iscsi_now)
+        json_object_set_new(object, "iscsi", json_object());
     const char *ip = json_str(published, "targetIP"), *iqn = json_str(published, "iqn");
     const json_t *port = json_object_get(published, "targetPort");
-    json_t *normal = json_object();
-    const struct api_path *at = API_KEY(NULL, "iscsi"), *from = API_KEY(spec_at, "iscsiSpec");
+    json_int_t number = json_integer_value(port);
     if (iqn) {
-        json_object_set_new(normal, "iqn", json_string(iqn));
-        api_report_renamed(report, API_KEY(at, "iqn"), API_KEY(from, "iqn"));
+        if (*iqn)
+            fold_text(object, "iqn", iqn, "iqn", report);
+        json_object_del(published, "iqn");
     }
-    if (ip && *ip && json_is_integer(port)) {
-        json_object_set_new(normal, "targetPortal",
-                            json_sprintf(strchr(ip, ':') ? "[%s]:%lld" : "%s:%lld", ip,
-                                         (long long)json_integer_value(port)));
-        api_report_renamed(report, API_KEY(at, "targetPortal"), API_KEY(from, "targetIP"));
+    if (ip && !api_ip.check(ip) && number >= 1 && number <= UINT16_MAX) {
+        _cleanup_free_ char *portal =
+            mem_printf(strchr(ip, ':') ? "[%s]:%lld" : "%s:%lld", ip, (long long)number);
+        fold_text(object, "targetPortal", portal, "targetIP", report);
+        json_object_del(published, "targetIP");
+        json_object_del(published, "targetPort");
     }
-    json_object_set_new(object, "iscsi", normal);
-    json_object_del(volume, "iscsiSpec");
+    if (json_object_size(published) == 0)
+        json_object_del(volume, "iscsiSpec");
 }
 
 static void normalize(json_t *object, struct api_report *report)
@@ -183,10 +207,19 @@ static void normalize(json_t *object, struct api_report *report)
 /* iscsi as spec.iscsiSpec. */
 static void publish(json_t *object, struct api_report *report)
 {
-    (void)report;
+    static const char *const ours[] = {"service", "targetDeployment", "replicaDeployment", NULL};
+    for (const char *const *name = ours; *name; name++) {
+        if (json_object_get(object, *name))
+            api_warn(report, API_KEY(NULL, *name),
+                     "kept as it is: the published form finds the object by the volume's name");
+    }
+    if (json_integer_value(json_at(object, "spec", "lun")))
+        api_warn(report, API_KEY(spec_at, "lun"),
+                 "kept as it is: the published form knows no logical unit but 0");
     const char *portal = json_str(json_object_get(object, "iscsi"), "targetPortal");
     const json_t *iqn = json_at(object, "iscsi", "iqn");
-    json_t *published = json_object();
+    const json_t *rest = json_at(object, "spec", "iscsiSpec"); /* what made no portal */
+    json_t *published = rest ? json_copy((json_t *)rest) : json_object();
     if (iqn)
         json_object_set(published, "iqn", (json_t *)iqn);
     const char *colon = portal ? strrchr(portal, ':') : NULL;
@@ -211,8 +244,22 @@ static void validate(const json_t *object, struct api_report *report)
                     "supported values: \"true\", \"false\"");
 }
 
+/* The lock is free, or it is waited for: no resize takes it from another. */
+static void check_lock(const json_t *old, const json_t *object, struct api_report *report)
+{
+    const char *was = json_str(json_at(old, "metadata", "annotations"), API_JIVA_RESIZE_LOCK);
+    const json_t *lock = json_at(object, "metadata", "annotations", API_JIVA_RESIZE_LOCK);
+    const char *is = json_string_value(lock);
+    const struct api_path *at = API_KEY(API_KEY(NULL, "metadata"), "annotations");
+    if (was && *was && is && *is && !str_eq(was, is))
+        api_problem(report, API_KEY(at, API_JIVA_RESIZE_LOCK), API_FORBIDDEN, lock,
+                    "the volume is being resized by \"%s\"; wait until that has removed its name",
+                    was);
+}
+
 static void validate_update(const json_t *old, const json_t *object, struct api_report *report)
 {
+    check_lock(old, object, report);
     const json_t *was = json_at(old, "spec", "capacity"), *is = json_at(object, "spec", "capacity");
     if (api_quantity_cmp(is, was) <= 0)
         return; /* the same, or smaller: the table refuses that */

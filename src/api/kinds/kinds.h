@@ -5,6 +5,7 @@
 
 #include "api/format.h"
 #include "api/kind.h"
+#include "base/map.h"
 
 /* Ours. */
 extern const struct api_kind api_cstor_pool_cluster, api_cstor_pool_instance;
@@ -77,7 +78,9 @@ void api_claim_spec_validate(const json_t *spec, const struct api_path *at,
 /* Pools: what CStorPoolCluster and CStorPoolInstance have in common (kinds/pool.c). */
 extern const struct api_field api_raid_group[], api_pool_config[];
 void api_pool_normalize(json_t *pool, const struct api_path *at, struct api_report *report);
-void api_pool_validate(const json_t *pool, const struct api_path *at, struct api_report *report);
+/* `devices` has the devices of the pools that were validated before, and gets those of this one. */
+void api_pool_validate(const json_t *pool, const struct api_path *at, struct map *devices,
+                       struct api_report *report);
 void api_pool_publish(json_t *pool, const struct api_path *at, struct api_report *report);
 /* The layout of a group: its own type, or the pool's default; NULL where neither is given. */
 const char *api_raid_type(const json_t *pool, const json_t *group);

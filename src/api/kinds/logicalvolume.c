@@ -2,7 +2,6 @@
  * LogicalVolume: an LVM volume on one node.
  */
 #include "api/kinds/kinds.h"
-#include "base/mem.h"
 
 static const struct api_field spec[] = {
     {"name", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE,
@@ -66,22 +65,6 @@ static void validate(const json_t *object, struct api_report *report)
                     "accessType needs the volume that it is about");
 }
 
-/* A key of the older group under the newer one's name. */
-static void rename_keys(json_t *map)
-{
-    static const char from[] = "topolvm.cybozu.com/";
-    json_auto_t *old = json_copy(map);
-    const char *key;
-    json_t *value;
-    json_object_foreach(old, key, value) {
-        if (!str_starts_with(key, from))
-            continue;
-        _cleanup_free_ char *renamed = mem_printf("topolvm.io/%s", key + sizeof(from) - 1);
-        json_object_set(map, renamed, value);
-        json_object_del(map, key);
-    }
-}
-
 static void publish(json_t *object, struct api_report *report)
 {
     (void)report;
@@ -90,7 +73,6 @@ static void publish(json_t *object, struct api_report *report)
         json_object_set(volume, "deviceClass", name);
         json_object_del(volume, "vgName");
     }
-    rename_keys((json_t *)json_at(object, "metadata", "annotations"));
 }
 
 const struct api_kind api_logical_volume = {
@@ -101,7 +83,7 @@ const struct api_kind api_logical_volume = {
     .versions =
         (const struct api_group_version[]){{"topolvm.cybozu.com", "v1"}, {"topolvm.io", "v1"}, {0}},
     .published = 1,
-    .flags = API_CLUSTER_SCOPED | API_STATUS,
+    .flags = API_CLUSTER_SCOPED | API_STATUS | API_GROUP_KEYS,
     .fields = fields,
     .columns = columns,
     .validate = validate,

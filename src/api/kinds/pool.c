@@ -25,7 +25,7 @@ static const struct api_field block_device_ref[] = {
 };
 
 const struct api_field api_raid_group[] = {
-    {"type", API_STRING, .words = API_WORDS("stripe", "mirror", "raidz", "raidz2"),
+    {"type", API_STRING, .words = API_WORDS("", "stripe", "mirror", "raidz", "raidz2"),
      .synonyms = (const struct api_synonym[]){{"striped", "stripe"}, {"mirrored", "mirror"}, {0}},
      .doc = "Layout of the group. stripe: data is spread, any device lost loses the pool; mirror: "
             "every device has all data; raidz and raidz2: one or two devices may be lost. "
@@ -45,12 +45,14 @@ const struct api_field api_pool_config[] = {
     {"cacheFile", API_STRING, .format = &api_host_path,
      .doc = "Accepted for compatibility and not used: pools are imported by their identity from "
             "their own devices."},
-    {"defaultRaidGroupType", API_STRING, .words = API_WORDS("stripe", "mirror", "raidz", "raidz2"),
+    {"defaultRaidGroupType", API_STRING,
+     .words = API_WORDS("", "stripe", "mirror", "raidz", "raidz2"),
      .synonyms = (const struct api_synonym[]){{"striped", "stripe"}, {"mirrored", "mirror"}, {0}},
      .aliases = API_ALIASES("dataRaidGroupType"),
      .doc = "Layout of the groups that do not say their own."},
     {"writeCacheGroupType", API_STRING, .flags = API_FOLDED,
      .words = API_WORDS("", "stripe", "mirror"),
+     .synonyms = (const struct api_synonym[]){{"striped", "stripe"}, {"mirrored", "mirror"}, {0}},
      .doc = "Published form only: layout of writeCacheRaidGroups."},
     {"overProvisioning", API_BOOL,
      .doc = "Whether the volumes on the pool may promise more than it can hold; false when not "
@@ -92,40 +94,58 @@ const char *api_raid_role_text(enum api_raid_role role)
 const char *api_raid_type(const json_t *pool, const json_t *group)
 {
     const char *type = json_str(group, "type");
-    if (type)
+    if (type && *type)
         return type;
     enum api_raid_role role = api_raid_role_of(group);
     if (role == API_RAID_READ_CACHE || role == API_RAID_SPARE)
         return "stripe"; /* ZFS knows no other layout for them, so a default does not apply */
-    return json_str(json_object_get(pool, "poolConfig"), "defaultRaidGroupType");
+    type = json_str(json_object_get(pool, "poolConfig"), "defaultRaidGroupType");
+    return type && *type ? type : NULL;
 }
 
-/* writeCacheRaidGroups[i] becomes a write-cache group at the end of raidGroups. */
+/* Go's clients write a string that nobody set as "". */
+static bool is_given(const json_t *value)
+{
+    return value && !(json_is_string(value) && json_string_length(value) == 0);
+}
+
+/*
+ * writeCacheRaidGroups[i] becomes a write-cache group at the end of raidGroups. What has not the
+ * expected type stays where it is, for the check of structure to find it there.
+ */
 static void fold_write_cache(json_t *pool, const struct api_path *at, struct api_report *report)
 {
     json_auto_t *caches = json_incref(json_object_get(pool, "writeCacheRaidGroups"));
-    if (!json_is_array(caches))
-        return;
+    json_t *groups = json_object_get(pool, "raidGroups");
     json_t *config = json_object_get(pool, "poolConfig");
     const json_t *type = json_object_get(config, "writeCacheGroupType");
-    if (!json_is_array(json_object_get(pool, "raidGroups")))
-        json_object_set_new(pool, "raidGroups", json_array());
-    json_t *groups = json_object_get(pool, "raidGroups");
+    if (!json_is_array(caches) || (groups && !json_is_array(groups)) ||
+        (type && !json_is_string(type)))
+        return;
+    if (!groups) {
+        groups = json_array();
+        json_object_set_new(pool, "raidGroups", groups);
+    }
     json_object_del(pool, "writeCacheRaidGroups");
 
+    bool used = false;
     size_t i;
     json_t *group;
     json_array_foreach(caches, i, group) {
-        if (json_is_object(group)) {
+        const struct api_path *to = API_AT(API_KEY(at, "raidGroups"), json_array_size(groups));
+        api_report_renamed(report, to, API_AT(API_KEY(at, "writeCacheRaidGroups"), i));
+        if (json_is_object(group))
             json_object_set_new(group, "isWriteCache", json_true());
-            if (type && json_string_length(type) && !json_object_get(group, "type"))
-                json_object_set(group, "type", (json_t *)type);
+        if (json_is_object(group) && is_given(type) && !is_given(json_object_get(group, "type"))) {
+            used = true;
+            json_object_set(group, "type", (json_t *)type);
+            api_report_renamed(report, API_KEY(to, "type"),
+                               API_KEY(API_KEY(at, "poolConfig"), "writeCacheGroupType"));
         }
-        api_report_renamed(report, API_AT(API_KEY(at, "raidGroups"), json_array_size(groups)),
-                           API_AT(API_KEY(at, "writeCacheRaidGroups"), i));
         json_array_append(groups, group);
     }
-    json_object_del(config, "writeCacheGroupType");
+    if (used)
+        json_object_del(config, "writeCacheGroupType");
 }
 
 void api_pool_normalize(json_t *pool, const struct api_path *at, struct api_report *report)
@@ -137,7 +157,9 @@ void api_pool_normalize(json_t *pool, const struct api_path *at, struct api_repo
         return;
     const json_t *over = json_object_get(config, "overProvisioning");
     const struct api_path *config_at = API_KEY(at, "poolConfig");
-    if (json_is_boolean(over) && json_is_true(over) == json_is_true(thick))
+    if (over && !json_is_boolean(over))
+        return;
+    if (over && json_is_true(over) == json_is_true(thick))
         api_warn(report, API_KEY(config_at, "overProvisioning"),
                  "contradicts thickProvision: %s, which decides",
                  json_is_true(thick) ? "true" : "false");
@@ -163,13 +185,17 @@ static bool is_publishable(const json_t *pool, const char *ret_types[2])
     return true;
 }
 
-static void publish_groups(json_t *pool, json_t *config, const char *const types[2])
+static void publish_groups(json_t *pool, json_t *config, const char *const types[2],
+                           const struct api_path *at, struct api_report *report)
 {
     json_auto_t *data = json_array(), *cache = json_array();
     size_t i;
     json_t *group;
     json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         json_t *published = json_object();
+        if (is_given(json_object_get(group, "name")))
+            api_warn(report, API_KEY(API_AT(API_KEY(at, "raidGroups"), i), "name"),
+                     "left out: groups have no names in the published form");
         json_object_set(published, "blockDevices", json_object_get(group, "blockDevices"));
         json_array_append_new(api_raid_role_of(group) == API_RAID_DATA ? data : cache, published);
     }
@@ -191,7 +217,7 @@ void api_pool_publish(json_t *pool, const struct api_path *at, struct api_report
     json_t *config = json_object_get(pool, "poolConfig");
     const char *types[2] = {NULL, NULL};
     if (is_publishable(pool, types))
-        publish_groups(pool, config, types);
+        publish_groups(pool, config, types, at, report);
     else
         api_warn(
             report, API_KEY(at, "raidGroups"),
@@ -200,6 +226,9 @@ void api_pool_publish(json_t *pool, const struct api_path *at, struct api_report
     bool over = json_is_true(json_object_get(config, "overProvisioning"));
     json_object_set_new(config, "thickProvision", json_boolean(!over));
     json_object_del(config, "overProvisioning");
+    if (is_given(json_object_get(config, "cacheFile")))
+        api_warn(report, API_KEY(API_KEY(at, "poolConfig"), "cacheFile"),
+                 "left out: the published form has none");
     json_object_del(config, "cacheFile");
 }
 
@@ -265,7 +294,41 @@ static void check_group(const json_t *pool, const json_t *group, const struct ap
     check_layout(pool, group, at, report);
 }
 
-void api_pool_validate(const json_t *pool, const struct api_path *at, struct api_report *report)
+/* A label that no node has, though it looks like the one that every node has. */
+static void check_node_selector(const json_t *pool, const struct api_path *at,
+                                struct api_report *report)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(pool, "nodeSelector"), key, value) {
+        if (strcasecmp(key, "kubernetes.io/hostname") == 0 &&
+            !str_eq(key, "kubernetes.io/hostname")) {
+            json_auto_t *shown = json_string(key);
+            api_problem(report, API_KEY(API_KEY(at, "nodeSelector"), key), API_BAD_KEY, shown,
+                        "no node has this label; write kubernetes.io/hostname, all lower case");
+        }
+    }
+}
+
+/* A device belongs to one group of one pool; that a group lists it once is in the table. */
+static void check_devices(const json_t *group, const struct api_path *at, struct map *devices,
+                          struct api_report *report)
+{
+    size_t i;
+    json_t *device;
+    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
+        const char *name = json_str(device, "blockDeviceName");
+        if (!map_set(devices, name, device))
+            continue;
+        const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
+        api_problem(report, API_KEY(device_at, "blockDeviceName"), API_DUPLICATE,
+                    json_object_get(device, "blockDeviceName"),
+                    "another group has this device already; a device belongs to one group");
+    }
+}
+
+void api_pool_validate(const json_t *pool, const struct api_path *at, struct map *devices,
+                       struct api_report *report)
 {
     const struct api_path *groups_at = API_KEY(at, "raidGroups");
     bool has_data = false;
@@ -273,10 +336,12 @@ void api_pool_validate(const json_t *pool, const struct api_path *at, struct api
     json_t *group;
     json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
         check_group(pool, group, API_AT(groups_at, i), report);
+        check_devices(group, API_AT(groups_at, i), devices, report);
         has_data |= api_raid_role_of(group) == API_RAID_DATA;
     }
     if (!has_data)
         api_problem(report, groups_at, API_INVALID, NULL,
                     "a pool needs at least one group that holds data; all of these are caches or "
                     "spares");
+    check_node_selector(pool, at, report);
 }

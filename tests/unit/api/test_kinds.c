@@ -17,6 +17,10 @@
     "{'apiVersion': 'cstor.openebs.io/v1', 'kind': 'CStorVolume', " META ", 'spec': {" spec "}}"
 #define JIVA(v, rest) "{'apiVersion': 'openebs.io/" v "', 'kind': 'JivaVolume', " META ", " rest "}"
 
+#define RESIZE(capacity)                                                                           \
+    "{'apiVersion': 'openebs.io/v1alpha1', 'kind': 'JivaVolumeResize', 'metadata': {'name': "      \
+    "'x', 'labels': {'jiva.openebs.io/name': 'v'}}, 'spec': {'capacity': " capacity "}}"
+
 static void fail_with(const char *text, const struct api_report *report)
 {
     fail_msg("%s\n%s: %s", text, report->problems.len ? report->problems.p[0].path : "",
@@ -60,14 +64,45 @@ static void test_normal_form(void **state)
          ", 'spec': {'capacity': '1Gi', 'compression': false}, 'status': {'capacity': "
          "{'totalAllocated': '6K'}}}",
          {"status", "capacity", "total"},
+         "'6K'"},
+        {"{'apiVersion': 'openebs.io/v1alpha1', 'kind': 'CStorVolumeReplica', " META
+         ", 'spec': {'capacity': '1Gi'}, 'status': {'capacity': {'totalAllocated': true}}}",
+         {"status", "capacity", "total"},
          NULL},
+        /* what Go's clients write for members that nobody set */
+        {"{'apiVersion': 'cstor.openebs.io/v1', 'kind': 'CStorVolumeReplica', " META
+         ", 'spec': {'targetIP': '', 'capacity': '1Gi', 'zvolWorkers': '', 'replicaid': '', "
+         "'compression': '', 'blockSize': 0}}",
+         {"spec"},
+         "{'targetIP':'','capacity':'1Gi','zvolWorkers':'','replicaid':'','compression':'',"
+         "'blockSize':4096}"},
+        {CSPC("{'nodeSelector': {'a': 'b'}, 'raidGroups': [{'type': '', 'blockDevices': "
+              "[{'blockDeviceName': 'a', 'capacity': '', 'devLink': ''}]}], 'poolConfig': "
+              "{'cacheFile': '', 'defaultRaidGroupType': 'stripe', 'compression': ''}}"),
+         {"spec", "pools"},
+         "[{'nodeSelector':{'a':'b'},'raidGroups':[{'type':'','blockDevices':[{'blockDeviceName':"
+         "'a','devLink':''}]}],'poolConfig':{'cacheFile':'','defaultRaidGroupType':'stripe',"
+         "'compression':'off','roThresholdLimit':85}}]"},
+        /* another name that is null is not given, in either order */
+        {CSPC("{'nodeSelector': {'a': 'b'}, 'raidGroups': [" MIRROR "], 'dataRaidGroups': null}"),
+         {"spec", "pools"},
+         "[{'nodeSelector':{'a':'b'},'raidGroups':[" MIRROR "],'poolConfig':{"
+         "'compression':'off','roThresholdLimit':85}}]"},
+        {CSPC("{'nodeSelector': {'a': 'b'}, 'dataRaidGroups': [" MIRROR "], 'raidGroups': null, "
+              "'writeCacheRaidGroups': null}"),
+         {"spec", "pools"},
+         "[{'nodeSelector':{'a':'b'},'raidGroups':[" MIRROR "],'poolConfig':{"
+         "'compression':'off','roThresholdLimit':85}}]"},
+        {JIVA("v1", "'spec': {'capacity': '5G', 'iscsiSpec': {'targetIP': '10.0.0.7'}}"),
+         {"spec"},
+         "{'capacity':'5G','lun':0,'iscsiSpec':{'targetIP':'10.0.0.7'}}"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct api_report report = {0};
         json_auto_t *object = admit(cases[i].text, &report);
         if (!cases[i].expected) {
-            assert_null(object); /* 6K is no quantity: the alias is looked into as well */
+            assert_null(object); /* the alias is looked into as well */
             assert_string_equal(report.problems.p[0].path, "status.capacity.totalAllocated");
         } else {
             if (!object)
@@ -113,6 +148,8 @@ static void test_updates_that_are_allowed(void **state)
          CV("'capacity': 1073741824, 'replicationFactor': 3")},
         {"an iqn is given", CV("'capacity': '1Gi', 'replicationFactor': 3"),
          CV("'capacity': '1Gi', 'replicationFactor': 3, 'iqn': 'iqn.2016-09.a.b:c'")},
+        {"a resize's size in other words", RESIZE("'12Gi'"), RESIZE("'12288Mi'")},
+        {"a resize's size as a number", RESIZE("'12Gi'"), RESIZE("12")},
         {"a volume is resized under its lock",
          "{'apiVersion': 'openebs.io/v1alpha1', 'kind': 'JivaVolume', 'metadata': {'name': 'x', "
          "'annotations': {'resize.jiva.openebs.io/name': 'r'}}, 'spec': {'capacity': '6Gi'}}",
@@ -126,6 +163,21 @@ static void test_updates_that_are_allowed(void **state)
             fail_with(cases[i][0], &report);
         api_report_done(&report);
     }
+}
+
+/* A text that goes on after a NUL is not what it looks like, whatever its type. */
+static void test_nul(void **state)
+{
+    (void)state;
+    json_auto_t *object = parse_quoted(CV("'replicationFactor': 1"));
+    json_t *spec = json_object_get(object, "spec");
+    json_object_set_new(spec, "capacity", json_stringn("1Gi\0Ti", 6));
+    struct api_report report = {0};
+    const struct api_kind *kind = api_kind_of(object, &report);
+    assert_false(api_admit(kind, object, NULL, API_UNKNOWN_ERROR, &report));
+    assert_int_equal(report.errors, 1);
+    assert_string_equal(report.problems.p[0].path, "spec.capacity");
+    api_report_done(&report);
 }
 
 /* An old object that no rule of today would accept does not keep a good one from replacing it. */
@@ -193,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_normal_form),
         cmocka_unit_test(test_updates_that_are_allowed),
+        cmocka_unit_test(test_nul),
         cmocka_unit_test(test_old_objects_without_structure),
         cmocka_unit_test(test_any_value_anywhere),
     };
