@@ -5,19 +5,23 @@
 #include "apiserver/serve.h"
 
 #include "api/convert.h"
-#include "apiserver/discovery.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "apiserver/table.h"
+
+void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text)
+{
+    size_t size = text->len;
+    char *bytes = str_take(text);
+    http_reply(c->http, status, type, bytes, size, free, bytes);
+}
 
 void call_reply_json(struct call *c, unsigned status, const json_t *value)
 {
     struct str text = {0};
     json_format(value, &text);
     str_append_c(&text, '\n');
-    size_t size = text.len;
-    char *bytes = str_take(&text);
-    http_reply(c->http, status, "application/json", bytes, size, free, bytes);
+    call_reply_text(c, status, "application/json", &text);
 }
 
 void call_fail(struct call *c)
@@ -60,9 +64,7 @@ void call_reply_table(struct call *c, struct apiserver_object *const *objects, s
         call_fail(c);
         return;
     }
-    size_t size = text.len;
-    char *bytes = str_take(&text);
-    http_reply(c->http, 200, "application/json", bytes, size, free, bytes);
+    call_reply_text(c, 200, "application/json", &text);
 }
 
 void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
@@ -115,58 +117,6 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
            api_field_selector_matches(&s->fields, object);
 }
 
-static void reply_made(struct call *c, json_t *value)
-{
-    if (value)
-        call_reply_json(c, 200, value);
-    else
-        http_reply(c->http, 404, "text/plain", "404 page not found\n", 19, NULL, NULL);
-    json_decref(value);
-}
-
-/* Everything but objects. */
-static void reply_description(struct call *c)
-{
-    const char *accept = http_request_header(c->http, "Accept");
-    bool aggregated = accept && strstr(accept, "as=APIGroupDiscoveryList");
-    const struct apiserver_path *p = &c->path;
-    switch (p->asked) {
-    case APISERVER_ASKED_HEALTH:
-        http_reply(c->http, 200, "text/plain", "ok", 2, NULL, NULL);
-        return;
-    case APISERVER_ASKED_VERSION:
-        reply_made(c, apiserver_version());
-        return;
-    case APISERVER_ASKED_CORE:
-    case APISERVER_ASKED_GROUPS:
-        if (aggregated) {
-            json_auto_t *list =
-                apiserver_aggregated_discovery(api_kinds, p->asked == APISERVER_ASKED_CORE);
-            struct str text = {0};
-            json_format(list, &text);
-            size_t size = text.len;
-            char *bytes = str_take(&text);
-            http_reply(c->http, 200,
-                       "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-                       bytes, size, free, bytes);
-        } else if (p->asked == APISERVER_ASKED_CORE) {
-            reply_made(c, apiserver_core_versions(api_kinds, NULL));
-        } else {
-            reply_made(c, apiserver_group_list(api_kinds));
-        }
-        return;
-    case APISERVER_ASKED_GROUP:
-        reply_made(c, apiserver_group(api_kinds, p->group));
-        return;
-    case APISERVER_ASKED_RESOURCES:
-        reply_made(c, apiserver_resource_list(api_kinds, p->gv->group, p->gv->version));
-        return;
-    default:
-        reply_made(c, NULL);
-        return;
-    }
-}
-
 static void handle(void *context, struct http_request *http)
 {
     struct call c = {.server = context, .http = http};
@@ -178,7 +128,7 @@ static void handle(void *context, struct http_request *http)
     else if (c.path.asked == APISERVER_ASKED_OBJECTS)
         call_objects(&c);
     else
-        reply_description(&c);
+        call_description(&c);
     api_report_done(&c.report);
 }
 
@@ -234,6 +184,11 @@ void apiserver_stop(struct apiserver *a)
     http_server_stop(a->http);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
+    map_for_each(&a->documents, it) {
+        str_done(it->value);
+        free(it->value);
+    }
+    map_done(&a->documents);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

@@ -10,6 +10,7 @@
 #include "apiserver/registry.h"
 #include "apiserver/serve.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "http/server.h"
 
 struct apiserver {
@@ -18,6 +19,8 @@ struct apiserver {
     /* Watches that are open; they are woken after each change. */
     pthread_mutex_t lock;
     struct list_link watches;
+    /* OpenAPI documents, made when they are first asked for: "group/version" -> struct str. */
+    struct map documents;
 };
 
 /* One request and what is known of it. */
@@ -30,6 +33,8 @@ struct call {
 };
 
 /* serve.c */
+/* Takes over the text. */
+void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text);
 void call_reply_json(struct call *c, unsigned status, const json_t *value);
 /* The error in c->err as a Status. */
 void call_fail(struct call *c);
@@ -53,6 +58,9 @@ struct selection {
 int call_selection(struct call *c, struct selection *ret_selection);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct apiserver_object *o);
+
+/* serve_description.c: everything but objects. */
+void call_description(struct call *c);
 
 /* serve_objects.c, serve_list.c, serve_watch.c: each answers. */
 void call_objects(struct call *c);

@@ -111,9 +111,7 @@ void call_list(struct call *c)
         } else {
             struct str text = {0};
             append_list(c, &list, token, &text);
-            size_t size = text.len;
-            char *bytes = str_take(&text);
-            http_reply(c->http, 200, "application/json", bytes, size, free, bytes);
+            call_reply_text(c, 200, "application/json", &text);
         }
     }
     apiserver_list_done(&list);

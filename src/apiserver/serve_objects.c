@@ -43,9 +43,7 @@ static void reply_object(struct call *c, unsigned status, struct apiserver_objec
         struct str text = {0};
         call_append_object(c, o, &text);
         apiserver_object_unref(o);
-        size_t size = text.len;
-        char *bytes = str_take(&text);
-        http_reply(c->http, status, "application/json", bytes, size, free, bytes);
+        call_reply_text(c, status, "application/json", &text);
     }
 }
 

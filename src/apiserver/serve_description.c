@@ -1,0 +1,93 @@
+/*
+ * What the server says of itself: discovery, OpenAPI, version and health.
+ */
+#include "apiserver/discovery.h"
+#include "apiserver/openapi_doc.h"
+#include "apiserver/serve_impl.h"
+
+static const char aggregated_type[] =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/* Answers with the value and frees it; NULL: there is no such thing. */
+static void reply_made(struct call *c, const char *type, json_t *value)
+{
+    struct str text = {0};
+    if (value) {
+        json_format(value, &text);
+        str_append_c(&text, '\n');
+        call_reply_text(c, 200, type, &text);
+    } else {
+        static const char missing[] = "404 page not found\n";
+        http_reply(c->http, 404, "text/plain", missing, sizeof(missing) - 1, NULL, NULL);
+    }
+    json_decref(value);
+}
+
+static void reply_versions(struct call *c, bool core)
+{
+    const char *accept = http_request_header(c->http, "Accept");
+    if (accept && strstr(accept, "as=APIGroupDiscoveryList"))
+        reply_made(c, aggregated_type, apiserver_aggregated_discovery(api_kinds, core));
+    else
+        reply_made(c, "application/json",
+                   core ? apiserver_core_versions(api_kinds, NULL)
+                        : apiserver_group_list(api_kinds));
+}
+
+/* A document, made once; it lives as long as the server. */
+static const struct str *document(struct apiserver *a, const struct api_group_version *gv)
+{
+    char name[128] = "";
+    if (gv)
+        api_version_text(gv, name);
+    pthread_mutex_lock(&a->lock);
+    struct str *text = map_get(&a->documents, name);
+    if (!text) {
+        json_auto_t *made = gv ? apiserver_openapi_document(api_kinds, gv->group, gv->version)
+                               : apiserver_openapi_index(api_kinds);
+        text = NEW(struct str);
+        json_format(made, text);
+        map_set(&a->documents, name, text);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return text;
+}
+
+void call_description(struct call *c)
+{
+    const struct apiserver_path *p = &c->path;
+    const struct str *text;
+    switch (p->asked) {
+    case APISERVER_ASKED_HEALTH:
+        http_reply(c->http, 200, "text/plain", "ok", 2, NULL, NULL);
+        return;
+    case APISERVER_ASKED_VERSION:
+        reply_made(c, "application/json", apiserver_version());
+        return;
+    case APISERVER_ASKED_CORE:
+    case APISERVER_ASKED_GROUPS:
+        reply_versions(c, p->asked == APISERVER_ASKED_CORE);
+        return;
+    case APISERVER_ASKED_GROUP:
+        reply_made(c, "application/json", apiserver_group(api_kinds, p->group));
+        return;
+    case APISERVER_ASKED_RESOURCES:
+        reply_made(c, "application/json",
+                   apiserver_resource_list(api_kinds, p->gv->group, p->gv->version));
+        return;
+    case APISERVER_ASKED_OPENAPI_V2:
+        http_reply(c->http, 200, APISERVER_OPENAPI_V2_TYPE, apiserver_openapi_v2,
+                   APISERVER_OPENAPI_V2_SIZE, NULL, NULL);
+        return;
+    case APISERVER_ASKED_OPENAPI_V3:
+    case APISERVER_ASKED_OPENAPI_V3_DOCUMENT:
+        text = document(c->server, p->asked == APISERVER_ASKED_OPENAPI_V3 ? NULL : p->gv);
+        http_reply(c->http, 200, "application/json", text->p, text->len, NULL, NULL);
+        return;
+    case APISERVER_ASKED_ROOT:
+    case APISERVER_ASKED_METRICS:
+    case APISERVER_ASKED_OBJECTS:
+        reply_made(c, NULL, NULL);
+        return;
+    }
+}
