@@ -105,15 +105,15 @@ static void test_idle_streams_and_stop(void **state)
 static void test_client_leaves(void **state)
 {
     (void)state;
-    static const enum { CLOSE, RESET, SHUTDOWN } ways[] = {CLOSE, RESET, SHUTDOWN};
+    enum { CLOSE, RESET, SHUTDOWN, WAYS };
     _cleanup_(site_freep) struct site *t = site_new(NULL);
     unsigned done = 0;
-    for (size_t i = 0; i < 2 * ARRAY_SIZE(ways); i++) {
+    for (size_t i = 0; i < 2 * WAYS; i++) {
         /* asleep, and with its connection full */
-        bool endless = i >= ARRAY_SIZE(ways);
+        bool endless = i >= WAYS;
         struct feed *f;
         struct client *c = stream_new(t, endless ? "/stream?endless" : "/stream", &f);
-        int way = ways[i % ARRAY_SIZE(ways)];
+        size_t way = i % WAYS;
         struct linger linger = {.l_onoff = 1};
         if (way == RESET)
             setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
@@ -188,7 +188,7 @@ static void test_stop_with_deaf_client(void **state)
     (void)state;
     _cleanup_(site_freep) struct site *t = site_new(&(struct http_server_options){.threads = 1});
     struct feed *f;
-    _cleanup_(client_freep) struct client *c = stream_new(t, "/stream?endless", &f);
+    struct client *c = stream_new(t, "/stream?endless", &f);
     fill_connection(t, f);
     /* half a request is no reason to wait either */
     _cleanup_(client_freep) struct client *half = client_new(t->port);
@@ -196,6 +196,7 @@ static void test_stop_with_deaf_client(void **state)
     site_stop(t);
     assert_int_equal(get(t, &t->done), 1);
     feed_free(f);
+    client_free(c);
     assert_true(client_closed(half));
 }
 
