@@ -54,6 +54,22 @@ static void test_stream_wakes(void **state)
     assert_int_equal(r.status, 200);
 }
 
+/* The wake comes between a read that found nothing and the sleep that should follow. */
+static void test_late_wakes(void **state)
+{
+    (void)state;
+    _cleanup_(site_freep) struct site *t = site_new(NULL);
+    struct feed *f;
+    struct client *c = stream_new(t, "/stream?late", &f);
+    _cleanup_(str_done) struct str got = {0};
+    for (unsigned i = 0; i < FEED_LATE; i++)
+        assert_true(client_chunk(c, &got));
+    check_numbers(&got, FEED_LATE);
+    client_free(c);
+    wait_for(t, &t->done, 1);
+    feed_free(f);
+}
+
 static void test_stream_of_http_1_0(void **state)
 {
     (void)state;
@@ -204,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream_wakes),
+        cmocka_unit_test(test_late_wakes),
         cmocka_unit_test(test_stream_of_http_1_0),
         cmocka_unit_test(test_idle_streams_and_stop),
         cmocka_unit_test(test_client_leaves),
