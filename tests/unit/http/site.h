@@ -21,12 +21,15 @@ struct site {
     struct feed *feed; /* the last that was opened */
 };
 
+enum { FEED_LATE = 100 };
+
 /* A stream of numbers, one a line. The test frees it. */
 struct feed {
     struct site *site;
     struct http_stream *stream;
     unsigned made, sent; /* under the site's lock, like all that follows */
     unsigned reads;
+    unsigned late; /* so many times a number is made when a read has just found none */
     bool finished, over, endless;
 };
 
@@ -74,7 +77,12 @@ static inline ssize_t feed_read(void *context, char *buf, size_t max)
         n += snprintf(buf + n, max - (size_t)n, "%u\n", f->sent++);
     if (n == 0 && f->finished)
         n = -1;
+    bool late = n == 0 && f->late > 0;
+    f->late -= late;
+    f->made += late;
     pthread_mutex_unlock(&f->site->lock);
+    if (late)
+        http_stream_wake(f->stream);
     return n;
 }
 
@@ -96,6 +104,7 @@ static inline void feed_open(struct site *t, struct http_request *r)
     struct feed *f = NEW(struct feed);
     f->site = t;
     f->endless = http_request_query(r, "endless");
+    f->late = http_request_query(r, "late") ? FEED_LATE : 0;
     f->stream = http_reply_stream(r, 200, "text/plain", &feed_ops, f);
     assert_int_equal(f->stream == NULL, str_eq(r->method, "HEAD"));
     pthread_mutex_lock(&t->lock);

@@ -233,7 +233,6 @@ static void test_slow_client(void **state)
     _cleanup_(reply_done) struct reply r = {0};
     client_get(deaf, "/stream?endless"); /* and never reads */
     wait_for(t, &t->opened, 1);
-    _cleanup_(feed_freep) struct feed *f = t->feed;
     static const char request[] = "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc";
     for (const char *p = request; *p; p++) {
         client_try_send(slow, p, 1);
@@ -245,6 +244,7 @@ static void test_slow_client(void **state)
     assert_string_equal(str_get(&r.body), "POST slow| q=- h=- abc");
     client_free(TAKE_PTR(deaf));
     wait_for(t, &t->done, 1);
+    feed_free(t->feed);
 }
 
 static void *stop(void *context)

@@ -54,6 +54,22 @@ static void test_stream_wakes(void **state)
     assert_int_equal(r.status, 200);
 }
 
+/* The wake comes between a read that found nothing and the sleep that should follow. */
+static void test_late_wakes(void **state)
+{
+    (void)state;
+    _cleanup_(site_freep) struct site *t = site_new(NULL);
+    struct feed *f;
+    struct client *c = stream_new(t, "/stream?late", &f);
+    _cleanup_(str_done) struct str got = {0};
+    for (unsigned i = 0; i < FEED_LATE; i++)
+        assert_true(client_chunk(c, &got));
+    check_numbers(&got, FEED_LATE);
+    client_free(c);
+    wait_for(t, &t->done, 1);
+    feed_free(f);
+}
+
 static void test_stream_of_http_1_0(void **state)
 {
     (void)state;
@@ -105,15 +121,15 @@ static void test_idle_streams_and_stop(void **state)
 static void test_client_leaves(void **state)
 {
     (void)state;
-    static const enum { CLOSE, RESET, SHUTDOWN } ways[] = {CLOSE, RESET, SHUTDOWN};
+    enum { CLOSE, RESET, SHUTDOWN, WAYS };
     _cleanup_(site_freep) struct site *t = site_new(NULL);
     unsigned done = 0;
-    for (size_t i = 0; i < 2 * ARRAY_SIZE(ways); i++) {
+    for (size_t i = 0; i < 2 * WAYS; i++) {
         /* asleep, and with its connection full */
-        bool endless = i >= ARRAY_SIZE(ways);
+        bool endless = i >= WAYS;
         struct feed *f;
         struct client *c = stream_new(t, endless ? "/stream?endless" : "/stream", &f);
-        int way = ways[i % ARRAY_SIZE(ways)];
+        size_t way = i % WAYS;
         struct linger linger = {.l_onoff = 1};
         if (way == RESET)
             setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
@@ -188,7 +204,7 @@ static void test_stop_with_deaf_client(void **state)
     (void)state;
     _cleanup_(site_freep) struct site *t = site_new(&(struct http_server_options){.threads = 1});
     struct feed *f;
-    _cleanup_(client_freep) struct client *c = stream_new(t, "/stream?endless", &f);
+    struct client *c = stream_new(t, "/stream?endless", &f);
     fill_connection(t, f);
     /* half a request is no reason to wait either */
     _cleanup_(client_freep) struct client *half = client_new(t->port);
@@ -196,6 +212,7 @@ static void test_stop_with_deaf_client(void **state)
     site_stop(t);
     assert_int_equal(get(t, &t->done), 1);
     feed_free(f);
+    client_free(c);
     assert_true(client_closed(half));
 }
 
@@ -203,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream_wakes),
+        cmocka_unit_test(test_late_wakes),
         cmocka_unit_test(test_stream_of_http_1_0),
         cmocka_unit_test(test_idle_streams_and_stop),
         cmocka_unit_test(test_client_leaves),
