@@ -146,6 +146,13 @@ static void set_unless_empty(json_t *object, const char *key, json_t *list)
     json_decref(list);
 }
 
+/* In the canonical group only: kubectl would find a kind of two groups ambiguous. */
+static void set_short_names(json_t *resource, const struct api_kind *kind, const char *group)
+{
+    if (str_eq(group, api_kind_canonical(kind)->group))
+        set_unless_empty(resource, "shortNames", strings(kind->short_names));
+}
+
 static const struct {
     enum apiserver_subresource id;
     const char *name, *group, *version, *kind; /* what it is, when not the kind itself */
@@ -154,13 +161,13 @@ static const struct {
     {APISERVER_STATUS, "status", "", "", NULL},
 };
 
-static void append_resource(json_t *list, const struct api_kind *kind)
+static void append_resource(json_t *list, const struct api_kind *kind, const char *group)
 {
     bool namespaced = !(kind->flags & API_CLUSTER_SCOPED);
     json_t *r = json_pack("{s:s,s:s,s:b,s:s,s:o}", "name", kind->plural, "singularName",
                           kind->singular, "namespaced", namespaced, "kind", kind->kind, "verbs",
                           verbs(kind, APISERVER_MAIN));
-    set_unless_empty(r, "shortNames", strings(kind->short_names));
+    set_short_names(r, kind, group);
     set_unless_empty(r, "categories", categories(kind));
     json_array_append_new(list, r);
     for (size_t i = 0; i < ARRAY_SIZE(subresources); i++) {
@@ -186,7 +193,7 @@ json_t *apiserver_resource_list(const struct api_kind *const *kinds, const char 
     json_auto_t *resources = json_array();
     for (const struct api_kind *const *k = kinds; *k; k++) {
         if (apiserver_kind_in(*k, group, version))
-            append_resource(resources, *k);
+            append_resource(resources, *k, group);
     }
     if (!json_array_size(resources))
         return NULL;
@@ -261,13 +268,13 @@ static json_t *response_kind(const char *group, const char *version, const char 
     return json_pack("{s:s,s:s,s:s}", "group", group, "version", version, "kind", kind);
 }
 
-static json_t *aggregated_resource(const struct api_kind *kind)
+static json_t *aggregated_resource(const struct api_kind *kind, const char *group)
 {
     json_t *r = json_pack("{s:s,s:o,s:s,s:s,s:o}", "resource", kind->plural, "responseKind",
                           response_kind("", "", kind->kind), "scope",
                           kind->flags & API_CLUSTER_SCOPED ? "Cluster" : "Namespaced",
                           "singularResource", kind->singular, "verbs", verbs(kind, APISERVER_MAIN));
-    set_unless_empty(r, "shortNames", strings(kind->short_names));
+    set_short_names(r, kind, group);
     set_unless_empty(r, "categories", categories(kind));
     json_t *list = json_array();
     for (size_t i = 0; i < ARRAY_SIZE(subresources); i++) {
@@ -300,7 +307,7 @@ json_t *apiserver_aggregated_discovery(const struct api_kind *const *kinds, bool
         json_t *resources = json_array();
         for (const struct api_kind *const *k = kinds; *k; k++) {
             if (apiserver_kind_in(*k, gv->group, gv->version))
-                json_array_append_new(resources, aggregated_resource(*k));
+                json_array_append_new(resources, aggregated_resource(*k, gv->group));
         }
         json_array_append_new(versions, json_pack("{s:s,s:o,s:s}", "version", gv->version,
                                                   "resources", resources, "freshness", "Current"));

@@ -82,7 +82,9 @@ with Scratch() as scratch:
                stdin="apiVersion: openebs.io/v1alpha1\nkind: JivaVolume\nmetadata: {name: j}\n"
                      "spec: {capacity: 5Gi, colour: red}\n")
         expect(server, "apply", ["apply", "-f", f"{top}/examples/cspc/stripe.yaml"], stdout="created")
-        expect(server, "apply again", ["apply", "-f", f"{top}/examples/cspc/stripe.yaml"],
+        expect(server, "apply what has its own words", [
+            "apply", "-f", f"{top}/examples/cspc/all-roles.yaml"], stdout="created")
+        expect(server, "apply it again", ["apply", "-f", f"{top}/examples/cspc/all-roles.yaml"],
                stdout="unchanged")
         expect(server, "apply an expansion",
                ["apply", "-f", f"{top}/examples/cspc/stripe-four-devices.yaml"], stdout="configured")
@@ -102,6 +104,17 @@ with Scratch() as scratch:
                                                     "openebs"])
         tap.equal(result.stdout.split("\n")[1].split()[:2], ["cstor-pool-stripe", "1"],
                   "the column has the value")
+        watching = subprocess.Popen(
+            ["kubectl", "--server", server.url, "get", "jv", "-A", "-w", "-o", "name"],
+            stdout=subprocess.PIPE, text=True, env=scratch.kubectl_env())
+        for name in ("one", "two"):
+            expect(server, f"create {name}", ["create", "-f", "-"], stdin=json.dumps(
+                {"apiVersion": "openebs.io/v1alpha1", "kind": "JivaVolume",
+                 "metadata": {"name": name}, "spec": {"capacity": "1Gi"}}))
+            tap.equal(watching.stdout.readline(), f"jivavolume.openebs.io/{name}\n",
+                      f"a watch sees {name}")
+        watching.kill()
+        watching.wait()
         server.kill()
 
     with Server(data) as server:

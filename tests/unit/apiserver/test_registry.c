@@ -161,7 +161,7 @@ static void test_status(void **state)
     assert_member(spec, "status", "currentSize", "\"1Gi\"");
     assert_member(spec, "metadata", "generation", "2");
 
-    json_auto_t *a = must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi"));
+    json_decref(must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi")));
     json_auto_t *both = must(apiserver_update, named("a"),
                              "{" TYPE ", 'metadata': {'name': 'a'}, 'spec': {'capacity': '1Gi', "
                              "'replicationFactor': 3}, 'status': {'phase': 'Healthy'}}");
@@ -178,8 +178,8 @@ static void test_delete(void **state)
 {
     (void)state;
     json_auto_t *a = must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi"));
-    json_auto_t *f =
-        must(apiserver_create, volumes, VOLUME("'name': 'f', 'finalizers': ['x.io/keep']", "1Gi"));
+    json_decref(
+        must(apiserver_create, volumes, VOLUME("'name': 'f', 'finalizers': ['x.io/keep']", "1Gi")));
     bool gone;
     struct err e = {0};
     struct apiserver_request r = named("a");
@@ -213,7 +213,7 @@ static void test_delete(void **state)
     assert_int_equal(events.events.p[0].change, APISERVER_DELETED);
     apiserver_events_done(&events);
 
-    json_auto_t *g = must(apiserver_create, volumes, VOLUME("'name': 'g'", "1Gi"));
+    json_decref(must(apiserver_create, volumes, VOLUME("'name': 'g'", "1Gi")));
     r = named("g");
     r.finalizer = "foregroundDeletion";
     apiserver_object_unref(delete (r, &gone, &e));
@@ -228,7 +228,7 @@ static void test_dry_run(void **state)
     json_auto_t *a = must(apiserver_create, r, VOLUME("'name': 'a'", "1Gi"));
     assert_non_null(json_at(a, "metadata", "uid"));
     assert_int_equal(apiserver_store_revision(registry.store), 0);
-    json_auto_t *made = must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi"));
+    json_decref(must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi")));
     must_not(apiserver_create, r, VOLUME("'name': 'a'", "1Gi"), "AlreadyExists");
     r.name = "a";
     json_auto_t *grown = must(apiserver_update, r, VOLUME("'name': 'a'", "2Gi"));
@@ -256,7 +256,7 @@ static void test_patch(void **state)
 {
     (void)state;
     struct err e = {0};
-    json_auto_t *a = must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi"));
+    json_decref(must(apiserver_create, volumes, VOLUME("'name': 'a'", "1Gi")));
     json_auto_t *merged =
         patched(APISERVER_MERGE_PATCH, named("a"), false,
                 "{'spec': {'capacity': '2Gi'}, 'metadata': {'labels': {'x': 'y'}}}", &e);
@@ -298,11 +298,11 @@ static void test_patch(void **state)
 
     const struct api_kind *claims = api_kind_find("v1", "PersistentVolumeClaim", NULL);
     struct apiserver_request r = {.kind = claims, .namespace = "ns", .name = "c"};
-    json_auto_t *claim =
+    json_decref(
         must(apiserver_create, r,
              "{'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'c', "
              "'finalizers': ['x.io/a']}, 'spec': {'accessModes': ['ReadWriteOnce'], 'resources': "
-             "{'requests': {'storage': '1Gi'}}}}");
+             "{'requests': {'storage': '1Gi'}}}}"));
     json_auto_t *strategic = patched(APISERVER_STRATEGIC_PATCH, r, false,
                                      "{'metadata': {'finalizers': ['x.io/b']}}", &e);
     assert_int_equal(json_array_size(json_at(strategic, "metadata", "finalizers")), 2);
