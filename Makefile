@@ -44,7 +44,8 @@ build/%.options: FORCE
 
 build: deps build/$(BUILD)/build.ninja ## build every program into build/bin
 	@ninja -C build/$(BUILD) --quiet
-	@mkdir -p build/bin && ln -sf ../$(BUILD)/cmd/orlop build/bin/orlop
+	@mkdir -p build/bin && for program in build/$(BUILD)/cmd/orlop*; do \
+	    [ ! -f $$program ] || [ ! -x $$program ] || ln -sf ../../$$program build/bin/; done
 
 test: build ## every suite that fits in a few minutes; last line: N passed, N failed
 	@tools/test
