@@ -26,6 +26,12 @@ static int usage(FILE *out)
     return out == stdout ? 0 : 2;
 }
 
+static bool is_port(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 5 &&
+           strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
 static int serve(const char *folder, const struct apiserver_options *o)
 {
     struct err e = {0};
@@ -58,7 +64,7 @@ int main(int argc, char **argv)
             folder = optarg;
         else if (found == 'a')
             o.address = optarg;
-        else if (found == 'p')
+        else if (found == 'p' && is_port(optarg))
             o.port = (uint16_t)strtoul(optarg, NULL, 10);
         else
             return usage(found == 'h' ? stdout : stderr);

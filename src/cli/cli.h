@@ -50,6 +50,9 @@ struct cli_command {
 /* All commands, ends with NULL. */
 extern const struct cli_command *const cli_commands[];
 
+/* Programs of their own behind the front door: {name, summary}; ends with {NULL}. */
+extern const char *const cli_programs[][2];
+
 /* The whole program: parses, runs, reports. */
 int cli_main(int argc, char **argv);
 

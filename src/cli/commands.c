@@ -65,6 +65,11 @@ const struct cli_command cli_completion = {
     .run = run_completion,
 };
 
+const char *const cli_programs[][2] = {
+    {"apiserver", "Serve the Kubernetes API from a database"},
+    {NULL},
+};
+
 const struct cli_command *const cli_commands[] = {
     &cli_validate,   &cli_explain,      &cli_convert, &cli_crds, &cli_docs,
     &cli_completion, &cli_help_command, &cli_version, NULL,

@@ -63,6 +63,9 @@ static void help_program(FILE *out)
           out);
     for (const struct cli_command *const *c = cli_commands; *c; c++)
         fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
+    fputs("\nPrograms:\n", out);
+    for (const char *const(*p)[2] = cli_programs; (*p)[0]; p++)
+        fprintf(out, "  %-12s %s\n", (*p)[0], (*p)[1]);
     fputs("\n'orlop COMMAND --help' tells more of each.\n", out);
 }
 
