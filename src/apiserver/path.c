@@ -284,7 +284,7 @@ static int parse_other(const struct api_kind *const *kinds, const struct segment
     p->asked = str_eq(s->text[1], "v2") ? APISERVER_ASKED_OPENAPI_V2 : APISERVER_ASKED_OPENAPI_V3;
     if (s->n == 2)
         return str_eq(s->text[1], "v2") || str_eq(s->text[1], "v3") ? 0 : not_found(e);
-    size_t next;
+    size_t next = 0;
     if (!str_eq(s->text[1], "v3") || parse_version(kinds, s, 2, p, &next, e) < 0 || !p->gv ||
         next != s->n)
         return not_found(e);
@@ -295,12 +295,12 @@ static int parse_other(const struct api_kind *const *kinds, const struct segment
 int apiserver_path_parse(const struct api_kind *const *kinds, const char *method, const char *path,
                          size_t size, bool watch, struct apiserver_path *ret_path, struct err *e)
 {
-    struct segments s;
+    struct segments s = {.n = 0};
     *ret_path = (struct apiserver_path){.verb = APISERVER_GET};
     if (split(path, size, &s, e) < 0)
         return -1;
     if (s.n > 0 && (str_eq(s.text[0], "api") || str_eq(s.text[0], "apis"))) {
-        size_t next;
+        size_t next = 0;
         if (parse_version(kinds, &s, 0, ret_path, &next, e) < 0)
             return -1;
         if (next < s.n)

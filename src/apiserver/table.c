@@ -53,13 +53,13 @@ const char *apiserver_age(int64_t ns, char buf[APISERVER_AGE_MAX])
         return two_units(buf, minutes, 'm', 0, 0);
     if (hours < 8)
         return two_units(buf, hours, 'h', minutes % 60, 'm');
-    if (hours < 2 * DAY)
+    if (hours < (int64_t)2 * DAY)
         return two_units(buf, hours, 'h', 0, 0);
     if (days < 8)
         return two_units(buf, days, 'd', hours % DAY, 'h');
-    if (days < 2 * YEAR)
+    if (days < (int64_t)2 * YEAR)
         return two_units(buf, days, 'd', 0, 0);
-    return two_units(buf, days / YEAR, 'y', days < 8 * YEAR ? days % YEAR : 0, 'd');
+    return two_units(buf, days / YEAR, 'y', days < (int64_t)8 * YEAR ? days % YEAR : 0, 'd');
 }
 
 static json_t *age_cell(const struct clock *clock, const char *text)

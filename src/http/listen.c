@@ -63,7 +63,7 @@ static int open_listener(const struct sockaddr_storage *address, socklen_t size)
 int http_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
 {
     struct sockaddr_storage storage = {0};
-    socklen_t size;
+    socklen_t size = 0;
     if (parse_address(address, port, &storage, &size, e) < 0)
         return -1;
     int fd = open_listener(&storage, size);
