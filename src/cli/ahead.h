@@ -5,8 +5,9 @@
  *        ^──────empty batches────┘
  *
  * A fixed number of batches goes round, so memory is bounded: a batch ends at BATCH_DOCS documents
- * or when their text passes BATCH_BYTES, and keeps none of an earlier round. A document belongs to the reader while its batch is with
- * the reader and to the caller while it is with the caller, and its memory is used again.
+ * or when their text passes BATCH_BYTES, and keeps none of an earlier round. A document belongs to
+ * the reader while its batch is with the reader and to the caller while it is with the caller, and
+ * its memory is used again.
  */
 #pragma once
 
