@@ -24,6 +24,10 @@ enum api_kind_flag {
     API_SCALE = 1 << 4,
     API_LOOSE_NAME = 1 << 5, /* a name is any path segment, as in RBAC: system:node */
     API_GROUP_KEYS = 1 << 6, /* annotations and finalizers are named after the API group in use */
+    API_REVIEW = 1 << 7,     /* a question: it can be created, is answered, and never stored */
+    API_TOKEN = 1 << 8,      /* has /token */
+    API_LOG = 1 << 9,        /* has /log */
+    API_FINALIZE = 1 << 10,  /* has /finalize */
 };
 
 struct api_kind {

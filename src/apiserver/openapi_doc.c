@@ -193,8 +193,6 @@ static void add_path(const struct document *d, const struct place *p)
         {"patch", true, APISERVER_PATCH},   {"delete", false, APISERVER_DELETE_COLLECTION},
         {"delete", true, APISERVER_DELETE},
     };
-    static const char *const subresources[] = {
-        [APISERVER_MAIN] = "", [APISERVER_STATUS] = "/status", [APISERVER_SCALE] = "/scale"};
     bool namespaced = !(p->kind->flags & API_CLUSTER_SCOPED) && !p->all_namespaces;
     json_t *item = json_object(), *parameters = json_array();
     for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
@@ -212,10 +210,10 @@ static void add_path(const struct document *d, const struct place *p)
     json_object_set_new(item, "parameters", parameters);
 
     char version[128];
-    _cleanup_free_ char *path =
-        mem_printf("/%s/%s/%s%s%s%s", *d->gv->group ? "apis" : "api",
-                   api_version_text(d->gv, version), namespaced ? "namespaces/{namespace}/" : "",
-                   p->kind->plural, p->named ? "/{name}" : "", subresources[p->subresource]);
+    _cleanup_free_ char *path = mem_printf(
+        "/%s/%s/%s%s%s%s%s", *d->gv->group ? "apis" : "api", api_version_text(d->gv, version),
+        namespaced ? "namespaces/{namespace}/" : "", p->kind->plural, p->named ? "/{name}" : "",
+        p->subresource != APISERVER_MAIN ? "/" : "", apiserver_subresource_text(p->subresource));
     json_object_set_new(d->paths, path, item);
 }
 
@@ -238,7 +236,7 @@ static void add_kind(const struct document *d, const struct api_kind *kind)
         p.all_namespaces = false;
     }
     p.named = true;
-    for (p.subresource = APISERVER_MAIN; p.subresource <= APISERVER_SCALE; p.subresource++) {
+    for (p.subresource = APISERVER_MAIN; p.subresource < APISERVER_SUBRESOURCES; p.subresource++) {
         if (apiserver_has_subresource(kind, p.subresource))
             add_path(d, &p);
     }

@@ -19,17 +19,32 @@ const char *apiserver_verb_text(enum apiserver_verb verb)
     return verbs[verb];
 }
 
+enum {
+    READ = 1 << APISERVER_GET,
+    WRITE = 1 << APISERVER_UPDATE | 1 << APISERVER_PATCH,
+};
+
+/* What each subresource is called, which kinds have it, and what can be done with it. */
+static const struct {
+    const char *name;
+    unsigned flags, verbs;
+} subresources[] = {
+    [APISERVER_MAIN] = {""},
+    [APISERVER_STATUS] = {"status", API_STATUS | API_STATUS_BOTH, READ | WRITE},
+    [APISERVER_SCALE] = {"scale", API_SCALE, READ | WRITE},
+    [APISERVER_TOKEN] = {"token", API_TOKEN, 1 << APISERVER_CREATE},
+    [APISERVER_LOG] = {"log", API_LOG, READ},
+    [APISERVER_FINALIZE] = {"finalize", API_FINALIZE, 1 << APISERVER_UPDATE},
+};
+
+const char *apiserver_subresource_text(enum apiserver_subresource subresource)
+{
+    return subresources[subresource].name;
+}
+
 bool apiserver_has_subresource(const struct api_kind *kind, enum apiserver_subresource subresource)
 {
-    switch (subresource) {
-    case APISERVER_MAIN:
-        return true;
-    case APISERVER_STATUS:
-        return kind->flags & (API_STATUS | API_STATUS_BOTH);
-    case APISERVER_SCALE:
-        return kind->flags & API_SCALE;
-    }
-    return false;
+    return subresource == APISERVER_MAIN || kind->flags & subresources[subresource].flags;
 }
 
 bool apiserver_allows(const struct api_kind *kind, enum apiserver_subresource subresource,
@@ -37,7 +52,9 @@ bool apiserver_allows(const struct api_kind *kind, enum apiserver_subresource su
 {
     if (subresource != APISERVER_MAIN)
         return apiserver_has_subresource(kind, subresource) &&
-               (verb == APISERVER_GET || verb == APISERVER_UPDATE || verb == APISERVER_PATCH);
+               subresources[subresource].verbs & 1U << verb;
+    if (kind->flags & API_REVIEW)
+        return verb == APISERVER_CREATE;
     /* Nobody deletes all namespaces in one go. */
     return verb != APISERVER_DELETE_COLLECTION || !str_eq(kind->plural, "namespaces") ||
            *api_kind_canonical(kind)->group;
@@ -196,12 +213,14 @@ static int parse_version(const struct api_kind *const *kinds, const struct segme
 
 static int subresource_parse(const char *text, struct apiserver_path *p, struct err *e)
 {
-    p->subresource = str_eq(text, "status")  ? APISERVER_STATUS
-                     : str_eq(text, "scale") ? APISERVER_SCALE
-                                             : APISERVER_MAIN;
-    if (p->subresource == APISERVER_MAIN || !apiserver_has_subresource(p->kind, p->subresource))
-        return not_found(e);
-    return 0;
+    for (size_t i = APISERVER_MAIN + 1; i < ARRAY_SIZE(subresources); i++) {
+        p->subresource = (enum apiserver_subresource)i;
+        if (str_eq(text, subresources[i].name) &&
+            apiserver_has_subresource(p->kind, p->subresource))
+            return 0;
+    }
+    p->subresource = APISERVER_MAIN;
+    return not_found(e);
 }
 
 /* What follows the version: [namespaces NS] plural [name [subresource]] */
@@ -245,7 +264,8 @@ static int parse_verb(const char *method, bool watch, struct apiserver_path *p, 
         {"DELETE", false, APISERVER_DELETE_COLLECTION},
     };
     for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
-        if (methods[i].named != (*p->name != '\0') || !str_eq(methods[i].method, method))
+        bool posted_to_one = p->subresource != APISERVER_MAIN && str_eq(method, "POST");
+        if (methods[i].named != (*p->name && !posted_to_one) || !str_eq(methods[i].method, method))
             continue;
         p->verb = methods[i].verb;
         if (watch && str_eq(method, "GET") && p->subresource == APISERVER_MAIN)

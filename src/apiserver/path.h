@@ -5,8 +5,8 @@
  *     /api  /apis  /apis/G  /api/v1  /apis/G/V                      discovery
  *     /openapi/v2  /openapi/v3  /openapi/v3/api/v1  .../apis/G/V    schemas
  *     /apis/G/V/plural                                              all objects of a kind
- *     /apis/G/V/namespaces/NS/plural[/name[/status|/scale]]         (core group: /api/v1/...)
- *     /apis/G/V/plural[/name[/status|/scale]]                       of kinds of the whole cluster
+ *     /apis/G/V/namespaces/NS/plural[/name[/subresource]]           (core group: /api/v1/...)
+ *     /apis/G/V/plural[/name[/subresource]]                         of kinds of the whole cluster
  *
  * Segments are decoded one by one after the path was split, so an escaped slash never makes a
  * segment more; what could be mistaken for something else where it is used (control characters,
@@ -44,7 +44,15 @@ enum apiserver_verb {
     APISERVER_DELETE_COLLECTION,
 };
 
-enum apiserver_subresource { APISERVER_MAIN, APISERVER_STATUS, APISERVER_SCALE };
+enum apiserver_subresource {
+    APISERVER_MAIN,
+    APISERVER_STATUS,
+    APISERVER_SCALE,
+    APISERVER_TOKEN,    /* of a service account: create one */
+    APISERVER_LOG,      /* of a pod: read */
+    APISERVER_FINALIZE, /* of a namespace: its spec.finalizers */
+    APISERVER_SUBRESOURCES
+};
 
 enum {
     APISERVER_PATH_MAX = 4096, /* bytes of a path */
@@ -75,6 +83,8 @@ int apiserver_path_parse(const struct api_kind *const *kinds, const char *method
 
 /* "deletecollection" */
 const char *apiserver_verb_text(enum apiserver_verb verb);
+/* "status"; "" for the object itself */
+const char *apiserver_subresource_text(enum apiserver_subresource subresource);
 /* Whether a kind, or a subresource of it, has the verb at all: what discovery shows. */
 bool apiserver_allows(const struct api_kind *kind, enum apiserver_subresource subresource,
                       enum apiserver_verb verb);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "apiserver/admission.h"
 #include "apiserver/registry_impl.h"
 #include "base/rfc3339.h"
 #include "base/uuid.h"
@@ -67,6 +68,18 @@ static void set_version(const struct api_kind *kind, json_t *object)
                         json_string(api_version_text(api_kind_canonical(kind), text)));
 }
 
+/* Everything that is asked before a write. */
+static int admit(struct apiserver_admission *a, struct err *e)
+{
+    const struct apiserver_request *r = a->request;
+    if (apiserver_admission_mutate(a, e) < 0)
+        return -1;
+    if (!api_admit(r->kind, a->object, a->old, r->unknown, a->report))
+        return invalid(r, a->object, a->report, e);
+    set_version(r->kind, a->object);
+    return apiserver_admission_validate(a, e);
+}
+
 static json_t *metadata_of(json_t *object, struct err *e)
 {
     json_t *metadata = json_object_get(object, "metadata");
@@ -115,11 +128,14 @@ struct apiserver_object *apiserver_create(struct apiserver_registry *g,
     set_identity(g, metadata);
     if (r->kind->flags & API_STATUS)
         json_object_del(object, "status");
-    if (!api_admit(r->kind, object, NULL, r->unknown, report)) {
-        invalid(r, object, report, e);
+    struct apiserver_admission a = {.registry = g,
+                                    .request = r,
+                                    .operation = APISERVER_OP_CREATE,
+                                    .object = object,
+                                    .report = report};
+    if (admit(&a, e) < 0)
         return NULL;
-    }
-    set_version(r->kind, object);
+    metadata = json_object_get(object, "metadata");
     for (int tries = TRIES;; tries--) {
         struct apiserver_object *o =
             registry_write(g, r, APISERVER_CREATED, json_str(metadata, "name"), 0, object, e);
@@ -252,11 +268,14 @@ static struct apiserver_object *update(struct apiserver_registry *g,
     json_auto_t *own = json_deep_copy(object); /* parts are shared with what is stored */
     json_object_clear(object);
     json_object_update(object, own);
-    if (!api_admit(r->kind, object, stored, r->unknown, report)) {
-        invalid(r, object, report, e);
+    struct apiserver_admission a = {.registry = g,
+                                    .request = r,
+                                    .operation = APISERVER_OP_UPDATE,
+                                    .object = object,
+                                    .old = stored,
+                                    .report = report};
+    if (admit(&a, e) < 0)
         return NULL;
-    }
-    set_version(r->kind, object);
     return write_update(g, r, object, stored, there, e);
 }
 

@@ -15,7 +15,9 @@
 #pragma once
 
 #include "api/admit.h"
+#include "apiserver/path.h"
 #include "apiserver/store.h"
+#include "apiserver/user.h"
 #include "base/clock.h"
 
 struct apiserver_registry {
@@ -24,7 +26,10 @@ struct apiserver_registry {
 };
 
 struct apiserver_request {
+    const struct apiserver_user *user; /* who asks; NULL: the server itself */
     const struct api_kind *kind;
+    const struct api_group_version *gv; /* as asked for; NULL: the canonical one */
+    enum apiserver_subresource subresource;
     const char *namespace; /* NULL for kinds of the whole cluster */
     const char *name;      /* NULL for create */
     bool dry_run;          /* decide everything, change nothing */

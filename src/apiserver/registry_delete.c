@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "apiserver/admission.h"
 #include "apiserver/registry_impl.h"
 #include "base/rfc3339.h"
 
@@ -48,6 +49,10 @@ struct apiserver_object *apiserver_delete(struct apiserver_registry *g,
                 r->kind->plural, r->name, uid ? uid : "", there->revision);
         return NULL;
     }
+    struct apiserver_admission a = {
+        .registry = g, .request = r, .operation = APISERVER_OP_DELETE, .old = object};
+    if (apiserver_admission_mutate(&a, e) < 0 || apiserver_admission_validate(&a, e) < 0)
+        return NULL;
     if (r->finalizer)
         add_finalizer(metadata, r->finalizer);
     if (!json_array_size(json_object_get(metadata, "finalizers"))) {

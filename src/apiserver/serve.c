@@ -5,6 +5,8 @@
 #include "apiserver/serve.h"
 
 #include "api/convert.h"
+#include "apiserver/authn.h"
+#include "apiserver/authz.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "apiserver/table.h"
@@ -122,8 +124,10 @@ static void handle(void *context, struct http_request *http)
     struct call c = {.server = context, .http = http};
     const char *watch = http_request_query(http, "watch");
     bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
-    if (apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
-                             &c.path, &c.err) < 0)
+    if (apiserver_authenticate(&c) < 0 ||
+        apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
+                             &c.path, &c.err) < 0 ||
+        apiserver_authorize(&c) < 0)
         call_fail(&c);
     else if (c.path.asked == APISERVER_ASKED_OBJECTS)
         call_objects(&c);
@@ -151,6 +155,13 @@ static int make_namespaces(struct apiserver *a, struct err *e)
     return 0;
 }
 
+static void changed(void *context, uint64_t revision)
+{
+    struct apiserver *a = context;
+    watch_wake_all(a, revision);
+    apiserver_follow_wake(a->follow);
+}
+
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,
                     struct err *e)
 {
@@ -165,7 +176,9 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         apiserver_stop(a);
         return -1;
     }
-    apiserver_store_on_change(a->registry.store, watch_wake_all, a);
+    a->follow = apiserver_follow_start(a);
+    apiserver_store_on_change(a->registry.store, changed, a);
+    apiserver_follow_wake(a->follow); /* what changed before */
     if (http_server_start(&http, &a->http, e) < 0) {
         apiserver_stop(a);
         return -1;
@@ -182,6 +195,7 @@ uint16_t apiserver_port(const struct apiserver *a)
 void apiserver_stop(struct apiserver *a)
 {
     http_server_stop(a->http);
+    apiserver_follow_stop(a->follow);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
     map_for_each(&a->documents, it) {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "api/selector.h"
+#include "apiserver/follow.h"
 #include "apiserver/path.h"
 #include "apiserver/registry.h"
 #include "apiserver/serve.h"
@@ -16,6 +17,7 @@
 struct apiserver {
     struct apiserver_registry registry;
     struct http_server *http;
+    struct apiserver_follow *follow;
     /* Watches that are open; they are woken after each change. */
     pthread_mutex_t lock;
     struct list_link watches;
@@ -27,6 +29,7 @@ struct apiserver {
 struct call {
     struct apiserver *server;
     struct http_request *http;
+    const struct apiserver_user *user;
     struct apiserver_path path;
     struct api_report report;
     struct err err;

@@ -9,7 +9,10 @@ static struct apiserver_request request_of(const struct call *c)
     const char *dry_run = http_request_query(c->http, "dryRun");
     const char *validation = http_request_query(c->http, "fieldValidation");
     struct apiserver_request r = {
+        .user = c->user,
         .kind = c->path.kind,
+        .gv = c->path.gv,
+        .subresource = c->path.subresource,
         .namespace = *c->path.namespace ? c->path.namespace : NULL,
         .name = *c->path.name ? c->path.name : NULL,
         .dry_run = dry_run && str_eq(dry_run, "All"),
@@ -207,6 +210,12 @@ static void delete_collection(struct call *c)
     call_reply_json(c, 200, status);
 }
 
+static void missing(struct call *c)
+{
+    err_set(&c->err, ERR_NOT_FOUND, "NotFound", "the server could not find the requested resource");
+    call_fail(c);
+}
+
 void call_objects(struct call *c)
 {
     static void (*const verbs[])(struct call *) = {
@@ -215,11 +224,16 @@ void call_objects(struct call *c)
         [APISERVER_UPDATE] = update,    [APISERVER_PATCH] = patch,
         [APISERVER_DELETE] = delete,    [APISERVER_DELETE_COLLECTION] = delete_collection,
     };
-    if (c->path.subresource == APISERVER_SCALE) {
-        err_set(&c->err, ERR_NOT_FOUND, "NotFound",
-                "the server could not find the requested resource");
-        call_fail(c);
-        return;
-    }
-    verbs[c->path.verb](c);
+    static void (*const subresources[APISERVER_SUBRESOURCES])(struct call *) = {
+        [APISERVER_SCALE] = missing,
+        [APISERVER_TOKEN] = missing,
+        [APISERVER_LOG] = missing,
+        [APISERVER_FINALIZE] = missing,
+    };
+    if (c->path.kind->flags & API_REVIEW)
+        missing(c);
+    else if (subresources[c->path.subresource])
+        subresources[c->path.subresource](c);
+    else
+        verbs[c->path.verb](c);
 }

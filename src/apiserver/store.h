@@ -133,7 +133,7 @@ struct apiserver_events {
 };
 
 /*
- * The changes of a collection after a revision, at most `limit` (0: all). OUT_OF_RANGE ("Expired")
+ * The changes of a collection, or with NULL of all, after a revision, at most `limit` (0: all). OUT_OF_RANGE ("Expired")
  * when the history does not reach back that far.
  */
 int apiserver_store_events(struct apiserver_store *s, const char *collection, uint64_t after,

@@ -256,7 +256,7 @@ int apiserver_store_events(struct apiserver_store *s, const char *collection, ui
     for (; i < s->count && (!limit || ret_events->events.len < limit); i++) {
         struct apiserver_event event = *event_at(s, i);
         ret_events->revision = event.object->revision;
-        if (strcmp(event.object->collection, collection) != 0)
+        if (collection && strcmp(event.object->collection, collection) != 0)
             continue;
         apiserver_object_ref(event.object);
         if (event.previous)

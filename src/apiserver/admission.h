@@ -1,0 +1,29 @@
+/*
+ * Admission: what may stop or change a write beside the rules of its kind, because it needs to look
+ * at other objects, at who asks, or at what somebody else says.
+ *
+ *     request ─> mutate ─> the kind's table: defaults, structure, rules ─> validate ─> store
+ *
+ * Each step is a list of functions in admission.c, called in order until one fails. They see every
+ * write, also those of dry runs and those that the server makes itself (request->user is
+ * apiserver_self then), and decide for themselves which concern them. They keep nothing of a dry
+ * run.
+ */
+#pragma once
+
+#include "apiserver/registry.h"
+
+enum apiserver_operation { APISERVER_OP_CREATE, APISERVER_OP_UPDATE, APISERVER_OP_DELETE };
+
+struct apiserver_admission {
+    struct apiserver_registry *registry;
+    const struct apiserver_request *request;
+    enum apiserver_operation operation;
+    json_t *object;            /* NULL of a deletion; only `mutate` functions may change it */
+    const json_t *old;         /* as stored; NULL of a create */
+    struct api_report *report; /* for problems with fields; NULL of a deletion */
+};
+
+/* Fail with the error that the client gets; "Invalid" where there are problems in the report. */
+int apiserver_admission_mutate(struct apiserver_admission *a, struct err *e);
+int apiserver_admission_validate(struct apiserver_admission *a, struct err *e);

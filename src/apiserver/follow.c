@@ -1,0 +1,118 @@
+#include "apiserver/follow.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "apiserver/serve_impl.h"
+
+enum { EVENTS_AT_ONCE = 500 };
+
+/* In the order in which they are called. */
+static const struct apiserver_follower *const followers[] = {NULL};
+
+struct apiserver_follow {
+    struct apiserver *server;
+    pthread_t thread;
+    uint64_t revision; /* up to which all followers know everything; the thread's own */
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    bool pending, stopping;
+};
+
+static void resync(struct apiserver_follow *f)
+{
+    f->revision = apiserver_store_revision(f->server->registry.store);
+    for (const struct apiserver_follower *const *it = followers; *it; it++)
+        (*it)->resync(f->server);
+}
+
+static bool stopping(struct apiserver_follow *f)
+{
+    pthread_mutex_lock(&f->lock);
+    bool stop = f->stopping;
+    pthread_mutex_unlock(&f->lock);
+    return stop;
+}
+
+/* Everything that came since. */
+static void catch_up(struct apiserver_follow *f)
+{
+    for (bool more = true; more && !stopping(f);) {
+        struct apiserver_events events;
+        uint64_t before = f->revision;
+        if (apiserver_store_events(f->server->registry.store, NULL, before, EVENTS_AT_ONCE, &events,
+                                   NULL) < 0) {
+            resync(f);
+        } else {
+            vec_for_each(&events.events, event) {
+                for (const struct apiserver_follower *const *it = followers; *it; it++)
+                    (*it)->changed(f->server, event);
+            }
+            f->revision = events.revision;
+        }
+        apiserver_events_done(&events);
+        more = f->revision != before;
+    }
+    for (const struct apiserver_follower *const *it = followers; *it; it++) {
+        if ((*it)->tick)
+            (*it)->tick(f->server);
+    }
+}
+
+static void *run(void *context)
+{
+    struct apiserver_follow *f = context;
+    while (!stopping(f)) {
+        catch_up(f);
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec++;
+        pthread_mutex_lock(&f->lock);
+        int timed_out = 0;
+        while (!f->pending && !f->stopping && !timed_out)
+            timed_out = pthread_cond_timedwait(&f->woken, &f->lock, &until);
+        f->pending = false;
+        pthread_mutex_unlock(&f->lock);
+    }
+    return NULL;
+}
+
+struct apiserver_follow *apiserver_follow_start(struct apiserver *a)
+{
+    struct apiserver_follow *f = NEW(struct apiserver_follow);
+    f->server = a;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->woken, &attr);
+    pthread_condattr_destroy(&attr);
+    resync(f);
+    if (pthread_create(&f->thread, NULL, run, f) != 0)
+        abort(); /* like running out of memory */
+    return f;
+}
+
+void apiserver_follow_wake(struct apiserver_follow *f)
+{
+    if (!f)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->pending = true;
+    pthread_cond_signal(&f->woken);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void apiserver_follow_stop(struct apiserver_follow *f)
+{
+    if (!f)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->stopping = true;
+    pthread_cond_signal(&f->woken);
+    pthread_mutex_unlock(&f->lock);
+    pthread_join(f->thread, NULL);
+    pthread_cond_destroy(&f->woken);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
