@@ -173,10 +173,7 @@ static int check_preconditions(const struct apiserver_request *r, const json_t *
                        stored_uid);
     const char *seen = json_str(metadata, "resourceVersion");
     if (seen && *seen && !str_eq(seen, "0") && strtoull(seen, NULL, 10) != revision)
-        return err_set(e, ERR_ABORTED, "Conflict",
-                       "Operation cannot be fulfilled on %s \"%s\": the object has been modified; "
-                       "please apply your changes to the latest version and try again",
-                       r->kind->plural, r->name);
+        return registry_outdated(r, r->name, e);
     return 0;
 }
 
@@ -279,16 +276,37 @@ static struct apiserver_object *update(struct apiserver_registry *g,
     return write_update(g, r, object, stored, there, e);
 }
 
+/*
+ * An update that names no revision is for whatever is there: when somebody else was faster, it is
+ * for what they left.
+ */
+static struct apiserver_object *update_latest(struct apiserver_registry *g,
+                                              const struct apiserver_request *r, json_t *object,
+                                              bool status_only, struct api_report *report,
+                                              struct err *e)
+{
+    const char *seen = json_str(json_at(object, "metadata"), "resourceVersion");
+    if (seen && *seen && !str_eq(seen, "0"))
+        return update(g, r, object, status_only, report, e);
+    for (int tries = REGISTRY_RACES;; tries--) {
+        json_auto_t *own = tries ? json_deep_copy(object) : json_incref(object);
+        struct apiserver_object *o = update(g, r, own, status_only, report, e);
+        if (o || !tries || e->code != ERR_ABORTED || !str_eq(e->reason, "Conflict"))
+            return o;
+        api_report_clear(report);
+    }
+}
+
 struct apiserver_object *apiserver_update(struct apiserver_registry *g,
                                           const struct apiserver_request *r, json_t *object,
                                           struct api_report *report, struct err *e)
 {
-    return update(g, r, object, false, report, e);
+    return update_latest(g, r, object, false, report, e);
 }
 
 struct apiserver_object *apiserver_update_status(struct apiserver_registry *g,
                                                  const struct apiserver_request *r, json_t *object,
                                                  struct api_report *report, struct err *e)
 {
-    return update(g, r, object, true, report, e);
+    return update_latest(g, r, object, true, report, e);
 }

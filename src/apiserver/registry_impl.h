@@ -7,11 +7,19 @@
 #include "base/rfc3339.h"
 #include "base/str.h"
 
+/*
+ * How often a change that names no revision is made anew because somebody was faster. Each time
+ * somebody else got on, so it is only a bound on how unlucky one can be.
+ */
+enum { REGISTRY_RACES = 100 };
+
 /* The time as Kubernetes stamps it. */
 void registry_now(const struct apiserver_registry *g, char buf[RFC3339_MAX]);
 /* The stored object that a request names; NULL with NotFound. */
 struct apiserver_object *registry_current(struct apiserver_registry *g,
                                           const struct apiserver_request *r, struct err *e);
+/* Conflict: somebody was faster. */
+int registry_outdated(const struct apiserver_request *r, const char *name, struct err *e);
 void registry_bump_generation(json_t *metadata);
 /* Encodes an object and makes the change, or only says what it would be. */
 struct apiserver_object *registry_write(struct apiserver_registry *g,

@@ -7,8 +7,6 @@
 #include "apiserver/registry_impl.h"
 #include "json/patch.h"
 
-enum { TRIES = 5 };
-
 static json_t *apply(const struct apiserver_request *r, enum apiserver_patch_type type,
                      const json_t *stored, const json_t *patch, struct err *e)
 {
@@ -49,7 +47,7 @@ struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
                                          bool status, struct api_report *report, struct err *e)
 {
     const json_t *named = json_at(patch, "metadata", "resourceVersion");
-    for (int tries = TRIES;; tries--) {
+    for (int tries = REGISTRY_RACES;; tries--) {
         _cleanup_(apiserver_object_unrefp) struct apiserver_object *there =
             registry_current(g, r, e);
         json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;

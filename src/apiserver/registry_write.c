@@ -50,6 +50,14 @@ static void encode(const json_t *object, struct str *head, struct str *tail)
     str_append_c(out, '}');
 }
 
+int registry_outdated(const struct apiserver_request *r, const char *name, struct err *e)
+{
+    return err_set(e, ERR_ABORTED, "Conflict",
+                   "Operation cannot be fulfilled on %s \"%s\": the object has been modified; "
+                   "please apply your changes to the latest version and try again",
+                   r->kind->plural, name);
+}
+
 struct apiserver_object *registry_write(struct apiserver_registry *g,
                                         const struct apiserver_request *r,
                                         enum apiserver_change change, const char *name,
@@ -84,5 +92,9 @@ struct apiserver_object *registry_write(struct apiserver_registry *g,
         .tail_size = tail.len,
     };
     struct apiserver_object *stored = NULL;
-    return apiserver_store_write(g->store, &w, &stored, e) < 0 ? NULL : stored;
+    if (apiserver_store_write(g->store, &w, &stored, e) == 0)
+        return stored;
+    if (e->code == ERR_ABORTED)
+        registry_outdated(r, name, e);
+    return NULL;
 }
