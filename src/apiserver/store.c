@@ -31,19 +31,24 @@ static const char schema[] =
 int store_sql_error(const struct apiserver_store *s, const char *what, struct err *e)
 {
     const char *text = sqlite3_errmsg(s->db);
+    int number;
     switch (sqlite3_errcode(s->db) & 0xff) {
     case SQLITE_FULL:
         return err_set(e, ERR_RESOURCE_EXHAUSTED, "NoSpace",
                        "%s: the disk is full (%s); free some space", what, text);
     case SQLITE_READONLY:
-        return err_set(e, ERR_UNAVAILABLE, "ReadOnly", "%s: the disk takes no writes (%s)", what,
+        return err_set(e, ERR_UNAVAILABLE, "ReadOnly", "%s: the disk is read-only (%s)", what,
                        text);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return err_set(e, ERR_DATA_LOSS, "Damaged",
                        "%s: the store is damaged (%s); restore it from a backup", what, text);
     default:
-        return err_set(e, ERR_UNAVAILABLE, "StorageError", "%s: %s", what, text);
+        number = sqlite3_system_errno(s->db);
+        if (number == EROFS)
+            return err_set(e, ERR_UNAVAILABLE, "ReadOnly", "%s: the disk is read-only", what);
+        return err_set(e, ERR_UNAVAILABLE, "StoreFailed", "%s: %s%s%s", what, text,
+                       number ? ": " : "", number ? strerror(number) : "");
     }
 }
 
