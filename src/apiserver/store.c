@@ -28,6 +28,19 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT);"
     "INSERT OR IGNORE INTO facts VALUES ('schema', '" SCHEMA_VERSION "');";
 
+/* What the system said when a write failed last: of the log, or of the file itself; 0: nothing. */
+static int last_errno(sqlite3 *db)
+{
+    sqlite3_file *log = NULL;
+    int number = 0;
+    sqlite3_file_control(db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log && log->pMethods)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+    if (!number)
+        sqlite3_file_control(db, NULL, SQLITE_FCNTL_LAST_ERRNO, &number);
+    return number;
+}
+
 int store_sql_error(const struct apiserver_store *s, const char *what, struct err *e)
 {
     const char *text = sqlite3_errmsg(s->db);
@@ -44,7 +57,7 @@ int store_sql_error(const struct apiserver_store *s, const char *what, struct er
         return err_set(e, ERR_DATA_LOSS, "Damaged",
                        "%s: the store is damaged (%s); restore it from a backup", what, text);
     default:
-        number = sqlite3_system_errno(s->db);
+        number = last_errno(s->db);
         if (number == EROFS)
             return err_set(e, ERR_UNAVAILABLE, "ReadOnly", "%s: the disk is read-only", what);
         return err_set(e, ERR_UNAVAILABLE, "StoreFailed", "%s: %s%s%s", what, text,
