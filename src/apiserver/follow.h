@@ -25,6 +25,8 @@ struct apiserver_follower {
      * NULL.
      */
     void (*tick)(struct apiserver *a);
+    /* Frees what it keeps; no other call comes after it. May be NULL. */
+    void (*stop)(struct apiserver *a);
 };
 
 /* Starts the thread; the first resync of every follower is done when it returns. */
