@@ -789,7 +789,7 @@ class Life:
                                               "updatedReplicas": 1, "currentReplicas": 1,
                                               "currentRevision": "a", "updateRevision": "a"})
         self.expect("status of a StatefulSet", ["rollout", "status", "sts/set", "--timeout=30s"],
-                    stdout="rolling update complete")
+                    stdout="roll out complete")
         finished(f"{base}/daemonsets/set", {
             "currentNumberScheduled": 1, "desiredNumberScheduled": 1, "numberMisscheduled": 0,
             "numberReady": 1, "updatedNumberScheduled": 1, "numberAvailable": 1})
