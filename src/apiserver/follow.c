@@ -81,7 +81,7 @@ static void *run(void *context)
     return NULL;
 }
 
-struct apiserver_follow *apiserver_follow_start(struct apiserver *a)
+void apiserver_follow_start(struct apiserver *a)
 {
     struct apiserver_follow *f = NEW(struct apiserver_follow);
     f->server = a;
@@ -92,9 +92,9 @@ struct apiserver_follow *apiserver_follow_start(struct apiserver *a)
     pthread_cond_init(&f->woken, &attr);
     pthread_condattr_destroy(&attr);
     resync(f);
+    a->follow = f; /* before the thread writes, and wakes itself by that */
     if (pthread_create(&f->thread, NULL, run, f) != 0)
         abort(); /* like running out of memory */
-    return f;
 }
 
 void apiserver_follow_wake(struct apiserver_follow *f)

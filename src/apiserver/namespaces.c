@@ -180,7 +180,7 @@ static void tick(struct apiserver *a)
             continue;
         it->value = &clean;
         if (step(&a->registry, it->key) != SELF_DONE)
-            n->retry_at = now;
+            n->retry_at = now + CLOCK_SECOND;
     }
 }
 

@@ -111,7 +111,7 @@ static struct apiserver_object *write_scale(struct call *c, json_t *object, cons
     static const char *const named[] = {"name", "uid", "resourceVersion", NULL};
     struct apiserver_request r = call_request(c);
     const char *path = c->path.kind->scale_spec;
-    json_int_t replicas;
+    json_int_t replicas = 0;
     if (check_scale(c, scale, &replicas) < 0)
         return NULL;
     if (!path || set_at(object, path, replicas) < 0) {

@@ -186,9 +186,8 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         apiserver_stop(a);
         return -1;
     }
-    a->follow = apiserver_follow_start(a);
-    apiserver_store_on_change(a->registry.store, changed, a);
-    apiserver_follow_wake(a->follow); /* what changed before */
+    apiserver_store_on_change(a->registry.store, changed, a); /* followers write at once */
+    apiserver_follow_start(a);
     if (http_server_start(&http, &a->http, e) < 0) {
         apiserver_stop(a);
         return -1;
