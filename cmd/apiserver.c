@@ -12,17 +12,23 @@ static const struct option options[] = {
     {"data-dir", required_argument, NULL, 'd'},
     {"address", required_argument, NULL, 'a'},
     {"port", required_argument, NULL, 'p'},
+    {"event-ttl", required_argument, NULL, 'e'},
+    {"feature-gates", required_argument, NULL, 'f'},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
 static int usage(FILE *out)
 {
-    fputs("Usage: orlop apiserver --data-dir DIR [--address IP] [--port PORT]\n\n"
-          "Serves the Kubernetes API for the kinds that Orlop knows, from a database in DIR. It\n"
-          "listens on loopback unless told otherwise; there is no authentication yet, so do not\n"
-          "tell it otherwise where others can reach it. Port 0 takes any that is free.\n",
-          out);
+    fputs(
+        "Usage: orlop apiserver --data-dir DIR [--address IP] [--port PORT] [--event-ttl SECONDS]\n"
+        "                       [--feature-gates NAME=true|false,...]\n\n"
+        "Serves the Kubernetes API for the kinds that Orlop knows, from a database in DIR. It\n"
+        "listens on loopback unless told otherwise; there is no authentication yet, so do not\n"
+        "tell it otherwise where others can reach it. Port 0 takes any that is free.\n\n"
+        "Events are kept for an hour, or as long as --event-ttl says. Feature gates:\n"
+        "  StatefulSetVolumeExpansion  sizes in volumeClaimTemplates can be changed (true)\n",
+        out);
     return out == stdout ? 0 : 2;
 }
 
@@ -30,6 +36,16 @@ static bool is_port(const char *text)
 {
     return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 5 &&
            strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
+/* Seconds: a number, with or without the s of a Go duration. */
+static bool parse_seconds(const char *text, unsigned *ret_seconds)
+{
+    size_t n = strspn(text, "0123456789");
+    if (n == 0 || n > 9 || (text[n] && !str_eq(text + n, "s")))
+        return false;
+    *ret_seconds = (unsigned)strtoul(text, NULL, 10);
+    return *ret_seconds > 0;
 }
 
 static int serve(const char *folder, const struct apiserver_options *o)
@@ -58,6 +74,7 @@ int main(int argc, char **argv)
 {
     struct apiserver_options o = {.port = 6443};
     const char *folder = NULL;
+    struct err e = {0};
     int found;
     while ((found = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         if (found == 'd')
@@ -66,12 +83,20 @@ int main(int argc, char **argv)
             o.address = optarg;
         else if (found == 'p' && is_port(optarg))
             o.port = (uint16_t)strtoul(optarg, NULL, 10);
+        else if (found == 'e' && parse_seconds(optarg, &o.event_ttl))
+            continue;
+        else if (found == 'f' && apiserver_features_parse(optarg, &o.features, &e) == 0)
+            continue;
+        else if (found == 'f')
+            return fprintf(stderr, "orlop apiserver: --feature-gates: %s\n", e.msg), 2;
         else
             return usage(found == 'h' ? stdout : stderr);
     }
     if (!folder || optind < argc)
         return usage(stderr);
     _cleanup_free_ char *path = mem_printf("%s/store.db", folder);
+    _cleanup_free_ char *pods = mem_printf("%s/pods", folder);
     o.store = path;
+    o.pods = pods;
     return serve(folder, &o);
 }

@@ -27,7 +27,7 @@ enum api_kind_flag {
     API_REVIEW = 1 << 7,     /* a question: it can be created, is answered, and never stored */
     API_TOKEN = 1 << 8,      /* has /token */
     API_LOG = 1 << 9,        /* has /log */
-    API_FINALIZE = 1 << 10,  /* has /finalize */
+    API_FINALIZE = 1 << 10,  /* has /finalize, for finalizers in its spec that hold it too */
 };
 
 struct api_kind {
@@ -38,6 +38,11 @@ struct api_kind {
     unsigned flags;
     const struct api_field *fields;   /* begins with API_TYPE_AND_META */
     const struct api_column *columns; /* ends with a column without a name */
+    /*
+     * With API_SCALE, where /scale finds its numbers: dotted paths such as ".spec.replicas". The
+     * selector is a LabelSelector, or the text of one, and may be NULL.
+     */
+    const char *scale_spec, *scale_status, *scale_selector;
     /*
      * Turns the published form into the normal one beyond what aliases and synonyms can say. The
      * object has not been checked yet: leave alone what has not the expected type.

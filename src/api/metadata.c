@@ -77,6 +77,25 @@ static void check_name(const struct api_kind *kind, const json_t *metadata,
         api_problem(report, API_KEY(at, "name"), API_INVALID, value, "%s", why);
 }
 
+/* One owner at most manages the object. */
+static void check_owners(const json_t *owners, const struct api_path *at, struct api_report *report)
+{
+    const char *manager = NULL;
+    size_t i;
+    json_t *owner;
+    json_array_foreach(owners, i, owner) {
+        if (!json_is_true(json_object_get(owner, "controller")))
+            continue;
+        const char *name = json_str(owner, "name");
+        if (manager)
+            api_problem(report, at, API_INVALID, NULL,
+                        "Only one reference can have Controller set to true. Found \"true\" in "
+                        "references for %s and %s",
+                        manager, name ? name : "");
+        manager = name ? name : "";
+    }
+}
+
 void api_check_metadata(const struct api_kind *kind, const json_t *object,
                         struct api_report *report)
 {
@@ -89,6 +108,9 @@ void api_check_metadata(const struct api_kind *kind, const json_t *object,
         api_problem(report, API_KEY(at, "namespace"), API_FORBIDDEN, NULL,
                     "a %s belongs to the whole cluster; remove the namespace", kind->kind);
 
+    check_owners(json_object_get(metadata, "ownerReferences"), API_KEY(at, "ownerReferences"),
+                 report);
+
     size_t total = 0;
     const char *key;
     json_t *value;
@@ -97,6 +119,27 @@ void api_check_metadata(const struct api_kind *kind, const json_t *object,
     if (total > ANNOTATIONS_MAX)
         api_problem(report, API_KEY(at, "annotations"), API_TOO_LONG, NULL,
                     "may not be more than %d bytes together, but are %zu", ANNOTATIONS_MAX, total);
+}
+
+/* Who did not hold a deleted object cannot begin to. */
+static void check_finalizers(const json_t *before, const json_t *after, struct api_report *report)
+{
+    const json_t *old = json_object_get(before, "finalizers");
+    size_t i, k;
+    json_t *finalizer, *each;
+    _cleanup_(str_done) struct str added = {0};
+    json_array_foreach(json_object_get(after, "finalizers"), i, finalizer) {
+        bool known = false;
+        json_array_foreach(old, k, each)
+            known = known || json_equal(each, finalizer);
+        if (!known)
+            str_appendf(&added, "%s\"%s\"", added.len ? ", " : "", json_string_value(finalizer));
+    }
+    if (added.len)
+        api_problem(report, API_KEY(API_KEY(NULL, "metadata"), "finalizers"), API_FORBIDDEN, NULL,
+                    "no new finalizers can be added if the object is being deleted, found new "
+                    "finalizers [%s]",
+                    str_get(&added));
 }
 
 void api_check_metadata_update(const json_t *old, const json_t *object, struct api_report *report)
@@ -110,4 +153,6 @@ void api_check_metadata_update(const json_t *old, const json_t *object, struct a
             api_problem(report, API_KEY(API_KEY(NULL, "metadata"), *key), API_INVALID, is,
                         "field is immutable (was %s)", json_string_value(was));
     }
+    if (json_object_get(before, "deletionTimestamp"))
+        check_finalizers(before, after, report);
 }

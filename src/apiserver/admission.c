@@ -1,10 +1,27 @@
 #include "apiserver/admission.h"
 
+#include "apiserver/rules.h"
+
 typedef int step(struct apiserver_admission *a, struct err *e);
 
 /* Each list ends with NULL. */
-static step *const mutating[] = {NULL};
-static step *const validating[] = {NULL};
+static step *const mutating[] = {
+    rules_namespace_exists,
+    rules_namespace_fill,
+    rules_storage_fill,
+    NULL,
+};
+static step *const validating[] = {
+    rules_namespace_deletable,
+    rules_storage_check,
+    rules_limits_check,
+    NULL,
+};
+static step *const holding[] = {
+    rules_namespace_hold,
+    rules_quota_hold,
+    NULL,
+};
 
 static int run(step *const *steps, struct apiserver_admission *a, struct err *e)
 {
@@ -23,4 +40,15 @@ int apiserver_admission_mutate(struct apiserver_admission *a, struct err *e)
 int apiserver_admission_validate(struct apiserver_admission *a, struct err *e)
 {
     return run(validating, a, e);
+}
+
+int apiserver_admission_hold(struct apiserver_admission *a, struct err *e)
+{
+    return run(holding, a, e);
+}
+
+void apiserver_admission_release(struct apiserver_admission *a)
+{
+    rules_quota_release(a);
+    rules_namespace_release(a);
 }

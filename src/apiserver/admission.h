@@ -2,12 +2,18 @@
  * Admission: what may stop or change a write beside the rules of its kind, because it needs to look
  * at other objects, at who asks, or at what somebody else says.
  *
- *     request ─> mutate ─> the kind's table: defaults, structure, rules ─> validate ─> store
+ *     request ─> mutate ─> the kind's table: defaults, structure, rules ─> validate ─> hold ─> store
+ *                                                                                   ^         │
+ *                                                                                   └ release ┘
  *
  * Each step is a list of functions in admission.c, called in order until one fails. They see every
- * write, also those of dry runs and those that the server makes itself (request->user is
- * apiserver_self then), and decide for themselves which concern them. They keep nothing of a dry
- * run.
+ * write, also those of dry runs and those that the server makes itself (request->user is NULL
+ * then), and decide for themselves which concern them. They keep nothing of a dry run.
+ *
+ * What must still be true when the object is written, though others write at the same time, is
+ * asked by the last list: its functions take hold of what they looked at (a namespace that may not
+ * go, room in a quota), and it is released when the write is visible or has failed. They must be
+ * quick.
  */
 #pragma once
 
@@ -22,8 +28,14 @@ struct apiserver_admission {
     json_t *object;            /* NULL of a deletion; only `mutate` functions may change it */
     const json_t *old;         /* as stored; NULL of a create */
     struct api_report *report; /* for problems with fields; NULL of a deletion */
+    /* What `hold` functions hold. */
+    bool namespaces_held;
+    struct rules_reservation *reservation;
 };
 
 /* Fail with the error that the client gets; "Invalid" where there are problems in the report. */
 int apiserver_admission_mutate(struct apiserver_admission *a, struct err *e);
 int apiserver_admission_validate(struct apiserver_admission *a, struct err *e);
+int apiserver_admission_hold(struct apiserver_admission *a, struct err *e);
+/* Due at the end, however it went, also when nothing is held. */
+void apiserver_admission_release(struct apiserver_admission *a);

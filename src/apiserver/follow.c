@@ -3,12 +3,16 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "apiserver/self.h"
 #include "apiserver/serve_impl.h"
 
 enum { EVENTS_AT_ONCE = 500 };
 
 /* In the order in which they are called. */
-static const struct apiserver_follower *const followers[] = {NULL};
+static const struct apiserver_follower *const followers[] = {
+    &gc_follower,    &namespaces_follower, &protection_follower,
+    &quota_follower, &event_ttl_follower,  NULL,
+};
 
 struct apiserver_follow {
     struct apiserver *server;
@@ -77,7 +81,7 @@ static void *run(void *context)
     return NULL;
 }
 
-struct apiserver_follow *apiserver_follow_start(struct apiserver *a)
+void apiserver_follow_start(struct apiserver *a)
 {
     struct apiserver_follow *f = NEW(struct apiserver_follow);
     f->server = a;
@@ -88,9 +92,9 @@ struct apiserver_follow *apiserver_follow_start(struct apiserver *a)
     pthread_cond_init(&f->woken, &attr);
     pthread_condattr_destroy(&attr);
     resync(f);
+    a->follow = f; /* before the thread writes, and wakes itself by that */
     if (pthread_create(&f->thread, NULL, run, f) != 0)
         abort(); /* like running out of memory */
-    return f;
 }
 
 void apiserver_follow_wake(struct apiserver_follow *f)
@@ -112,6 +116,10 @@ void apiserver_follow_stop(struct apiserver_follow *f)
     pthread_cond_signal(&f->woken);
     pthread_mutex_unlock(&f->lock);
     pthread_join(f->thread, NULL);
+    for (const struct apiserver_follower *const *it = followers; *it; it++) {
+        if ((*it)->stop)
+            (*it)->stop(f->server);
+    }
     pthread_cond_destroy(&f->woken);
     pthread_mutex_destroy(&f->lock);
     free(f);

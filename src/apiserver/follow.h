@@ -25,10 +25,12 @@ struct apiserver_follower {
      * NULL.
      */
     void (*tick)(struct apiserver *a);
+    /* Frees what it keeps; no other call comes after it. May be NULL. */
+    void (*stop)(struct apiserver *a);
 };
 
-/* Starts the thread; the first resync of every follower is done when it returns. */
-struct apiserver_follow *apiserver_follow_start(struct apiserver *a);
+/* Sets a->follow and starts the thread; the first resync of every follower is done by then. */
+void apiserver_follow_start(struct apiserver *a);
 /* There are changes; quick, from any thread. NULL is fine. */
 void apiserver_follow_wake(struct apiserver_follow *f);
 /* Lets the call that is under way finish. NULL is fine. */

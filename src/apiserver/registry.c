@@ -77,7 +77,11 @@ static int admit(struct apiserver_admission *a, struct err *e)
     if (!api_admit(r->kind, a->object, a->old, r->unknown, a->report))
         return invalid(r, a->object, a->report, e);
     set_version(r->kind, a->object);
-    return apiserver_admission_validate(a, e);
+    if (apiserver_admission_validate(a, e) < 0)
+        return -1;
+    if (a->report->errors)
+        return invalid(r, a->object, a->report, e);
+    return apiserver_admission_hold(a, e);
 }
 
 static json_t *metadata_of(json_t *object, struct err *e)
@@ -128,11 +132,13 @@ struct apiserver_object *apiserver_create(struct apiserver_registry *g,
     set_identity(g, metadata);
     if (r->kind->flags & API_STATUS)
         json_object_del(object, "status");
-    struct apiserver_admission a = {.registry = g,
-                                    .request = r,
-                                    .operation = APISERVER_OP_CREATE,
-                                    .object = object,
-                                    .report = report};
+    _cleanup_(apiserver_admission_release) struct apiserver_admission a = {
+        .registry = g,
+        .request = r,
+        .operation = APISERVER_OP_CREATE,
+        .object = object,
+        .report = report,
+    };
     if (admit(&a, e) < 0)
         return NULL;
     metadata = json_object_get(object, "metadata");
@@ -224,8 +230,7 @@ static struct apiserver_object *write_update(struct apiserver_registry *g,
     json_t *metadata = json_object_get(object, "metadata");
     if (spec_differs(object, stored))
         registry_bump_generation(metadata);
-    if (json_object_get(metadata, "deletionTimestamp") &&
-        !json_array_size(json_object_get(metadata, "finalizers")))
+    if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object))
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
 
     json_auto_t *before = json_deep_copy(stored);
@@ -265,12 +270,14 @@ static struct apiserver_object *update(struct apiserver_registry *g,
     json_auto_t *own = json_deep_copy(object); /* parts are shared with what is stored */
     json_object_clear(object);
     json_object_update(object, own);
-    struct apiserver_admission a = {.registry = g,
-                                    .request = r,
-                                    .operation = APISERVER_OP_UPDATE,
-                                    .object = object,
-                                    .old = stored,
-                                    .report = report};
+    _cleanup_(apiserver_admission_release) struct apiserver_admission a = {
+        .registry = g,
+        .request = r,
+        .operation = APISERVER_OP_UPDATE,
+        .object = object,
+        .old = stored,
+        .report = report,
+    };
     if (admit(&a, e) < 0)
         return NULL;
     return write_update(g, r, object, stored, there, e);

@@ -7,7 +7,8 @@
  *              the desired state; what changes nothing is not written
  *     status   the same, for status only
  *     delete   at once, or, where finalizers hold the object, a deletionTimestamp; the update that
- *              removes the last finalizer of a deleted object removes the object
+ *              removes the last finalizer of a deleted object removes the object. A kind with
+ *              /finalize has finalizers in its spec as well, and says Terminating meanwhile
  *
  * Errors carry what a Status needs: the code maps to the HTTP status, the reason is the Status
  * reason, and for Invalid the caller's report has the causes.
@@ -20,10 +21,25 @@
 #include "apiserver/user.h"
 #include "base/clock.h"
 
+struct apiserver_rules;
+
 struct apiserver_registry {
     struct apiserver_store *store;
     const struct clock *clock;
+    struct apiserver_rules *rules; /* NULL: no namespaces that must exist, no quotas */
 };
+
+/* What becomes of the objects that a deleted one owns. */
+enum apiserver_propagation {
+    APISERVER_PROPAGATE_AS_IS,      /* as an earlier deletion said, else in the background */
+    APISERVER_PROPAGATE_BACKGROUND, /* they go after it */
+    APISERVER_PROPAGATE_FOREGROUND, /* it goes after them */
+    APISERVER_PROPAGATE_ORPHAN,     /* they stay */
+};
+
+/* The finalizers that stand for the last two. */
+#define APISERVER_FOREGROUND_FINALIZER "foregroundDeletion"
+#define APISERVER_ORPHAN_FINALIZER     "orphan"
 
 struct apiserver_request {
     const struct apiserver_user *user; /* who asks; NULL: the server itself */
@@ -35,10 +51,22 @@ struct apiserver_request {
     bool dry_run;          /* decide everything, change nothing */
     enum api_unknown unknown;
     /* Of a deletion. */
-    const char *uid;       /* it must have this uid; NULL: any */
-    uint64_t revision;     /* it must have this revision; 0: any */
-    const char *finalizer; /* add this one when deleting: foreground or orphan propagation; NULL */
+    const char *uid;   /* it must have this uid; NULL: any */
+    uint64_t revision; /* it must have this revision; 0: any */
+    enum apiserver_propagation propagation;
 };
+
+/*
+ * The kinds that are served; ends with NULL. The one place from which everything that looks at all
+ * objects gets them, whoever adds kinds while the server runs.
+ */
+const struct api_kind *const *apiserver_kinds(const struct apiserver_registry *g);
+/* By "group/version" (or "v1") and kind; NULL. */
+const struct api_kind *apiserver_kind_find(const struct apiserver_registry *g,
+                                           const char *api_version, const char *kind);
+/* By the name of its collection; NULL. */
+const struct api_kind *apiserver_kind_of(const struct apiserver_registry *g,
+                                         const char *collection);
 
 /* "openebs.io/cstorpoolclusters": where a kind's objects are kept, whatever version they came in. */
 void apiserver_collection(const struct api_kind *kind, struct str *ret_name);

@@ -21,6 +21,10 @@ struct apiserver_object *registry_current(struct apiserver_registry *g,
 /* Conflict: somebody was faster. */
 int registry_outdated(const struct apiserver_request *r, const char *name, struct err *e);
 void registry_bump_generation(json_t *metadata);
+/* Whether finalizers keep a deleted object. */
+bool registry_is_held(const struct api_kind *kind, const json_t *object);
+bool registry_has_finalizer(const json_t *metadata, const char *finalizer);
+void registry_remove_finalizer(json_t *metadata, const char *finalizer);
 /* Encodes an object and makes the change, or only says what it would be. */
 struct apiserver_object *registry_write(struct apiserver_registry *g,
                                         const struct apiserver_request *r,

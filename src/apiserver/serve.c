@@ -7,9 +7,12 @@
 #include "api/convert.h"
 #include "apiserver/authn.h"
 #include "apiserver/authz.h"
+#include "apiserver/rules.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "apiserver/table.h"
+
+enum { EVENT_TTL = 3600 }; /* seconds */
 
 void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text)
 {
@@ -28,7 +31,7 @@ void call_reply_json(struct call *c, unsigned status, const json_t *value)
 
 void call_fail(struct call *c)
 {
-    struct apiserver_about about = {c->path.kind, c->path.gv, c->path.name};
+    struct apiserver_about about = {c->path.kind, c->path.gv, c->path.name, c->path.namespace};
     unsigned code;
     json_auto_t *status =
         apiserver_status(&c->err, &c->report, c->path.kind ? &about : NULL, &code);
@@ -139,7 +142,8 @@ static void handle(void *context, struct http_request *http)
 /* The namespaces that are always there. */
 static int make_namespaces(struct apiserver *a, struct err *e)
 {
-    static const char *const names[] = {"default", "kube-system", NULL};
+    static const char *const names[] = {"default", "kube-system", "kube-public", "kube-node-lease",
+                                        NULL};
     const struct api_kind *kind = api_kind_find("v1", "Namespace", NULL);
     for (const char *const *name = names; *name; name++) {
         struct api_report report = {0};
@@ -167,6 +171,12 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
 {
     struct apiserver *a = NEW(struct apiserver);
     a->registry.clock = clock_system();
+    a->registry.rules = apiserver_rules_new(&options->features);
+    a->event_ttl_ns = (options->event_ttl ? options->event_ttl : EVENT_TTL) * CLOCK_SECOND;
+    if (options->pods) {
+        a->pods = mem_strdup(options->pods);
+        a->logs = (struct pod_log_source){pod_log_open_file, a->pods};
+    }
     list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
     struct http_server_options http = {
@@ -176,9 +186,8 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         apiserver_stop(a);
         return -1;
     }
-    a->follow = apiserver_follow_start(a);
-    apiserver_store_on_change(a->registry.store, changed, a);
-    apiserver_follow_wake(a->follow); /* what changed before */
+    apiserver_store_on_change(a->registry.store, changed, a); /* followers write at once */
+    apiserver_follow_start(a);
     if (http_server_start(&http, &a->http, e) < 0) {
         apiserver_stop(a);
         return -1;
@@ -195,6 +204,7 @@ uint16_t apiserver_port(const struct apiserver *a)
 void apiserver_stop(struct apiserver *a)
 {
     http_server_stop(a->http);
+    pod_log_follow_free(a->log_follow);
     apiserver_follow_stop(a->follow);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
@@ -204,5 +214,7 @@ void apiserver_stop(struct apiserver *a)
     }
     map_done(&a->documents);
     pthread_mutex_destroy(&a->lock);
+    apiserver_rules_free(a->registry.rules);
+    free(a->pods);
     free(a);
 }

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "apiserver/gates.h"
 #include "base/err.h"
 
 struct apiserver;
@@ -13,6 +14,9 @@ struct apiserver_options {
     const char *store;   /* path of the database */
     const char *address; /* numeric; NULL: loopback */
     uint16_t port;       /* 0: any that is free */
+    const char *pods;    /* folder with the logs of containers; NULL: there are none */
+    unsigned event_ttl;  /* seconds for which events are kept; 0: an hour */
+    struct apiserver_features features;
 };
 
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,

@@ -8,6 +8,7 @@
 #include "api/selector.h"
 #include "apiserver/follow.h"
 #include "apiserver/path.h"
+#include "apiserver/pod_log.h"
 #include "apiserver/registry.h"
 #include "apiserver/serve.h"
 #include "base/list.h"
@@ -23,6 +24,17 @@ struct apiserver {
     struct list_link watches;
     /* OpenAPI documents, made when they are first asked for: "group/version" -> struct str. */
     struct map documents;
+    /* What followers keep; only their thread touches it. */
+    struct gc *gc;
+    struct namespaces *namespaces;
+    struct protection *protection;
+    struct quota_status *quotas;
+    struct event_ttl *events;
+    int64_t event_ttl_ns;
+    /* Logs of containers; the thread that follows them is started by the first who asks. */
+    struct pod_log_source logs;
+    char *pods; /* the folder that the default source reads; NULL: none */
+    struct pod_log_follow *log_follow;
 };
 
 /* One request and what is known of it. */
@@ -67,7 +79,17 @@ void call_description(struct call *c);
 
 /* serve_objects.c, serve_list.c, serve_watch.c: each answers. */
 void call_objects(struct call *c);
+/* What the path and the query say of a request for objects. */
+struct apiserver_request call_request(const struct call *c);
+/* The body as an object of the kind that the path names; NULL with BadRequest in c->err. */
+json_t *call_body_object(struct call *c);
+/* Answers with the object and gives up the reference; with c->err when it is NULL. */
+void call_reply_object(struct call *c, unsigned status, struct apiserver_object *o);
 void call_list(struct call *c);
 void call_watch(struct call *c);
+/* scale.c, finalize.c, pod_log.c: subresources. */
+void call_scale(struct call *c);
+void call_finalize(struct call *c);
+void call_log(struct call *c);
 /* Wakes every watch; the store calls it after changes. */
 void watch_wake_all(void *server, uint64_t revision);

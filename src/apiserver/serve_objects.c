@@ -1,10 +1,11 @@
 /*
  * Requests about objects: one function for each verb.
  */
+#include "apiserver/delete_options.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
-static struct apiserver_request request_of(const struct call *c)
+struct apiserver_request call_request(const struct call *c)
 {
     const char *dry_run = http_request_query(c->http, "dryRun");
     const char *validation = http_request_query(c->http, "fieldValidation");
@@ -30,8 +31,7 @@ static void unref_object(void *object)
     apiserver_object_unref(object);
 }
 
-/* Answers with the object and gives up the reference. */
-static void reply_object(struct call *c, unsigned status, struct apiserver_object *o)
+void call_reply_object(struct call *c, unsigned status, struct apiserver_object *o)
 {
     if (!o) {
         call_fail(c);
@@ -52,7 +52,7 @@ static void reply_object(struct call *c, unsigned status, struct apiserver_objec
 
 static void get(struct call *c)
 {
-    struct apiserver_request r = request_of(c);
+    struct apiserver_request r = call_request(c);
     _cleanup_(str_done) struct str collection = {0}, key = {0};
     apiserver_collection(r.kind, &collection);
     apiserver_key(&r, c->path.name, &key);
@@ -61,11 +61,10 @@ static void get(struct call *c)
     if (!o)
         err_set(&c->err, ERR_NOT_FOUND, "NotFound", "%s \"%s\" not found", r.kind->plural,
                 c->path.name);
-    reply_object(c, 200, o);
+    call_reply_object(c, 200, o);
 }
 
-/* The body as an object of the kind that the path names; NULL with BadRequest. */
-static json_t *body_object(struct call *c)
+json_t *call_body_object(struct call *c)
 {
     struct err e = {0};
     json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
@@ -92,25 +91,35 @@ static json_t *body_object(struct call *c)
     return json_incref(object);
 }
 
+/* For the Status of a failure: a new object's name is in the body, not in the path. */
+static void name_from_body(struct call *c, const json_t *object)
+{
+    const char *name = json_str(json_object_get(object, "metadata"), "name");
+    if (name && strlen(name) < sizeof(c->path.name))
+        memcpy(c->path.name, name, strlen(name) + 1);
+}
+
 static void create(struct call *c)
 {
-    struct apiserver_request r = request_of(c);
-    json_auto_t *object = body_object(c);
-    reply_object(c, 201,
-                 object ? apiserver_create(&c->server->registry, &r, object, &c->report, &c->err)
-                        : NULL);
+    struct apiserver_request r = call_request(c);
+    json_auto_t *object = call_body_object(c);
+    struct apiserver_object *o =
+        object ? apiserver_create(&c->server->registry, &r, object, &c->report, &c->err) : NULL;
+    if (!o)
+        name_from_body(c, object);
+    call_reply_object(c, 201, o);
 }
 
 static void update(struct call *c)
 {
-    struct apiserver_request r = request_of(c);
-    json_auto_t *object = body_object(c);
+    struct apiserver_request r = call_request(c);
+    json_auto_t *object = call_body_object(c);
     struct apiserver_object *o = NULL;
     if (object && c->path.subresource == APISERVER_STATUS)
         o = apiserver_update_status(&c->server->registry, &r, object, &c->report, &c->err);
     else if (object)
         o = apiserver_update(&c->server->registry, &r, object, &c->report, &c->err);
-    reply_object(c, 200, o);
+    call_reply_object(c, 200, o);
 }
 
 static const struct {
@@ -124,7 +133,7 @@ static const struct {
 
 static void patch(struct call *c)
 {
-    struct apiserver_request r = request_of(c);
+    struct apiserver_request r = call_request(c);
     const char *content_type = http_request_header(c->http, "Content-Type");
     size_t i = 0;
     while (i < ARRAY_SIZE(patch_types) &&
@@ -146,7 +155,7 @@ static void patch(struct call *c)
     else
         o = apiserver_patch(&c->server->registry, &r, patch_types[i].type, body,
                             c->path.subresource == APISERVER_STATUS, &c->report, &c->err);
-    reply_object(c, 200, o);
+    call_reply_object(c, 200, o);
 }
 
 /* Deletes one object; *ret_uid, to be freed, is what it had. */
@@ -160,30 +169,70 @@ static struct apiserver_object *delete_one(struct call *c, const struct apiserve
     return o;
 }
 
+/* What the request says of how to delete; on failure it has been answered. */
+static int delete_options(struct call *c, struct apiserver_request *r,
+                          struct delete_options *ret_options)
+{
+    if (delete_options_parse(c->http, r, ret_options, &c->report, &c->err) == 0)
+        return 0;
+    if (c->report.errors) {
+        c->path.kind = &delete_options_kind;
+        c->path.gv = delete_options_kind.versions;
+        c->path.name[0] = '\0';
+    }
+    call_fail(c);
+    return -1;
+}
+
 static void delete (struct call *c)
 {
-    struct apiserver_request r = request_of(c);
-    json_auto_t *options =
-        c->http->body_size ? json_parse(c->http->body, c->http->body_size, NULL, NULL) : NULL;
-    r.uid = json_str(json_at(options, "preconditions"), "uid");
-    const char *revision = json_str(json_at(options, "preconditions"), "resourceVersion");
-    r.revision = revision ? strtoull(revision, NULL, 10) : 0;
+    struct apiserver_request r = call_request(c);
+    _cleanup_(delete_options_done) struct delete_options options = {0};
+    if (delete_options(c, &r, &options) < 0)
+        return;
     bool gone;
     _cleanup_free_ char *uid = NULL;
     struct apiserver_object *o = delete_one(c, &r, &gone, &uid);
     if (!o || !gone) {
-        reply_object(c, 200, o);
+        call_reply_object(c, options.accepted ? 202 : 200, o);
         return;
     }
     apiserver_object_unref(o);
-    struct apiserver_about about = {r.kind, c->path.gv, c->path.name};
+    struct apiserver_about about = {r.kind, c->path.gv, c->path.name, NULL};
     json_auto_t *status = apiserver_status_deleted(&about, uid);
     call_reply_json(c, 200, status);
 }
 
+/* Deletes what is selected, up to the first failure; what is gone meanwhile is gone. */
+static int delete_selected(struct call *c, struct apiserver_request *r,
+                           const struct selection *selection, const struct apiserver_list *list)
+{
+    vec_for_each(&list->objects, o) {
+        if (!selection_matches(selection, *o))
+            continue;
+        const char *slash = strrchr((*o)->key, '/');
+        bool gone;
+        _cleanup_free_ char *uid = NULL, *namespace = NULL;
+        if (slash && !(r->kind->flags & API_CLUSTER_SCOPED))
+        namespace = mem_strndup((*o)->key, (size_t)(slash - (*o)->key));
+        r->namespace = namespace;
+        r->name = namespace ? slash + 1 : (*o)->key;
+        struct apiserver_object *deleted = delete_one(c, r, &gone, &uid);
+        r->namespace = NULL;
+        apiserver_object_unref(deleted);
+        if (!deleted && c->err.code != ERR_NOT_FOUND)
+            return -1;
+    }
+    return 0;
+}
+
 static void delete_collection(struct call *c)
 {
+    struct apiserver_request r = call_request(c);
+    _cleanup_(delete_options_done) struct delete_options options = {0};
     struct selection selection;
+    if (delete_options(c, &r, &options) < 0)
+        return;
     if (call_selection(c, &selection) < 0) {
         call_fail(c);
         return;
@@ -193,21 +242,16 @@ static void delete_collection(struct call *c)
     struct apiserver_list list;
     struct apiserver_list_options all = {.prefix = prefix.len ? prefix.p : NULL};
     apiserver_store_list(c->server->registry.store, str_get(&collection), &all, &list, NULL);
-    struct apiserver_request r = request_of(c);
-    vec_for_each(&list.objects, o) {
-        if (!selection_matches(&selection, *o))
-            continue;
-        const char *slash = strrchr((*o)->key, '/');
-        bool gone;
-        _cleanup_free_ char *uid = NULL;
-        r.name = slash ? slash + 1 : (*o)->key;
-        apiserver_object_unref(delete_one(c, &r, &gone, &uid)); /* gone meanwhile is gone */
-    }
+    int status = delete_selected(c, &r, &selection, &list);
     apiserver_list_done(&list);
     selection_done(&selection);
-    struct apiserver_about about = {r.kind, c->path.gv, NULL};
-    json_auto_t *status = apiserver_status_deleted(&about, NULL);
-    call_reply_json(c, 200, status);
+    if (status < 0) {
+        call_fail(c);
+        return;
+    }
+    struct apiserver_about about = {r.kind, c->path.gv, NULL, NULL};
+    json_auto_t *answer = apiserver_status_deleted(&about, NULL);
+    call_reply_json(c, 200, answer);
 }
 
 static void missing(struct call *c)
@@ -225,10 +269,10 @@ void call_objects(struct call *c)
         [APISERVER_DELETE] = delete,    [APISERVER_DELETE_COLLECTION] = delete_collection,
     };
     static void (*const subresources[APISERVER_SUBRESOURCES])(struct call *) = {
-        [APISERVER_SCALE] = missing,
+        [APISERVER_SCALE] = call_scale,
         [APISERVER_TOKEN] = missing,
-        [APISERVER_LOG] = missing,
-        [APISERVER_FINALIZE] = missing,
+        [APISERVER_LOG] = call_log,
+        [APISERVER_FINALIZE] = call_finalize,
     };
     if (c->path.kind->flags & API_REVIEW)
         missing(c);

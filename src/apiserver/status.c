@@ -1,5 +1,7 @@
 #include "apiserver/status.h"
 
+#include "api/kinds/kinds.h"
+
 /* The reasons that the API has. */
 static const struct {
     const char *reason;
@@ -209,9 +211,25 @@ static json_t *failure(const char *message, const char *reason, json_t *details,
     return status;
 }
 
+static void add_terminating(json_t *details, const char *namespace)
+{
+    _cleanup_free_ char *message = mem_printf("namespace %s is being terminated", namespace);
+    json_t *cause =
+        json_pack("{s:s,s:s}", "reason", "NamespaceTerminating", "field", "metadata.namespace");
+    json_object_set_new(cause, "message", safe_string(message));
+    json_object_set_new(details, "causes", json_pack("[o]", cause));
+}
+
 json_t *apiserver_status(const struct err *error, const struct api_report *report,
                          const struct apiserver_about *about, unsigned *ret_code)
 {
+    const char *own = error->reason ? error->reason : "";
+    if (about && about->namespace && str_eq(own, "NamespaceNotFound")) {
+        struct apiserver_about namespace = {.kind = &api_namespace, .name = about->namespace};
+        struct err missing = *error;
+        missing.reason = "NotFound";
+        return apiserver_status(&missing, NULL, &namespace, ret_code);
+    }
     static const char *const detailed[] = {"NotFound", "AlreadyExists", "Conflict", "Forbidden",
                                            NULL};
     static const char *const repeatable[] = {"TooManyRequests", "Timeout", "ServerTimeout", NULL};
@@ -235,6 +253,8 @@ json_t *apiserver_status(const struct err *error, const struct api_report *repor
         json_decref(details);
         details = details_of(about, about->kind->plural);
     }
+    if (about && about->namespace && str_eq(own, "NamespaceTerminating"))
+        add_terminating(details, about->namespace);
     if (str_in(reason, repeatable))
         json_object_set_new(details, "retryAfterSeconds", json_integer(RETRY_AFTER));
     return failure(str_get(&message), reason, details, *ret_code);

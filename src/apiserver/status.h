@@ -4,6 +4,9 @@
  * The reason of an error decides: those that the API knows map to its HTTP codes, for all others the
  * gRPC code does. Where Kubernetes' clients and people expect certain words ("gadgets.example.test
  * "x" not found") they get these, whatever the layers below called it.
+ *
+ * Two reasons are ours and say more than the API's: NamespaceNotFound is NotFound of the namespace
+ * instead of the object, NamespaceTerminating is Forbidden with that cause.
  */
 #pragma once
 
@@ -16,6 +19,7 @@ struct apiserver_about {
     const struct api_kind *kind;
     const struct api_group_version *gv; /* as asked for; NULL: the canonical one */
     const char *name;
+    const char *namespace; /* NULL: none */
 };
 
 /*

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (apiserver_path_parse(api_kinds, method, (const char *)space + 1, size - n - 1, size % 2, &p,
                              &e) < 0) {
         unsigned code;
-        struct apiserver_about about = {p.kind, p.gv, *p.name ? p.name : NULL};
+        struct apiserver_about about = {p.kind, p.gv, *p.name ? p.name : NULL, p.namespace};
         json_auto_t *status = apiserver_status(&e, NULL, &about, &code);
         CHECK(code == 400 || code == 404 || code == 405);
         CHECK(json_str(status, "message") && json_str(status, "reason"));

@@ -63,6 +63,8 @@ with Scratch() as scratch:
         expect(server, "api-resources", ["api-resources"], stdout="cspc")
         expect(server, "explain", ["explain", "cspc.spec.pools"], stdout="nodeSelector")
         expect(server, "namespaces are there", ["get", "ns"], stdout="default")
+        expect(server, "its namespace", ["create", "-f", "-"], stdout="created",
+               stdin="apiVersion: v1\nkind: Namespace\nmetadata: {name: openebs}\n")
         expect(server, "create", ["create", "-f", pools], stdout="cstor-pool-mirror created")
         expect(server, "create again", ["create", "-f", pools], status=1, stderr="AlreadyExists")
         expect(server, "get", ["get", "cspc", "-n", "openebs"], stdout="HEALTHYINSTANCES")

@@ -194,6 +194,9 @@ const struct api_kind api_deployment = {
     .flags = API_BUILTIN | API_STATUS | API_SCALE,
     .fields = deployment_fields,
     .columns = deployment_columns,
+    .scale_spec = ".spec.replicas",
+    .scale_status = ".status.replicas",
+    .scale_selector = ".spec.selector",
     .validate = validate,
     .doc = "A number of like pods, replaced step by step when the template changes.",
 };
@@ -207,6 +210,9 @@ const struct api_kind api_replica_set = {
     .flags = API_BUILTIN | API_STATUS | API_SCALE,
     .fields = replica_set_fields,
     .columns = replica_set_columns,
+    .scale_spec = ".spec.replicas",
+    .scale_status = ".status.replicas",
+    .scale_selector = ".spec.selector",
     .validate = validate,
     .doc = "A number of like pods; as a rule made by a Deployment.",
 };

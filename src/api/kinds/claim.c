@@ -195,6 +195,60 @@ static void validate_claim(const json_t *object, struct api_report *report)
     api_claim_spec_validate(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
 }
 
+static void drop_size(json_t *spec)
+{
+    json_object_del(json_object_get(json_object_get(spec, "resources"), "requests"), "storage");
+}
+
+/* A member that may be set once, if it is not. */
+static void allow_once(json_t *before, json_t *after, const char *key)
+{
+    const char *was = json_str(before, key);
+    if (was && *was)
+        return;
+    json_object_del(before, key);
+    json_object_del(after, key);
+}
+
+/* Whether anything but what may change differs: the size is looked at elsewhere. */
+static bool claim_differs(const json_t *before, const json_t *after, bool bound, bool same_size)
+{
+    json_auto_t *was = json_deep_copy(before), *is = json_deep_copy(after);
+    if (bound || same_size) {
+        drop_size(was);
+        drop_size(is);
+    }
+    if (bound) {
+        json_object_del(was, "volumeAttributesClassName");
+        json_object_del(is, "volumeAttributesClassName");
+    }
+    allow_once(was, is, "volumeName");
+    if (!json_object_get(was, "storageClassName")) /* the default class came later */
+        json_object_del(is, "storageClassName");
+    return !json_equal(was, is);
+}
+
+static void validate_claim_update(const json_t *old, const json_t *object,
+                                  struct api_report *report)
+{
+    const char *phase = json_str(json_object_get(object, "status"), "phase");
+    const json_t *before = json_object_get(old, "spec"), *after = json_object_get(object, "spec");
+    const json_t *was = json_at(before, "resources", "requests", "storage");
+    const json_t *is = json_at(after, "resources", "requests", "storage");
+    const json_t *capacity = json_at(old, "status", "capacity", "storage");
+    int grows = was && is ? api_quantity_cmp(is, was) : 0;
+    if (claim_differs(before, after, phase && str_eq(phase, "Bound"), grows == 0))
+        api_problem(report, API_KEY(NULL, "spec"), API_FORBIDDEN, NULL,
+                    "spec is immutable after creation except resources.requests and "
+                    "volumeAttributesClassName for bound claims");
+    /* Asking for less takes back a growth that failed; a volume never becomes smaller. */
+    if (grows < 0 && capacity && api_quantity_cmp(is, capacity) <= 0)
+        api_problem(
+            report,
+            API_KEY(API_KEY(API_KEY(API_KEY(NULL, "spec"), "resources"), "requests"), "storage"),
+            API_FORBIDDEN, NULL, "field can not be less than status.capacity");
+}
+
 /* A volume is one thing: exactly one source. */
 static void check_source(const json_t *spec, const struct api_path *at, struct api_report *report)
 {
@@ -272,5 +326,6 @@ const struct api_kind api_persistent_volume_claim = {
     .fields = claim_fields,
     .columns = claim_columns,
     .validate = validate_claim,
+    .validate_update = validate_claim_update,
     .doc = "A user's wish for a volume, and the volume that answers it.",
 };

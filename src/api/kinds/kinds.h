@@ -71,6 +71,8 @@ void api_pod_spec_validate(const json_t *spec, const struct api_path *at,
  * the template makes, and the template's pods are restarted always.
  */
 void api_workload_validate(const json_t *object, struct api_report *report);
+/* Why an update of a StatefulSet is refused, in the words that users of Kubernetes know. */
+extern const char api_stateful_set_fixed[];
 /* Access modes and size of a claim's spec at that path (kinds/claim.c). */
 void api_claim_spec_validate(const json_t *spec, const struct api_path *at,
                              struct api_report *report);

@@ -4,6 +4,11 @@
 #include "api/kinds/kinds.h"
 #include "base/map.h"
 
+const char api_stateful_set_fixed[] =
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+    "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+    "'minReadySeconds' are forbidden";
+
 static const struct api_field rolling_update[] = {
     {"partition", API_INT, API_UINT31, .def = "0",
      .doc = "Pods with a lower number keep the old template."},
@@ -135,6 +140,50 @@ static void validate(const json_t *object, struct api_report *report)
                     API_INVALID, NULL, "is only for the type RollingUpdate; remove it");
 }
 
+/*
+ * What may not change of a set. Of the claim templates that is everything but the sizes, which the
+ * claims follow; whether their classes allow that is asked where the classes can be read. What a
+ * server fills into a template is not compared.
+ */
+static json_t *fixed_part(const json_t *object)
+{
+    static const char *const free_to_change[] = {
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+        "volumeClaimUpdatePolicy",
+        NULL,
+    };
+    json_t *fixed = json_deep_copy(json_object_get(object, "spec"));
+    for (const char *const *key = free_to_change; *key; key++)
+        json_object_del(fixed, *key);
+    size_t i;
+    json_t *template;
+    json_array_foreach(json_object_get(fixed, "volumeClaimTemplates"), i, template) {
+        json_object_del(template, "apiVersion");
+        json_object_del(template, "kind");
+        json_object_del(template, "status");
+        json_object_del(json_object_get(template, "metadata"), "creationTimestamp");
+        json_t *resources = json_object_get(json_object_get(template, "spec"), "resources");
+        json_object_del(json_object_get(resources, "requests"), "storage");
+    }
+    if (!json_array_size(json_object_get(fixed, "volumeClaimTemplates")))
+        json_object_del(fixed, "volumeClaimTemplates");
+    return fixed;
+}
+
+static void validate_update(const json_t *old, const json_t *object, struct api_report *report)
+{
+    json_auto_t *was = fixed_part(old), *is = fixed_part(object);
+    if (!json_equal(was, is))
+        api_problem(report, API_KEY(NULL, "spec"), API_FORBIDDEN, NULL, "%s",
+                    api_stateful_set_fixed);
+}
+
 const struct api_kind api_stateful_set = {
     .kind = "StatefulSet",
     .plural = "statefulsets",
@@ -144,6 +193,10 @@ const struct api_kind api_stateful_set = {
     .flags = API_BUILTIN | API_STATUS | API_SCALE,
     .fields = fields,
     .columns = columns,
+    .scale_spec = ".spec.replicas",
+    .scale_status = ".status.replicas",
+    .scale_selector = ".spec.selector",
     .validate = validate,
+    .validate_update = validate_update,
     .doc = "Pods with lasting names, each with volumes of its own that outlive it.",
 };

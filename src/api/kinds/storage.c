@@ -68,6 +68,24 @@ static void validate_storage_class(const json_t *object, struct api_report *repo
                     PARAMETERS_BYTES);
 }
 
+static void validate_storage_class_update(const json_t *old, const json_t *object,
+                                          struct api_report *report)
+{
+    static const char *const forbidden[] = {"parameters", "provisioner", "reclaimPolicy", NULL};
+    for (const char *const *key = forbidden; *key; key++) {
+        const json_t *was = json_object_get(old, *key), *is = json_object_get(object, *key);
+        bool empty =
+            json_object_size(was) == 0 && json_object_size(is) == 0 && str_eq(*key, "parameters");
+        if (!empty && !json_equal(was, is))
+            api_problem(report, API_KEY(NULL, *key), API_FORBIDDEN, NULL,
+                        "updates to %s are forbidden.", *key);
+    }
+    const json_t *mode = json_object_get(object, "volumeBindingMode");
+    if (!json_equal(json_object_get(old, "volumeBindingMode"), mode))
+        api_problem(report, API_KEY(NULL, "volumeBindingMode"), API_INVALID, mode,
+                    "field is immutable");
+}
+
 static const struct api_field token_request[] = {
     {"audience", API_STRING, .doc = "Whom the token is for."},
     {"expirationSeconds", API_INT, .min = 600, .max = UINT32_MAX, .doc = "How long it is valid."},
@@ -225,6 +243,7 @@ const struct api_kind api_storage_class = {
     .fields = storage_class_fields,
     .columns = storage_class_columns,
     .validate = validate_storage_class,
+    .validate_update = validate_storage_class_update,
     .doc = "A way in which volumes are made: by which driver, with which settings.",
 };
 

@@ -212,12 +212,36 @@ static void test_delete(void **state)
     assert_int_equal(events.events.len, 1);
     assert_int_equal(events.events.p[0].change, APISERVER_DELETED);
     apiserver_events_done(&events);
+}
 
+/* Each deletion of the same object, and what its finalizers are then. */
+static void test_propagation(void **state)
+{
+    (void)state;
+    static const struct {
+        enum apiserver_propagation propagation;
+        const char *finalizers; /* NULL: it is gone */
+    } cases[] = {
+        {APISERVER_PROPAGATE_FOREGROUND, "[\"foregroundDeletion\"]"},
+        {APISERVER_PROPAGATE_AS_IS, "[\"foregroundDeletion\"]"},
+        {APISERVER_PROPAGATE_ORPHAN, "[\"orphan\"]"},
+        {APISERVER_PROPAGATE_ORPHAN, "[\"orphan\"]"},
+        {APISERVER_PROPAGATE_BACKGROUND, NULL},
+    };
     json_decref(must(apiserver_create, volumes, VOLUME("'name': 'g'", "1Gi")));
-    r = named("g");
-    r.finalizer = "foregroundDeletion";
-    apiserver_object_unref(delete (r, &gone, &e));
-    assert_false(gone);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        bool gone;
+        struct err e = {0};
+        struct apiserver_request r = named("g");
+        r.propagation = cases[i].propagation;
+        struct apiserver_object *o = delete (r, &gone, &e);
+        assert_non_null(o);
+        json_auto_t *object = parse_json(o->bytes);
+        apiserver_object_unref(o);
+        assert_int_equal(gone, !cases[i].finalizers);
+        if (cases[i].finalizers)
+            assert_member(object, "metadata", "finalizers", cases[i].finalizers);
+    }
 }
 
 static void test_dry_run(void **state)
@@ -305,7 +329,8 @@ static void test_patch(void **state)
              "{'requests': {'storage': '1Gi'}}}}"));
     json_auto_t *strategic = patched(APISERVER_STRATEGIC_PATCH, r, false,
                                      "{'metadata': {'finalizers': ['x.io/b']}}", &e);
-    assert_int_equal(json_array_size(json_at(strategic, "metadata", "finalizers")), 2);
+    /* both, and the one that protects every claim */
+    assert_int_equal(json_array_size(json_at(strategic, "metadata", "finalizers")), 3);
 }
 
 /* Text that looks like the place of the revision is only text. */
@@ -325,13 +350,10 @@ static void test_encoding_cannot_be_confused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_create),
-        TEST(test_update),
-        TEST(test_status),
-        TEST(test_delete),
-        TEST(test_dry_run),
-        TEST(test_patch),
-        TEST(test_encoding_cannot_be_confused),
+        TEST(test_create),      TEST(test_update),
+        TEST(test_status),      TEST(test_delete),
+        TEST(test_propagation), TEST(test_dry_run),
+        TEST(test_patch),       TEST(test_encoding_cannot_be_confused),
     };
     return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }

@@ -1,0 +1,40 @@
+/*
+ * What a ResourceQuota counts. Each name in its spec.hard is a term: objects of one kind, each
+ * worth one or its size.
+ *
+ *     requests.storage                                        sizes of all claims
+ *     persistentvolumeclaims                                  how many claims
+ *     CLASS.storageclass.storage.k8s.io/requests.storage      the same, of one storage class
+ *     CLASS.storageclass.storage.k8s.io/persistentvolumeclaims
+ *     pods services secrets configmaps resourcequotas         how many; of pods those not finished
+ *     count/PLURAL  count/PLURAL.GROUP                        how many of any kind
+ *
+ * Other names are limits that nothing here uses up.
+ */
+#pragma once
+
+#include "apiserver/registry.h"
+#include "base/quantity.h"
+
+struct quota_term {
+    const struct api_kind *kind;
+    char class[APISERVER_NAME_MAX + 1]; /* only claims of this class; "": of any */
+    bool storage;                       /* sizes are added up */
+    bool unfinished;                    /* only pods that have not ended */
+};
+
+/* False when nothing is counted under that name. */
+bool quota_term_parse(const struct apiserver_registry *g, const char *name,
+                      struct quota_term *ret_term);
+/* What one object of the term's kind uses, in nano-units; NULL uses nothing. */
+__int128 quota_term_amount(const struct quota_term *t, const json_t *object);
+/* Whether the amount depends on the object, or every one uses the same. */
+bool quota_term_needs_object(const struct quota_term *t);
+
+/* The namespace's quotas; false when there are none. A list to be done in either case. */
+bool quota_list(struct apiserver_registry *g, const char *namespace, struct apiserver_list *ret);
+/* Whether a quota's scopes let it count what is counted here. */
+bool quota_applies(const json_t *quota);
+/* An amount as text, in the suffixes of the limit. */
+void quota_amount_text(__int128 nano, const json_t *limit, char buf[QUANTITY_TEXT_MAX]);
+__int128 quota_limit(const json_t *limit);

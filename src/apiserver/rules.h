@@ -1,0 +1,54 @@
+/*
+ * Rules for writes that need to look at other objects: the steps that admission.c lists. Each looks
+ * whether a write concerns it.
+ *
+ *     rules_namespace.c   a namespace must exist and not be going; those that always stay
+ *     rules_storage.c     default classes, protection, which claims and templates may grow
+ *     rules_limits.c      the least and most that a LimitRange allows a claim
+ *     rules_quota.c       ResourceQuotas are never exceeded, however many write at once
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "apiserver/admission.h"
+#include "apiserver/gates.h"
+#include "base/list.h"
+
+/* What keeps a claim or volume that is used. */
+#define RULES_CLAIM_FINALIZER  "kubernetes.io/pvc-protection"
+#define RULES_VOLUME_FINALIZER "kubernetes.io/pv-protection"
+
+/* What the rules of one server hold. */
+struct apiserver_rules {
+    struct apiserver_features features;
+    /* Shared by whoever creates in a namespace, until it is visible; alone for deleting one. */
+    pthread_rwlock_t namespaces;
+    /* Quotas: for looking at what is used and for the list of what is about to be. */
+    pthread_mutex_t lock;
+    struct list_link reservations;
+};
+
+struct apiserver_rules *apiserver_rules_new(const struct apiserver_features *features);
+void apiserver_rules_free(struct apiserver_rules *rules); /* NULL is fine */
+
+/* Shared: the object as JSON, NULL when there is none. */
+json_t *rules_get(struct apiserver_registry *g, const struct api_kind *kind, const char *namespace,
+                  const char *name);
+/* Whether it is a write of the kind's objects themselves, not of a subresource. */
+bool rules_concern(const struct apiserver_admission *a, const struct api_kind *kind);
+/* The name of the object that a write is of, for messages; never NULL. */
+const char *rules_name(const struct apiserver_admission *a);
+
+int rules_namespace_exists(struct apiserver_admission *a, struct err *e);
+int rules_namespace_fill(struct apiserver_admission *a, struct err *e);
+int rules_namespace_deletable(struct apiserver_admission *a, struct err *e);
+int rules_namespace_hold(struct apiserver_admission *a, struct err *e);
+void rules_namespace_release(struct apiserver_admission *a);
+
+int rules_storage_fill(struct apiserver_admission *a, struct err *e);
+int rules_storage_check(struct apiserver_admission *a, struct err *e);
+int rules_limits_check(struct apiserver_admission *a, struct err *e);
+
+int rules_quota_hold(struct apiserver_admission *a, struct err *e);
+void rules_quota_release(struct apiserver_admission *a);
