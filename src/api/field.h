@@ -98,7 +98,7 @@ const struct api_field *api_field_find(const struct api_field *fields, const cha
 const struct api_field *api_field_by_alias(const struct api_field *fields, const char *name);
 /*
  * Whether a cluster has the list for a map, in which no key is there twice: each element must have
- * the merge key, under one name.
+ * the keys, under one name each.
  */
 bool api_field_is_list_map(const struct api_field *field);
 /* Its type as kubectl explain writes it: "[]Object", "map[string]string", "Quantity". */
