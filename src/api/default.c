@@ -42,4 +42,6 @@ static void default_object(const struct api_field *fields, json_t *object)
 void api_default(const struct api_kind *kind, json_t *object)
 {
     default_object(kind->fields, object);
+    if (kind->derive)
+        kind->derive(object);
 }

@@ -22,10 +22,16 @@ const struct api_field *api_field_by_alias(const struct api_field *fields, const
 
 bool api_field_is_list_map(const struct api_field *field)
 {
-    if (field->shape != API_LIST || !field->merge_key)
+    const char *const alone[] = {field->merge_key, NULL};
+    if (field->shape != API_LIST || field->flags & API_ATOMIC ||
+        !(field->merge_key || field->map_keys))
         return false;
-    const struct api_field *key = api_field_find(field->fields, field->merge_key);
-    return key && key->flags & API_REQUIRED && !key->aliases;
+    for (const char *const *name = field->map_keys ? field->map_keys : alone; *name; name++) {
+        const struct api_field *key = api_field_find(field->fields, *name);
+        if (!key || !(key->flags & API_REQUIRED || key->def) || key->aliases)
+            return false;
+    }
+    return true;
 }
 
 const char *api_field_type_text(const struct api_field *field, char buf[64])

@@ -38,16 +38,18 @@ enum api_shape {
 };
 
 enum api_flag {
-    API_REQUIRED = 1 << 0,    /* must be there; a string, list or map must not be empty either */
-    API_IMMUTABLE = 1 << 1,   /* once set, neither changes nor goes away */
-    API_KEEP = 1 << 2,        /* members that the table does not name are kept, not refused */
-    API_SET = 1 << 3,         /* a list whose elements are scalars without repetition */
-    API_POSITIVE = 1 << 4,    /* a quantity that must be more than zero */
-    API_GROW_ONLY = 1 << 5,   /* a quantity that an update may raise but not lower */
-    API_FOLDED = 1 << 6,      /* only in the published form: the normal form says it elsewhere */
-    API_RETAIN_KEYS = 1 << 7, /* strategic merge honours $retainKeys on it */
-    API_EMBEDDED = 1 << 8,    /* an ObjectMeta inside a spec (a template's) */
-    API_REPLACE = 1 << 9,     /* an object that strategic merge replaces whole */
+    API_REQUIRED = 1 << 0,      /* must be there; a string, list or map must not be empty either */
+    API_IMMUTABLE = 1 << 1,     /* once set, neither changes nor goes away */
+    API_KEEP = 1 << 2,          /* members that the table does not name are kept, not refused */
+    API_SET = 1 << 3,           /* a list whose elements are scalars without repetition */
+    API_POSITIVE = 1 << 4,      /* a quantity that must be more than zero */
+    API_GROW_ONLY = 1 << 5,     /* a quantity that an update may raise but not lower */
+    API_FOLDED = 1 << 6,        /* only in the published form: the normal form says it elsewhere */
+    API_RETAIN_KEYS = 1 << 7,   /* strategic merge honours $retainKeys on it */
+    API_EMBEDDED = 1 << 8,      /* an ObjectMeta inside a spec (a template's) */
+    API_REPLACE = 1 << 9,       /* an object that strategic merge replaces whole */
+    API_ATOMIC = 1 << 10,       /* server-side apply has the whole for one field, with one owner */
+    API_ATOMIC_ITEMS = 1 << 11, /* the same of each element of a list or map */
 };
 
 /* A rule for the text of a string. */
@@ -78,11 +80,17 @@ struct api_field {
     const struct api_format *format;    /* of the string, or of a map's values */
     const struct api_format *keys;      /* of a map's keys */
     const char *merge_key;              /* elements of a list are told apart by this member */
+    /*
+     * For server-side apply, where merge_key alone is not enough: all members that tell elements
+     * apart, the merge key among them; ends with NULL. One that may be absent needs a default.
+     */
+    const char *const *map_keys;
     const char *doc;
 };
 
 #define API_WORDS(...)   ((const char *const[]){__VA_ARGS__, NULL})
 #define API_ALIASES(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define API_KEYS(...)    ((const char *const[]){__VA_ARGS__, NULL})
 
 /* The field of that name, aliases not considered; NULL. */
 const struct api_field *api_field_find(const struct api_field *fields, const char *name);
@@ -90,7 +98,7 @@ const struct api_field *api_field_find(const struct api_field *fields, const cha
 const struct api_field *api_field_by_alias(const struct api_field *fields, const char *name);
 /*
  * Whether a cluster has the list for a map, in which no key is there twice: each element must have
- * the merge key, under one name.
+ * the keys, under one name each.
  */
 bool api_field_is_list_map(const struct api_field *field);
 /* Its type as kubectl explain writes it: "[]Object", "map[string]string", "Quantity". */

@@ -48,6 +48,11 @@ struct api_kind {
      * object has not been checked yet: leave alone what has not the expected type.
      */
     void (*normalize)(json_t *object, struct api_report *report);
+    /*
+     * Defaults that follow from other fields. Apart from normalize, because what is filled in is not
+     * what somebody said: server-side apply gives it to nobody.
+     */
+    void (*derive)(json_t *object);
     /* Rules that the table cannot say, on a normal, defaulted object of the right structure. */
     void (*validate)(const json_t *object, struct api_report *report);
     void (*validate_update)(const json_t *old, const json_t *object, struct api_report *report);

@@ -76,9 +76,22 @@ static json_t *value_schema(const struct api_field *field)
     return json_pack("{s:b}", "x-kubernetes-preserve-unknown-fields", 1);
 }
 
+/* What tells the elements of a list apart. */
+static json_t *map_keys(const struct api_field *field)
+{
+    json_t *keys = json_array();
+    for (const char *const *key = field->map_keys; key && *key; key++)
+        json_array_append_new(keys, json_string(*key));
+    if (!json_array_size(keys))
+        json_array_append_new(keys, json_string(field->merge_key));
+    return keys;
+}
+
 static json_t *field_schema(const struct api_field *field)
 {
     json_t *schema = value_schema(field);
+    if (field->flags & API_ATOMIC_ITEMS)
+        json_object_set_new(schema, "x-kubernetes-map-type", json_string("atomic"));
     if (field->shape == API_LIST) {
         schema = json_pack("{s:s,s:o}", "type", "array", "items", schema);
         if (field->flags & API_REQUIRED)
@@ -87,8 +100,7 @@ static json_t *field_schema(const struct api_field *field)
             json_object_set_new(schema, "x-kubernetes-list-type", json_string("set"));
         } else if (api_field_is_list_map(field)) {
             json_object_set_new(schema, "x-kubernetes-list-type", json_string("map"));
-            json_object_set_new(schema, "x-kubernetes-list-map-keys",
-                                json_pack("[s]", field->merge_key));
+            json_object_set_new(schema, "x-kubernetes-list-map-keys", map_keys(field));
         }
     } else if (field->shape == API_MAP) {
         schema = json_pack("{s:s,s:o}", "type", "object", "additionalProperties", schema);
@@ -97,6 +109,10 @@ static json_t *field_schema(const struct api_field *field)
     } else if (field->type == API_STRING && field->flags & API_REQUIRED) {
         json_object_set_new(schema, "minLength", json_integer(1));
     }
+    if (field->flags & API_ATOMIC)
+        json_object_set_new(
+            schema, field->shape == API_LIST ? "x-kubernetes-list-type" : "x-kubernetes-map-type",
+            json_string("atomic"));
     if (field->def)
         json_object_set_new(schema, "default", json_loads(field->def, JSON_DECODE_ANY, NULL));
     else if (!(field->flags & API_REQUIRED) &&

@@ -14,6 +14,7 @@ static const struct {
     [API_TOO_LONG] = {"FieldValueTooLong", "Too long"},
     [API_UNKNOWN] = {"FieldValueInvalid", "Unknown field"},
     [API_BAD_KEY] = {"FieldValueInvalid", "Invalid value"},
+    [API_OWNED] = {"FieldManagerConflict", "Conflict"},
 };
 
 const char *api_cause_reason(enum api_cause cause)
@@ -144,6 +145,16 @@ void api_problem(struct api_report *r, const struct api_path *at, enum api_cause
     va_end(ap);
     bool at_key = cause == API_UNKNOWN || cause == API_MISSING || cause == API_BAD_KEY;
     add(r, at, (struct api_problem){.cause = cause, .at_key = at_key}, str_get(&text));
+}
+
+void api_report_owned(struct api_report *r, const char *path, const char *message)
+{
+    if (!count(&r->errors))
+        return;
+    vec_push(&r->problems, (struct api_problem){.cause = API_OWNED,
+                                                .path = arena_strdup(&r->arena, path),
+                                                .pointer = "",
+                                                .message = arena_strdup(&r->arena, message)});
 }
 
 void api_warn(struct api_report *r, const struct api_path *at, const char *fmt, ...)

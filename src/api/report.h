@@ -25,6 +25,7 @@ enum api_cause {
     API_TOO_LONG,    /* FieldValueTooLong */
     API_UNKNOWN,     /* a field that the kind does not have */
     API_BAD_KEY,     /* FieldValueInvalid, of a member's name */
+    API_OWNED,       /* FieldManagerConflict: server-side apply, see api_report_owned() */
 };
 
 /* A place in an object, as a chain on the stack: from the member back to the root (NULL). */
@@ -71,6 +72,9 @@ void api_problem(struct api_report *r, const struct api_path *at, enum api_cause
                  const json_t *value, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void api_warn(struct api_report *r, const struct api_path *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Adds a field that a manager owns: its path as it is, and who that is: conflict with "kubectl" */
+void api_report_owned(struct api_report *r, const char *path, const char *message);
 
 /* What now stands at `normal` was written at `source`. */
 void api_report_renamed(struct api_report *r, const struct api_path *normal,

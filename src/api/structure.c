@@ -205,7 +205,8 @@ static bool is_repeated(const struct api_field *field, const json_t *list, size_
 static void check_list(const struct walk *w, const struct api_field *field, const json_t *list,
                        const struct api_path *at)
 {
-    bool unique = field->flags & API_SET || (!w->keep && api_field_is_list_map(field));
+    bool unique = field->flags & API_SET || (!w->keep && field->merge_key && !field->map_keys &&
+                                             api_field_is_list_map(field));
     size_t i;
     json_t *element;
     struct map seen = {0};

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "apiserver/admission.h"
+#include "apiserver/managed.h"
 #include "apiserver/registry_impl.h"
 #include "base/rfc3339.h"
 #include "base/uuid.h"
@@ -51,8 +52,8 @@ static bool has_name(const json_t *metadata)
     return name && *name;
 }
 
-static int invalid(const struct apiserver_request *r, const json_t *object,
-                   const struct api_report *report, struct err *e)
+int registry_invalid(const struct apiserver_request *r, const json_t *object,
+                     const struct api_report *report, struct err *e)
 {
     const char *name = json_str(json_object_get(object, "metadata"), "name");
     const struct api_problem *p = report->problems.len ? &report->problems.p[0] : NULL;
@@ -75,12 +76,12 @@ static int admit(struct apiserver_admission *a, struct err *e)
     if (apiserver_admission_mutate(a, e) < 0)
         return -1;
     if (!api_admit(r->kind, a->object, a->old, r->unknown, a->report))
-        return invalid(r, a->object, a->report, e);
+        return registry_invalid(r, a->object, a->report, e);
     set_version(r->kind, a->object);
     if (apiserver_admission_validate(a, e) < 0)
         return -1;
     if (a->report->errors)
-        return invalid(r, a->object, a->report, e);
+        return registry_invalid(r, a->object, a->report, e);
     return apiserver_admission_hold(a, e);
 }
 
@@ -139,7 +140,7 @@ struct apiserver_object *apiserver_create(struct apiserver_registry *g,
         .object = object,
         .report = report,
     };
-    if (admit(&a, e) < 0)
+    if (admit(&a, e) < 0 || managed_create(g, r, object, e) < 0)
         return NULL;
     metadata = json_object_get(object, "metadata");
     for (int tries = TRIES;; tries--) {
@@ -221,6 +222,15 @@ void registry_bump_generation(json_t *metadata)
     json_object_set_new(metadata, "generation", json_integer(generation + 1));
 }
 
+/* Whether an object is what is stored, whichever revision that has. */
+static bool is_stored(const json_t *object, const json_t *stored)
+{
+    json_auto_t *before = json_copy((json_t *)stored);
+    json_object_set_new(before, "metadata", json_copy(json_object_get(stored, "metadata")));
+    json_object_del(json_object_get(before, "metadata"), "resourceVersion");
+    return json_equal(before, object);
+}
+
 /* Writes what an update came to: nothing, a change, or the end of a deleted object. */
 static struct apiserver_object *write_update(struct apiserver_registry *g,
                                              const struct apiserver_request *r, json_t *object,
@@ -228,15 +238,15 @@ static struct apiserver_object *write_update(struct apiserver_registry *g,
                                              struct err *e)
 {
     json_t *metadata = json_object_get(object, "metadata");
+    managed_begin_update(r, object, stored);
     if (spec_differs(object, stored))
         registry_bump_generation(metadata);
     if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object))
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
-
-    json_auto_t *before = json_deep_copy(stored);
-    json_object_del(json_object_get(before, "metadata"), "resourceVersion");
-    if (json_equal(before, object))
+    if (is_stored(object, stored))
         return apiserver_object_ref(there);
+    if (managed_update(g, r, object, stored, e) < 0)
+        return NULL;
     return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, object, e);
 }
 

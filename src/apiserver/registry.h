@@ -49,6 +49,9 @@ struct apiserver_request {
     const char *namespace; /* NULL for kinds of the whole cluster */
     const char *name;      /* NULL for create */
     bool dry_run;          /* decide everything, change nothing */
+    const char *manager;   /* whose fields the changed ones become; NULL: the server's */
+    bool force;            /* of an apply: also those that others own */
+    json_t *managed;       /* owners as an apply leaves them (managed.h); NULL: find them out */
     enum api_unknown unknown;
     /* Of a deletion. */
     const char *uid;   /* it must have this uid; NULL: any */
@@ -91,6 +94,7 @@ enum apiserver_patch_type {
     APISERVER_JSON_PATCH,
     APISERVER_MERGE_PATCH,
     APISERVER_STRATEGIC_PATCH, /* UnsupportedMediaType for custom resources, as in Kubernetes */
+    APISERVER_APPLY_PATCH,     /* see apiserver_apply() */
 };
 
 /* `status`: the patch is for /status and changes nothing else. */
@@ -98,6 +102,17 @@ struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
                                          const struct apiserver_request *r,
                                          enum apiserver_patch_type type, const json_t *patch,
                                          bool status, struct api_report *report, struct err *e);
+
+/*
+ * Server-side apply: makes the object what the configuration says, leaves what it does not mention
+ * to its owners, and creates the object where there is none (*ret_created). `config` has kind and
+ * apiVersion of the request. "Conflict" with API_OWNED problems in the report when others own what
+ * it would change; r->force takes it over.
+ */
+struct apiserver_object *apiserver_apply(struct apiserver_registry *g,
+                                         const struct apiserver_request *r, const json_t *config,
+                                         bool status, bool *ret_created, struct api_report *report,
+                                         struct err *e);
 
 /* *ret_gone: it is deleted; else its finalizers keep it and it has a deletionTimestamp. */
 struct apiserver_object *apiserver_delete(struct apiserver_registry *g,

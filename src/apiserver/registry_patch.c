@@ -27,6 +27,8 @@ static json_t *apply(const struct apiserver_request *r, enum apiserver_patch_typ
             return NULL;
         }
         return json_smp_apply(stored, patch, &api_smp_schema, api_smp_root(r->kind), e);
+    case APISERVER_APPLY_PATCH:
+        break;
     }
     return NULL;
 }

@@ -15,6 +15,7 @@ void apiserver_key(const struct apiserver_request *r, const char *name, struct s
 /*
  * The text of an object around the digits of its revision: {"metadata":{...,"resourceVersion":" and
  * ",...}. Written member by member, so that nothing inside the object can be taken for that place.
+ * managedFields can be there as text already (managed.h).
  */
 static void encode(const json_t *object, struct str *head, struct str *tail)
 {
@@ -43,7 +44,10 @@ static void encode(const json_t *object, struct str *head, struct str *tail)
             str_append_c(out, ',');
             json_format(meta_name, out);
             str_append_c(out, ':');
-            json_format(meta_value, out);
+            if (str_eq(meta_key, "managedFields") && json_is_string(meta_value))
+                str_append_n(out, json_string_value(meta_value), json_string_length(meta_value));
+            else
+                json_format(meta_value, out);
         }
         str_append_c(out, '}');
     }

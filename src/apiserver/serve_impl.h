@@ -7,6 +7,7 @@
 
 #include "api/selector.h"
 #include "apiserver/follow.h"
+#include "apiserver/managed.h"
 #include "apiserver/path.h"
 #include "apiserver/pod_log.h"
 #include "apiserver/registry.h"
@@ -43,6 +44,7 @@ struct call {
     struct http_request *http;
     const struct apiserver_user *user;
     struct apiserver_path path;
+    char manager[MANAGED_NAME_MAX + 1]; /* of the fields that a write changes */
     struct api_report report;
     struct err err;
 };
@@ -73,6 +75,11 @@ struct selection {
 int call_selection(struct call *c, struct selection *ret_selection);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct apiserver_object *o);
+
+/* serve_manager.c: who owns what a request changes, from fieldManager or User-Agent. */
+int call_manager(struct call *c);
+/* What an apply must and only an apply may say. */
+int call_check_apply(struct call *c, bool apply, bool *ret_force);
 
 /* serve_description.c: everything but objects. */
 void call_description(struct call *c);

@@ -4,6 +4,7 @@
 #include "apiserver/delete_options.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
+#include "json/doc.h"
 
 struct apiserver_request call_request(const struct call *c)
 {
@@ -17,6 +18,7 @@ struct apiserver_request call_request(const struct call *c)
         .namespace = *c->path.namespace ? c->path.namespace : NULL,
         .name = *c->path.name ? c->path.name : NULL,
         .dry_run = dry_run && str_eq(dry_run, "All"),
+        .manager = c->manager,
         .unknown = API_UNKNOWN_WARN,
     };
     if (validation && str_eq(validation, "Strict"))
@@ -64,14 +66,9 @@ static void get(struct call *c)
     call_reply_object(c, 200, o);
 }
 
-json_t *call_body_object(struct call *c)
+/* An object of the kind that the path names, a new reference; NULL with BadRequest. */
+static json_t *typed_object(struct call *c, json_t *object)
 {
-    struct err e = {0};
-    json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
-    if (!object) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body is no JSON: %s", e.msg);
-        return NULL;
-    }
     if (!json_is_object(object)) {
         err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body must be an object");
         return NULL;
@@ -89,6 +86,17 @@ json_t *call_body_object(struct call *c)
     json_object_set_new(object, "kind", json_string(c->path.kind->kind));
     json_object_set_new(object, "apiVersion", json_string(text));
     return json_incref(object);
+}
+
+json_t *call_body_object(struct call *c)
+{
+    struct err e = {0};
+    json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
+    if (!object) {
+        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body is no JSON: %s", e.msg);
+        return NULL;
+    }
+    return typed_object(c, object);
 }
 
 /* For the Status of a failure: a new object's name is in the body, not in the path. */
@@ -129,7 +137,45 @@ static const struct {
     {"application/json-patch+json", APISERVER_JSON_PATCH},
     {"application/merge-patch+json", APISERVER_MERGE_PATCH},
     {"application/strategic-merge-patch+json", APISERVER_STRATEGIC_PATCH},
+    {"application/apply-patch+yaml", APISERVER_APPLY_PATCH},
 };
+
+/* The body of an apply: one document, YAML or JSON. */
+static json_t *body_config(struct call *c)
+{
+    struct err e = {0};
+    struct json_stream *stream = json_stream_new_text(c->http->body, c->http->body_size);
+    struct json_doc doc = {0};
+    json_t *object = NULL;
+    int found = json_stream_next(stream, &doc, &e);
+    if (found > 0) {
+        json_auto_t *value = json_incref(doc.value);
+        found = json_stream_next(stream, &doc, &e);
+        if (found == 0)
+            object = typed_object(c, value);
+        else if (found > 0)
+            err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest",
+                    "error decoding YAML: there is more than one document; apply them one by one");
+    } else if (found == 0) {
+        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "error decoding YAML: it is empty");
+    }
+    if (found < 0)
+        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "error decoding YAML: %s", e.msg);
+    json_doc_done(&doc);
+    json_stream_free(stream);
+    return object;
+}
+
+static void apply(struct call *c, const struct apiserver_request *r)
+{
+    bool created = false;
+    json_auto_t *config = body_config(c);
+    struct apiserver_object *o = config ? apiserver_apply(&c->server->registry, r, config,
+                                                          c->path.subresource == APISERVER_STATUS,
+                                                          &created, &c->report, &c->err)
+                                        : NULL;
+    call_reply_object(c, created ? 201 : 200, o);
+}
 
 static void patch(struct call *c)
 {
@@ -143,8 +189,17 @@ static void patch(struct call *c)
         err_set(&c->err, ERR_INVALID_ARGUMENT, "UnsupportedMediaType",
                 "the body of the request was in an unknown format - accepted media types include: "
                 "application/json-patch+json, application/merge-patch+json, "
-                "application/strategic-merge-patch+json");
+                "application/strategic-merge-patch+json, application/apply-patch+yaml");
         call_fail(c);
+        return;
+    }
+    bool applies = patch_types[i].type == APISERVER_APPLY_PATCH;
+    if (call_check_apply(c, applies, &r.force) < 0) {
+        call_fail(c);
+        return;
+    }
+    if (applies) {
+        apply(c, &r);
         return;
     }
     struct err e = {0};
@@ -274,7 +329,9 @@ void call_objects(struct call *c)
         [APISERVER_LOG] = call_log,
         [APISERVER_FINALIZE] = call_finalize,
     };
-    if (c->path.kind->flags & API_REVIEW)
+    if (call_manager(c) < 0)
+        call_fail(c);
+    else if (c->path.kind->flags & API_REVIEW)
         missing(c);
     else if (subresources[c->path.subresource])
         subresources[c->path.subresource](c);

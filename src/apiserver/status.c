@@ -137,6 +137,32 @@ static void invalid_message(const struct apiserver_about *about, const struct ap
     str_append(message, report->errors > 1 ? "]" : "");
 }
 
+static bool is_owned(const struct api_report *report)
+{
+    return report && report->problems.len && report->problems.p[0].cause == API_OWNED;
+}
+
+/* Conflicts of an apply, by manager; the report has those of one manager in a row. */
+static void owned_message(const struct api_report *report, struct str *message)
+{
+    const char *manager = "";
+    str_appendf(message, "Apply failed with %u conflict%s: ", report->errors,
+                report->errors == 1 ? "" : "s");
+    vec_for_each(&report->problems, p) {
+        const char *own = p->message + strlen("conflict");
+        if (report->errors == 1) {
+            str_appendf(message, "%s: %s", p->message, p->path);
+            return;
+        }
+        if (!str_eq(own, manager))
+            str_appendf(message, "%sconflicts%s:", *manager ? "\n" : "", own);
+        str_appendf(message, "\n- %s", p->path);
+        manager = own;
+    }
+    if (report->errors > report->problems.len)
+        str_appendf(message, "\nand %zu more", report->errors - report->problems.len);
+}
+
 static json_t *causes(const struct api_report *report)
 {
     json_t *list = json_array();
@@ -246,6 +272,11 @@ json_t *apiserver_status(const struct err *error, const struct api_report *repor
         json_t *details = details_of(about, about->kind->kind);
         json_object_set_new(details, "causes", causes(report));
         return failure(str_get(&message), reason, details, *ret_code);
+    }
+    if (str_eq(reason, "Conflict") && is_owned(report)) {
+        owned_message(report, &message);
+        return failure(str_get(&message), reason, json_pack("{s:o}", "causes", causes(report)),
+                       *ret_code);
     }
     common_message(error, reason, about, &message);
     json_t *details = json_object();

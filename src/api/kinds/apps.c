@@ -20,7 +20,7 @@ static const struct api_field strategy[] = {
 
 static const struct api_field deployment_spec[] = {
     {"replicas", API_INT, API_UINT31, .def = "1", .doc = "How many pods are wanted."},
-    {"selector", API_OBJECT, .flags = API_REQUIRED, .fields = api_label_selector,
+    {"selector", API_OBJECT, .flags = API_ATOMIC | API_REQUIRED, .fields = api_label_selector,
      .doc = "Which pods are its own; must match the template's labels."},
     {"template", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_template,
      .doc = "The pods that are made."},
@@ -67,7 +67,7 @@ static const struct api_column deployment_columns[] = {
 static const struct api_field replica_set_spec[] = {
     {"replicas", API_INT, API_UINT31, .def = "1", .doc = "How many pods are wanted."},
     {"minReadySeconds", API_INT, API_UINT31, .doc = "How long a pod must be ready to count."},
-    {"selector", API_OBJECT, .flags = API_REQUIRED, .fields = api_label_selector,
+    {"selector", API_OBJECT, .flags = API_ATOMIC | API_REQUIRED, .fields = api_label_selector,
      .doc = "Which pods are its own; must match the template's labels."},
     {"template", API_OBJECT, .fields = api_pod_template, .doc = "The pods that are made."},
     {0},
@@ -117,7 +117,7 @@ static const struct api_field daemon_strategy[] = {
 };
 
 static const struct api_field daemon_set_spec[] = {
-    {"selector", API_OBJECT, .flags = API_REQUIRED, .fields = api_label_selector,
+    {"selector", API_OBJECT, .flags = API_ATOMIC | API_REQUIRED, .fields = api_label_selector,
      .doc = "Which pods are its own; must match the template's labels."},
     {"template", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_template,
      .doc = "The pod that every node gets."},

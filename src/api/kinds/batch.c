@@ -13,7 +13,7 @@ const struct api_field api_job_spec[] = {
     {"backoffLimit", API_INT, API_UINT31, .doc = "How many failures are borne."},
     {"backoffLimitPerIndex", API_INT, API_UINT31, .doc = "The same for each index."},
     {"maxFailedIndexes", API_INT, API_UINT31, .doc = "How many indexes may fail."},
-    {"selector", API_OBJECT, .fields = api_label_selector,
+    {"selector", API_OBJECT, .flags = API_ATOMIC, .fields = api_label_selector,
      .doc = "Which pods are its own; set by the server."},
     {"manualSelector", API_BOOL, .doc = "Whether the selector was chosen by hand."},
     {"template", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_template,

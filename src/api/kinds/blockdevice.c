@@ -109,7 +109,8 @@ static const struct api_field claim_resources[] = {
 };
 
 static const struct api_field bdc_spec[] = {
-    {"selector", API_OBJECT, .fields = api_label_selector, .doc = "Labels the device must have."},
+    {"selector", API_OBJECT, .flags = API_ATOMIC, .fields = api_label_selector,
+     .doc = "Labels the device must have."},
     {"resources", API_OBJECT, .fields = claim_resources, .doc = "What the device must have."},
     {"deviceType", API_STRING, .doc = "Type the device must have."},
     {"hostName", API_STRING, .doc = "Obsolete: use blockDeviceNodeAttributes.hostName."},

@@ -32,7 +32,7 @@ static const struct api_field budget_spec[] = {
     {"minAvailable", API_INT_OR_STRING, .doc = "How many pods must stay, as number or percentage."},
     {"maxUnavailable", API_INT_OR_STRING,
      .doc = "How many pods may be missing, as number or percentage."},
-    {"selector", API_OBJECT, .flags = API_REPLACE, .fields = api_label_selector,
+    {"selector", API_OBJECT, .flags = API_ATOMIC | API_REPLACE, .fields = api_label_selector,
      .doc = "The pods that it is about."},
     {"unhealthyPodEvictionPolicy", API_STRING, .words = API_WORDS("IfHealthyBudget", "AlwaysAllow"),
      .doc = "When pods that are not ready may be moved."},
@@ -139,9 +139,9 @@ static const struct api_field crd_spec[] = {
     {0},
 };
 
-/* Strategic merge replaces its conditions, other than most kinds'. */
+/* Strategic merge replaces its conditions, other than most kinds'; server-side apply does not. */
 static const struct api_field crd_status[] = {
-    {"conditions", API_OBJECT, API_LIST, .fields = api_conditions,
+    {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .map_keys = API_KEYS("type"),
      .doc = "Whether the kind can be used."},
     {"acceptedNames", API_OBJECT, .flags = API_KEEP, .doc = "Names that are in force."},
     {"storedVersions", API_STRING, API_LIST, .doc = "Versions in which objects were ever kept."},

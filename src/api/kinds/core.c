@@ -70,8 +70,8 @@ static const struct api_column age_columns[] = {
 
 static const struct api_field service_account_fields[] = {
     API_TYPE_AND_META,
-    {"secrets", API_OBJECT, API_LIST, .fields = api_object_reference, .merge_key = "name",
-     .doc = "Secrets that pods of this account may use."},
+    {"secrets", API_OBJECT, API_LIST, API_ATOMIC_ITEMS, .fields = api_object_reference,
+     .merge_key = "name", .doc = "Secrets that pods of this account may use."},
     {"imagePullSecrets", API_OBJECT, API_LIST, .fields = api_local_reference,
      .doc = "Secrets for fetching the images of pods of this account."},
     {"automountServiceAccountToken", API_BOOL,

@@ -98,9 +98,8 @@ static const struct api_column columns[] = {
 static const struct api_path *const spec_at = API_KEY(NULL, "spec");
 
 /* RF/2+1 where nobody said otherwise, and as many replicas as there are. */
-static void normalize(json_t *object, struct api_report *report)
+static void derive(json_t *object)
 {
-    (void)report;
     json_t *volume = json_object_get(object, "spec");
     const json_t *rf = json_object_get(volume, "replicationFactor");
     if (json_integer_value(rf) < 1 || json_integer_value(rf) > REPLICAS_MAX)
@@ -162,7 +161,7 @@ const struct api_kind api_cstor_volume = {
     .flags = API_STATUS_BOTH,
     .fields = fields,
     .columns = columns,
-    .normalize = normalize,
+    .derive = derive,
     .validate = validate,
     .doc = "A block volume that is kept on several pools and served over iSCSI.",
 };

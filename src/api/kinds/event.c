@@ -19,8 +19,9 @@ static const struct api_field series[] = {
 
 static const struct api_field fields[] = {
     API_TYPE_AND_META,
-    {"involvedObject", API_OBJECT, .flags = API_REQUIRED, .fields = api_object_reference,
-     .aliases = API_ALIASES("regarding"), .doc = "The object that the event is about."},
+    {"involvedObject", API_OBJECT, .flags = API_ATOMIC | API_REQUIRED,
+     .fields = api_object_reference, .aliases = API_ALIASES("regarding"),
+     .doc = "The object that the event is about."},
     {"reason", API_STRING, .doc = "One CamelCase word for why it happened."},
     {"message", API_STRING, .aliases = API_ALIASES("note"), .doc = "The same for people."},
     {"source", API_OBJECT, .fields = source, .aliases = API_ALIASES("deprecatedSource"),
@@ -35,7 +36,8 @@ static const struct api_field fields[] = {
     {"eventTime", API_TIME, .doc = "When it happened, to the microsecond."},
     {"series", API_OBJECT, .fields = series, .doc = "Repetitions of an event that goes on."},
     {"action", API_STRING, .doc = "What was done or failed."},
-    {"related", API_OBJECT, .fields = api_object_reference, .doc = "A second object involved."},
+    {"related", API_OBJECT, .flags = API_ATOMIC, .fields = api_object_reference,
+     .doc = "A second object involved."},
     {"reportingComponent", API_STRING, .aliases = API_ALIASES("reportingController"),
      .doc = "The controller that reports it."},
     {"reportingInstance", API_STRING, .doc = "Which of its processes reports it."},

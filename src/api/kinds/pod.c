@@ -55,7 +55,7 @@ static const struct api_field status[] = {
     {"reason", API_STRING, .doc = "One CamelCase word for why it is in this phase."},
     {"nominatedNodeName", API_STRING, .doc = "Node on which room is being made for it."},
     {"hostIP", API_STRING, .doc = "Address of its node."},
-    {"hostIPs", API_OBJECT, API_LIST, .fields = address, .merge_key = "ip",
+    {"hostIPs", API_OBJECT, API_LIST, API_ATOMIC, .fields = address, .merge_key = "ip",
      .doc = "Addresses of its node."},
     {"podIP", API_STRING, .doc = "Its address."},
     {"podIPs", API_OBJECT, API_LIST, .fields = address, .merge_key = "ip", .doc = "Its addresses."},

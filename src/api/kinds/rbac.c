@@ -52,7 +52,7 @@ static const struct api_field role_ref[] = {
 static const struct api_field binding_fields[] = {
     API_TYPE_AND_META,
     {"subjects", API_OBJECT, API_LIST, .fields = subject, .doc = "Who is given the role."},
-    {"roleRef", API_OBJECT, .flags = API_REQUIRED | API_IMMUTABLE, .fields = role_ref,
+    {"roleRef", API_OBJECT, .flags = API_REQUIRED | API_IMMUTABLE | API_ATOMIC, .fields = role_ref,
      .doc = "The role."},
     {0},
 };

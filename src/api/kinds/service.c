@@ -19,9 +19,9 @@ static const struct api_field service_port[] = {
 
 static const struct api_field service_spec[] = {
     {"ports", API_OBJECT, API_LIST, .fields = service_port, .merge_key = "port",
-     .doc = "The ports that the service offers."},
-    {"selector", API_STRING, API_MAP, .keys = &api_qualified_name, .format = &api_label_value,
-     .doc = "Labels of the pods that serve it."},
+     .map_keys = API_KEYS("port", "protocol"), .doc = "The ports that the service offers."},
+    {"selector", API_STRING, API_MAP, API_ATOMIC, .keys = &api_qualified_name,
+     .format = &api_label_value, .doc = "Labels of the pods that serve it."},
     {"clusterIP", API_STRING, .doc = "Its address; None makes a service without one."},
     {"clusterIPs", API_STRING, API_LIST, .doc = "The same, one for each address family."},
     {"type", API_STRING, .def = "\"ClusterIP\"",
@@ -124,7 +124,8 @@ static const struct api_field endpoint_address[] = {
     {"ip", API_STRING, .flags = API_REQUIRED, .format = &api_ip, .doc = "The address."},
     {"hostname", API_STRING, .doc = "Name of the host."},
     {"nodeName", API_STRING, .doc = "Node that has the address."},
-    {"targetRef", API_OBJECT, .fields = api_object_reference, .doc = "The pod behind it."},
+    {"targetRef", API_OBJECT, .flags = API_ATOMIC, .fields = api_object_reference,
+     .doc = "The pod behind it."},
     {0},
 };
 

@@ -68,8 +68,8 @@ static const struct api_field content_spec[] = {
      .doc = "Where the snapshot comes from."},
     {"sourceVolumeMode", API_STRING, .doc = "Filesystem or Block."},
     {"volumeSnapshotClassName", API_STRING, .doc = "The VolumeSnapshotClass."},
-    {"volumeSnapshotRef", API_OBJECT, .flags = API_REQUIRED, .fields = api_object_reference,
-     .doc = "The VolumeSnapshot that has it."},
+    {"volumeSnapshotRef", API_OBJECT, .flags = API_ATOMIC | API_REQUIRED,
+     .fields = api_object_reference, .doc = "The VolumeSnapshot that has it."},
     {0},
 };
 

@@ -50,7 +50,7 @@ static const struct api_field claim_template[] = {
 
 static const struct api_field spec[] = {
     {"replicas", API_INT, API_UINT31, .def = "1", .doc = "How many pods are wanted."},
-    {"selector", API_OBJECT, .flags = API_REQUIRED, .fields = api_label_selector,
+    {"selector", API_OBJECT, .flags = API_ATOMIC | API_REQUIRED, .fields = api_label_selector,
      .doc = "Which pods are its own; must match the template's labels."},
     {"template", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_template,
      .doc = "The pods that are made."},

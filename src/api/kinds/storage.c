@@ -206,7 +206,7 @@ static const struct api_column attachment_columns[] = {
 
 static const struct api_field capacity_fields[] = {
     API_TYPE_AND_META,
-    {"nodeTopology", API_OBJECT, .fields = api_label_selector,
+    {"nodeTopology", API_OBJECT, .flags = API_ATOMIC, .fields = api_label_selector,
      .doc = "Nodes that can reach the storage; all when empty."},
     {"storageClassName", API_STRING, .flags = API_REQUIRED, .doc = "The StorageClass."},
     {"capacity", API_QUANTITY, .doc = "Space that is free."},

@@ -47,10 +47,11 @@ static const struct api_field match_condition[] = {
          .doc = "What if it does not answer."},                                                    \
         {"matchPolicy", API_STRING, .words = API_WORDS("Equivalent", "Exact"),                     \
          .def = "\"Equivalent\"", .doc = "Whether other versions of a resource count, too."},      \
-        {"namespaceSelector", API_OBJECT, .fields = api_label_selector, .def = "{}",               \
-         .doc = "Only objects in these namespaces."},                                              \
-        {"objectSelector", API_OBJECT, .fields = api_label_selector, .def = "{}",                  \
-         .doc = "Only these objects."},                                                            \
+        {"namespaceSelector",          API_OBJECT,  .flags = API_ATOMIC,                           \
+         .fields = api_label_selector, .def = "{}", .doc = "Only objects in these namespaces."},   \
+        {"objectSelector",    API_OBJECT,                                                          \
+         .flags = API_ATOMIC, .fields = api_label_selector,                                        \
+         .def = "{}",         .doc = "Only these objects."},                                       \
         {"sideEffects", API_STRING, .flags = API_REQUIRED,                                         \
          .words = API_WORDS("None", "NoneOnDryRun"),                                               \
          .doc = "Whether asking it changes anything."},                                            \

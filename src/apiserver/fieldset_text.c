@@ -1,0 +1,238 @@
+/*
+ * Sets of fields as text: FieldsV1 in and out, and paths for people.
+ */
+#include <errno.h>
+
+#include "apiserver/fieldset.h"
+
+static const char letters[] = {
+    [FIELDSET_FIELD] = 'f',
+    [FIELDSET_KEY] = 'k',
+    [FIELDSET_VALUE] = 'v',
+    [FIELDSET_INDEX] = 'i',
+};
+
+static int malformed(struct err *e, const char *key, const char *why)
+{
+    return err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "\"%.80s\" in fieldsV1: %s", key, why);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The members of an object in order, compact: however it was written, it is the same key. */
+static const char *normal_key(struct arena *a, const json_t *object)
+{
+    const char *names[16];
+    size_t n = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        if (n == ARRAY_SIZE(names) || json_is_object(value) || json_is_array(value))
+            return NULL;
+        names[n++] = key;
+    }
+    if (n == 0)
+        return NULL;
+    qsort(names, n, sizeof(names[0]), compare_keys);
+    _cleanup_(str_done) struct str text = {0};
+    for (size_t i = 0; i < n; i++) {
+        str_append_c(&text, i ? ',' : '{');
+        fieldset_quote(names[i], &text);
+        str_append_c(&text, ':');
+        json_format(json_object_get(object, names[i]), &text);
+    }
+    str_append_c(&text, '}');
+    return arena_copy(a, text.p, text.len);
+}
+
+/* {"name":"x"}, as nearly all are, is normal already. */
+static bool is_simple_key(const char *text)
+{
+    static const char *const parts[] = {"{\"", "\":\"", "\"}"};
+    for (size_t i = 0;; i++) {
+        if (!str_starts_with(text, parts[i]))
+            return false;
+        text += strlen(parts[i]);
+        if (i == ARRAY_SIZE(parts) - 1)
+            return *text == '\0';
+        text += strcspn(text, "\"\\");
+    }
+}
+
+/* The step's name in its normal form; NULL when it has none. */
+static const char *normal_name(struct arena *a, enum fieldset_step step, const char *name)
+{
+    if (step == FIELDSET_FIELD || (step == FIELDSET_KEY && is_simple_key(name)))
+        return name;
+    if (step == FIELDSET_INDEX) {
+        char *end;
+        errno = 0;
+        long index = strtol(name, &end, 10);
+        return errno || end == name || *end ? NULL : arena_printf(a, "%ld", index);
+    }
+    json_auto_t *value = json_parse(name, strlen(name), NULL, NULL);
+    if (step == FIELDSET_KEY)
+        return json_is_object(value) ? normal_key(a, value) : NULL;
+    if (!value)
+        return NULL;
+    _cleanup_(str_done) struct str text = {0};
+    json_format(value, &text);
+    return arena_copy(a, text.p, text.len);
+}
+
+static int decode(struct arena *a, const json_t *fields, unsigned room, bool *ret_member,
+                  struct fieldset **ret_children, struct err *e)
+{
+    struct fieldset_level level = {0};
+    const char *key;
+    json_t *value;
+    *ret_member = json_object_size(fields) == 0;
+    *ret_children = NULL;
+    json_object_foreach((json_t *)fields, key, value) {
+        if (!json_is_object(value))
+            return malformed(e, key, "its value must be an object");
+        if (str_eq(key, ".")) {
+            *ret_member = true;
+            continue;
+        }
+        if (!key[0] || key[1] != ':')
+            return malformed(e, key, "a step begins with f:, k:, v: or i:");
+        const char *letter = memchr(letters, key[0], sizeof(letters));
+        if (!letter)
+            continue;
+        if (room == 0)
+            return malformed(e, key, "is too deep");
+        enum fieldset_step step = (enum fieldset_step)(letter - letters);
+        const char *name = normal_name(a, step, key + 2);
+        if (!name)
+            return malformed(e, key, "what follows the colon cannot be read");
+        bool member;
+        struct fieldset *children;
+        if (decode(a, value, room - 1, &member, &children, e) < 0)
+            return -1;
+        fieldset_add(a, &level, step, name, member, children);
+    }
+    *ret_children = fieldset_finish(a, &level);
+    return 0;
+}
+
+int fieldset_decode(struct arena *a, const json_t *fields, const struct fieldset **ret_set,
+                    struct err *e)
+{
+    bool member;
+    struct fieldset *set;
+    if (!json_is_object(fields))
+        return err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "fieldsV1 must be an object");
+    if (decode(a, fields, FIELDSET_MAX_DEPTH, &member, &set, e) < 0)
+        return -1;
+    *ret_set = set;
+    return 0;
+}
+
+/* What a string needs to stand inside quotes. */
+static void escape(const char *text, struct str *out)
+{
+    for (;;) {
+        size_t plain = 0;
+        while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' && text[plain] != '\\')
+            plain++;
+        str_append_n(out, text, plain);
+        text += plain;
+        if (!*text)
+            return;
+        if (*text == '"' || *text == '\\')
+            str_append_n(out, (const char[]){'\\', *text}, 2);
+        else
+            str_appendf(out, "\\u%04x", (unsigned char)*text);
+        text++;
+    }
+}
+
+void fieldset_quote(const char *text, struct str *out)
+{
+    str_append_c(out, '"');
+    escape(text, out);
+    str_append_c(out, '"');
+}
+
+static void encode(const struct fieldset *set, bool member, struct str *out)
+{
+    bool dot = set && member;
+    str_append(out, dot ? "{\".\":{}" : "{");
+    for (bool first = !dot; set; set = set->next, first = false) {
+        const char head[] = {',', '"', letters[set->step], ':'};
+        str_append_n(out, head + first, sizeof(head) - first);
+        escape(set->name, out);
+        str_append_n(out, "\":", 2);
+        if (set->children)
+            encode(set->children, set->member, out);
+        else
+            str_append_n(out, "{}", 2);
+    }
+    str_append_c(out, '}');
+}
+
+void fieldset_encode(const struct fieldset *set, struct str *out)
+{
+    encode(set, false, out);
+}
+
+/* {"port":80,"protocol":"TCP"} as port=80,protocol="TCP" */
+static void append_keys(const char *name, struct str *out)
+{
+    json_auto_t *keys = json_parse(name, strlen(name), NULL, NULL);
+    const char *key;
+    json_t *value;
+    bool first = true;
+    json_object_foreach(keys, key, value) {
+        str_appendf(out, "%s%s=", first ? "" : ",", key);
+        json_format(value, out);
+        first = false;
+    }
+}
+
+static void append_step(const struct fieldset *s, struct str *out)
+{
+    if (s->step == FIELDSET_FIELD) {
+        str_append_c(out, '.');
+        str_append(out, s->name);
+        return;
+    }
+    str_append_c(out, '[');
+    if (s->step == FIELDSET_KEY)
+        append_keys(s->name, out);
+    else
+        str_appendf(out, "%s%s", s->step == FIELDSET_VALUE ? "=" : "", s->name);
+    str_append_c(out, ']');
+}
+
+/* Those of one level before those below it, as the original lists them. */
+static void paths(const struct fieldset *set, struct str *path,
+                  void (*fn)(void *context, const char *path), void *context)
+{
+    size_t len = path->len;
+    for (const struct fieldset *s = set; s; s = s->next) {
+        if (!s->member)
+            continue;
+        append_step(s, path);
+        fn(context, str_get(path));
+        str_truncate(path, len);
+    }
+    for (const struct fieldset *s = set; s; s = s->next) {
+        if (!s->children)
+            continue;
+        append_step(s, path);
+        paths(s->children, path, fn, context);
+        str_truncate(path, len);
+    }
+}
+
+void fieldset_paths(const struct fieldset *set, void (*fn)(void *context, const char *path),
+                    void *context)
+{
+    _cleanup_(str_done) struct str path = {0};
+    paths(set, &path, fn, context);
+}

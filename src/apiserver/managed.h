@@ -1,0 +1,75 @@
+/*
+ * metadata.managedFields: who owns which fields of an object.
+ *
+ * Every write moves ownership. An update takes what it changed or added from everybody else, and
+ * what it removed leaves everybody. An apply owns what its configuration says, no more and no less.
+ * Managers are told apart by name, operation and subresource. Those of updates are kept to
+ * MANAGED_MAX_UPDATERS; older ones are merged into "ancient-changes".
+ *
+ * In Kubernetes a manager's set is of the version that it wrote, and is converted when it is
+ * compared with another. Here every object is kept in one version, the canonical one, whichever it
+ * came in; so are the sets, and each entry's apiVersion says so.
+ *
+ * An object that has no entries stays without until it is applied: then what it has belongs to
+ * "before-first-apply". So clients that clear managedFields (by sending [{}]) get rid of them.
+ *
+ * Writing an object costs one walk over it and one over what is stored; the list is made as text
+ * and kept in the object as a string until it is encoded (registry_write()), because a tree of
+ * JSON values for it would cost more than all the rest of a write.
+ */
+#pragma once
+
+#include "apiserver/registry.h"
+#include "apiserver/typed.h"
+#include "base/vec.h"
+
+enum {
+    MANAGED_MAX_UPDATERS = 10,
+    /* Of the list as text: with it an object must still be within the limits of JSON. */
+    MANAGED_MAX_BYTES = 2 * 1024 * 1024,
+    MANAGED_NAME_MAX = 128,
+};
+
+struct managed_entry {
+    const char *manager;
+    const char *version;
+    const char *subresource; /* "": the object itself */
+    const char *time;        /* "": unknown */
+    bool applied;            /* the operation is Apply */
+    const struct fieldset *fields;
+};
+
+struct managed {
+    VEC(struct managed_entry) entries;
+};
+
+void managed_done(struct managed *m);
+/* From managedFields. Borrows from the list. */
+int managed_decode(struct arena *a, const json_t *list, struct managed *ret_managed, struct err *e);
+/* As JSON, in the order that Kubernetes has them; appended. RequestEntityTooLarge. */
+int managed_encode(struct managed *m, struct str *out, struct err *e);
+/* The entry of a request's manager with that operation; NULL. */
+struct managed_entry *managed_find(struct managed *m, const struct apiserver_request *r,
+                                   bool applied);
+/* An entry of the request's manager, without fields. */
+struct managed_entry managed_entry_of(struct arena *a, const struct apiserver_registry *g,
+                                      const struct apiserver_request *r, bool applied);
+void managed_drop_empty(struct managed *m);
+
+/*
+ * The list as it is put into an object that is about to be written, a new reference: its text, or
+ * null when nobody owns anything. NULL and *e when it is too large.
+ */
+json_t *managed_value(struct managed *m, struct err *e);
+
+/* A new object is all its creator's. */
+int managed_create(const struct apiserver_registry *g, const struct apiserver_request *r,
+                   json_t *object, struct err *e);
+/*
+ * An update, in two steps. First the object gets the list that it starts from: the stored one,
+ * unless the client has one of its own to set. Now it equals what is stored if nothing changes.
+ * Else ownership moves.
+ */
+void managed_begin_update(const struct apiserver_request *r, json_t *object, const json_t *stored);
+int managed_update(const struct apiserver_registry *g, const struct apiserver_request *r,
+                   json_t *object, const json_t *stored, struct err *e);
