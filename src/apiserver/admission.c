@@ -1,10 +1,15 @@
 #include "apiserver/admission.h"
 
+#include "apiserver/rbac.h"
+
 typedef int step(struct apiserver_admission *a, struct err *e);
 
 /* Each list ends with NULL. */
 static step *const mutating[] = {NULL};
-static step *const validating[] = {NULL};
+static step *const validating[] = {
+    apiserver_rbac_admit,
+    NULL,
+};
 
 static int run(step *const *steps, struct apiserver_admission *a, struct err *e)
 {

@@ -3,12 +3,16 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "apiserver/rbac.h"
 #include "apiserver/serve_impl.h"
 
 enum { EVENTS_AT_ONCE = 500 };
 
 /* In the order in which they are called. */
-static const struct apiserver_follower *const followers[] = {NULL};
+static const struct apiserver_follower *const followers[] = {
+    &apiserver_rbac_aggregation,
+    NULL,
+};
 
 struct apiserver_follow {
     struct apiserver *server;

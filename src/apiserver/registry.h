@@ -20,9 +20,12 @@
 #include "apiserver/user.h"
 #include "base/clock.h"
 
+struct apiserver_rbac;
+
 struct apiserver_registry {
     struct apiserver_store *store;
     const struct clock *clock;
+    struct apiserver_rbac *rbac; /* who may do what; NULL: nobody asks */
 };
 
 struct apiserver_request {

@@ -5,14 +5,19 @@
 
 #include <stdint.h>
 
+#include "apiserver/audit.h"
+#include "apiserver/limit.h"
 #include "base/err.h"
 
 struct apiserver;
 
 struct apiserver_options {
-    const char *store;   /* path of the database */
-    const char *address; /* numeric; NULL: loopback */
-    uint16_t port;       /* 0: any that is free */
+    const char *store;    /* path of the database */
+    const char *address;  /* numeric; NULL: loopback */
+    uint16_t port;        /* 0: any that is free */
+    const char *key_file; /* with which Secrets are encrypted; NULL: they are not */
+    struct apiserver_audit_options audit;
+    struct apiserver_limit_options limits;
 };
 
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,

@@ -1,6 +1,8 @@
 /*
  * Requests about objects: one function for each verb.
  */
+#include <stdio.h>
+
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
@@ -40,6 +42,12 @@ static void reply_object(struct call *c, unsigned status, struct apiserver_objec
     if (call_wants_table(c)) {
         call_reply_table(c, &o, 1, o->revision, NULL, 0);
         apiserver_object_unref(o);
+    } else if (call_wants_protobuf(c)) {
+        _cleanup_(str_done) struct str text = {0};
+        call_append_object(c, o, &text);
+        apiserver_object_unref(o);
+        json_auto_t *object = json_parse(text.p, text.len, NULL, NULL);
+        call_reply_value(c, status, object);
     } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
@@ -64,38 +72,13 @@ static void get(struct call *c)
     reply_object(c, 200, o);
 }
 
-/* The body as an object of the kind that the path names; NULL with BadRequest. */
-static json_t *body_object(struct call *c)
-{
-    struct err e = {0};
-    json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
-    if (!object) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body is no JSON: %s", e.msg);
-        return NULL;
-    }
-    if (!json_is_object(object)) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body must be an object");
-        return NULL;
-    }
-    const char *kind = json_str(object, "kind"), *version = json_str(object, "apiVersion");
-    char text[128];
-    api_version_text(c->path.gv, text);
-    if ((kind && *kind && !str_eq(kind, c->path.kind->kind)) ||
-        (version && *version && !str_eq(version, text))) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest",
-                "the object in the body is a %s of %s, the path is for a %s of %s",
-                kind ? kind : "?", version ? version : "?", c->path.kind->kind, text);
-        return NULL;
-    }
-    json_object_set_new(object, "kind", json_string(c->path.kind->kind));
-    json_object_set_new(object, "apiVersion", json_string(text));
-    return json_incref(object);
-}
-
 static void create(struct call *c)
 {
     struct apiserver_request r = request_of(c);
-    json_auto_t *object = body_object(c);
+    json_auto_t *object = call_body_object(c);
+    const char *name = json_str(json_object_get(object, "metadata"), "name");
+    if (name) /* for what is said of it; the request itself has none */
+        snprintf(c->path.name, sizeof(c->path.name), "%s", name);
     reply_object(c, 201,
                  object ? apiserver_create(&c->server->registry, &r, object, &c->report, &c->err)
                         : NULL);
@@ -104,7 +87,7 @@ static void create(struct call *c)
 static void update(struct call *c)
 {
     struct apiserver_request r = request_of(c);
-    json_auto_t *object = body_object(c);
+    json_auto_t *object = call_body_object(c);
     struct apiserver_object *o = NULL;
     if (object && c->path.subresource == APISERVER_STATUS)
         o = apiserver_update_status(&c->server->registry, &r, object, &c->report, &c->err);
@@ -163,8 +146,11 @@ static struct apiserver_object *delete_one(struct call *c, const struct apiserve
 static void delete (struct call *c)
 {
     struct apiserver_request r = request_of(c);
-    json_auto_t *options =
-        c->http->body_size ? json_parse(c->http->body, c->http->body_size, NULL, NULL) : NULL;
+    json_auto_t *options = c->http->body_size ? call_body(c) : NULL;
+    if (c->http->body_size && !options) {
+        call_fail(c);
+        return;
+    }
     r.uid = json_str(json_at(options, "preconditions"), "uid");
     const char *revision = json_str(json_at(options, "preconditions"), "resourceVersion");
     r.revision = revision ? strtoull(revision, NULL, 10) : 0;
@@ -231,7 +217,7 @@ void call_objects(struct call *c)
         [APISERVER_FINALIZE] = missing,
     };
     if (c->path.kind->flags & API_REVIEW)
-        missing(c);
+        call_review(c);
     else if (subresources[c->path.subresource])
         subresources[c->path.subresource](c);
     else
