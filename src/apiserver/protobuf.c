@@ -1,5 +1,6 @@
 #include "apiserver/protobuf.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
 
@@ -143,6 +144,11 @@ static int decode_entry(struct decoder *d, struct input in, field *f, json_t *ma
     json_auto_t *content = NULL;
     if (f->kind == APISERVER_PROTOBUF_MAP) {
         content = decode_string(value.inside, d->e);
+    } else if (f->kind == APISERVER_PROTOBUF_BYTES_MAP) {
+        _cleanup_(str_done) struct str text = {0};
+        size_t n = (size_t)(value.inside.end - value.inside.p);
+        base64_format(value.inside.p, n, BASE64_STD, &text);
+        content = json_string(str_get(&text));
     } else {
         json_auto_t *lists = json_object();
         if (decode_fields(d, value.inside, items, lists) == 0)
@@ -168,6 +174,7 @@ static json_t *decode_bytes(struct decoder *d, struct input in, field *f, json_t
         return decode_json(in, d->e);
     case APISERVER_PROTOBUF_MESSAGE:
     case APISERVER_PROTOBUF_MAP:
+    case APISERVER_PROTOBUF_BYTES_MAP:
     case APISERVER_PROTOBUF_LISTS: {
         json_auto_t *object = there && !f->repeated ? json_incref(there) : json_object();
         int status = f->kind == APISERVER_PROTOBUF_MESSAGE ? decode_fields(d, in, f->fields, object)
@@ -259,7 +266,7 @@ static int read_envelope(struct input in, json_t **ret_version, json_t **ret_kin
     return *ret_version && *ret_kind ? 0 : -1;
 }
 
-json_t *apiserver_protobuf_decode(const void *bytes, size_t size, struct err *e)
+json_t *apiserver_protobuf_parse(const void *bytes, size_t size, struct err *e)
 {
     json_auto_t *version = NULL, *kind = NULL;
     struct input raw, in = {bytes, (const unsigned char *)bytes + size};
@@ -336,6 +343,10 @@ static int encode_map(field *f, const json_t *map, struct str *out, struct err *
         write_bytes(&entry, 1, key, strlen(key));
         if (f->kind == APISERVER_PROTOBUF_MAP && json_is_string(value)) {
             write_bytes(&entry, 2, json_string_value(value), json_string_length(value));
+        } else if (f->kind == APISERVER_PROTOBUF_BYTES_MAP && json_is_string(value) &&
+                   base64_parse(json_string_value(value), json_string_length(value), BASE64_STD,
+                                &items)) {
+            write_bytes(&entry, 2, str_get(&items), items.len);
         } else if (f->kind == APISERVER_PROTOBUF_LISTS && json_is_array(value)) {
             json_array_foreach(value, i, text)
                 write_bytes(&items, 1, json_string_value(text), json_string_length(text));
@@ -364,11 +375,11 @@ static int encode_inside(field *f, const json_t *value, struct str *out, struct 
 static int encode_value(field *f, const json_t *value, struct str *out, struct err *e)
 {
     static const json_type types[] = {
-        [APISERVER_PROTOBUF_STRING] = JSON_STRING, [APISERVER_PROTOBUF_BOOL] = JSON_TRUE,
-        [APISERVER_PROTOBUF_INT] = JSON_INTEGER,   [APISERVER_PROTOBUF_MESSAGE] = JSON_OBJECT,
-        [APISERVER_PROTOBUF_TIME] = JSON_STRING,   [APISERVER_PROTOBUF_MICRO_TIME] = JSON_STRING,
-        [APISERVER_PROTOBUF_JSON] = JSON_OBJECT,   [APISERVER_PROTOBUF_MAP] = JSON_OBJECT,
-        [APISERVER_PROTOBUF_LISTS] = JSON_OBJECT,
+        [APISERVER_PROTOBUF_STRING] = JSON_STRING,    [APISERVER_PROTOBUF_BOOL] = JSON_TRUE,
+        [APISERVER_PROTOBUF_INT] = JSON_INTEGER,      [APISERVER_PROTOBUF_MESSAGE] = JSON_OBJECT,
+        [APISERVER_PROTOBUF_TIME] = JSON_STRING,      [APISERVER_PROTOBUF_MICRO_TIME] = JSON_STRING,
+        [APISERVER_PROTOBUF_JSON] = JSON_OBJECT,      [APISERVER_PROTOBUF_MAP] = JSON_OBJECT,
+        [APISERVER_PROTOBUF_BYTES_MAP] = JSON_OBJECT, [APISERVER_PROTOBUF_LISTS] = JSON_OBJECT,
     };
     json_type type = json_is_boolean(value) ? JSON_TRUE : json_typeof(value);
     if (type != types[f->kind])
@@ -387,6 +398,7 @@ static int encode_value(field *f, const json_t *value, struct str *out, struct e
     case APISERVER_PROTOBUF_MICRO_TIME:
         return encode_time(f, value, out, e);
     case APISERVER_PROTOBUF_MAP:
+    case APISERVER_PROTOBUF_BYTES_MAP:
     case APISERVER_PROTOBUF_LISTS:
         return encode_map(f, value, out, e);
     case APISERVER_PROTOBUF_MESSAGE:
@@ -419,7 +431,7 @@ static int encode_fields(const json_t *object, field *fields, struct str *out, s
     return 0;
 }
 
-int apiserver_protobuf_encode(const json_t *object, struct str *out, struct err *e)
+int apiserver_protobuf_format(const json_t *object, struct str *out, struct err *e)
 {
     const char *version = json_str(object, "apiVersion"), *kind = json_str(object, "kind");
     field *fields = version && kind ? apiserver_protobuf_find(version, kind) : NULL;

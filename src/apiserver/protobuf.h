@@ -25,6 +25,7 @@ enum apiserver_protobuf_kind {
     APISERVER_PROTOBUF_MICRO_TIME, /* in JSON to the microsecond */
     APISERVER_PROTOBUF_JSON,       /* {raw}: the text of a JSON value */
     APISERVER_PROTOBUF_MAP,        /* of strings */
+    APISERVER_PROTOBUF_BYTES_MAP,  /* of bytes; in JSON base64 */
     APISERVER_PROTOBUF_LISTS,      /* a map of lists of strings: {items} */
 };
 
@@ -45,6 +46,6 @@ const struct apiserver_protobuf_field *apiserver_protobuf_find(const char *api_v
  * The object, with apiVersion and kind. INVALID_ARGUMENT ("BadRequest") when it is not well-formed,
  * UNIMPLEMENTED ("UnsupportedMediaType") when there is no table for its kind.
  */
-json_t *apiserver_protobuf_decode(const void *bytes, size_t size, struct err *e);
+json_t *apiserver_protobuf_parse(const void *bytes, size_t size, struct err *e);
 /* The other way, appended. Members that the table does not have are left out. */
-int apiserver_protobuf_encode(const json_t *object, struct str *out, struct err *e);
+int apiserver_protobuf_format(const json_t *object, struct str *out, struct err *e);

@@ -1,6 +1,6 @@
 /*
  * The messages of the kinds that clients send in protobuf: what they ask about themselves and others,
- * leases, events, and how they want things deleted. The numbers are Kubernetes'.
+ * leases, events, what kubectl creates without a manifest, and how things are to be deleted. The numbers are Kubernetes'.
  */
 #include "apiserver/protobuf.h"
 
@@ -31,6 +31,10 @@
 #define MAP(n, name)                                                                               \
     {                                                                                              \
         (n), (name), APISERVER_PROTOBUF_MAP                                                        \
+    }
+#define BYTES_MAP(n, name)                                                                         \
+    {                                                                                              \
+        (n), (name), APISERVER_PROTOBUF_BYTES_MAP                                                  \
     }
 #define LISTS(n, name)                                                                             \
     {                                                                                              \
@@ -351,6 +355,114 @@ static message new_event = {
     {0},
 };
 
+/* What kubectl create makes. */
+
+static message secret = {
+    ONE(1, "metadata", metadata),
+    BYTES_MAP(2, "data"),
+    STRING(3, "type"),
+    MAP(4, "stringData"),
+    GIVEN(5, "immutable", BOOL),
+    {0},
+};
+
+static message config_map = {
+    ONE(1, "metadata", metadata),
+    MAP(2, "data"),
+    BYTES_MAP(3, "binaryData"),
+    GIVEN(4, "immutable", BOOL),
+    {0},
+};
+
+static message namespace_condition = {
+    STRING(1, "type"),
+    STRING(2, "status"),
+    TIME(4, "lastTransitionTime"),
+    STRING(5, "reason"),
+    STRING(6, "message"),
+    {0},
+};
+
+static message namespace_spec = {
+    STRINGS(1, "finalizers"),
+    {0},
+};
+
+static message namespace_status = {
+    STRING(1, "phase"),
+    MANY(2, "conditions", namespace_condition),
+    {0},
+};
+
+static message namespace = {
+    ONE(1, "metadata", metadata),
+    ONE(2, "spec", namespace_spec),
+    ONE(3, "status", namespace_status),
+    {0},
+};
+
+static message local_reference = {
+    STRING(1, "name"),
+    {0},
+};
+
+static message service_account = {
+    ONE(1, "metadata", metadata),
+    MANY(2, "secrets", object_reference),
+    MANY(3, "imagePullSecrets", local_reference),
+    GIVEN(4, "automountServiceAccountToken", BOOL),
+    {0},
+};
+
+static message policy_rule = {
+    STRINGS(1, "verbs"),
+    STRINGS(2, "apiGroups"),
+    STRINGS(3, "resources"),
+    STRINGS(4, "resourceNames"),
+    STRINGS(5, "nonResourceURLs"),
+    {0},
+};
+
+static message label_selector = {
+    MAP(1, "matchLabels"),
+    MANY(2, "matchExpressions", requirement),
+    {0},
+};
+
+static message aggregation_rule = {
+    MANY(1, "clusterRoleSelectors", label_selector),
+    {0},
+};
+
+static message role = {
+    ONE(1, "metadata", metadata),
+    MANY(2, "rules", policy_rule),
+    ONE(3, "aggregationRule", aggregation_rule),
+    {0},
+};
+
+static message subject = {
+    STRING(1, "kind"),
+    STRING(2, "apiGroup"),
+    STRING(3, "name"),
+    STRING(4, "namespace"),
+    {0},
+};
+
+static message role_ref = {
+    STRING(1, "apiGroup"),
+    STRING(2, "kind"),
+    STRING(3, "name"),
+    {0},
+};
+
+static message role_binding = {
+    ONE(1, "metadata", metadata),
+    MANY(2, "subjects", subject),
+    ONE(3, "roleRef", role_ref),
+    {0},
+};
+
 /* meta/v1 */
 
 static message preconditions = {
@@ -383,6 +495,14 @@ static const struct {
     {"Lease", "coordination.k8s.io/v1", lease},
     {"Event", "v1", core_event},
     {"Event", "events.k8s.io/v1", new_event},
+    {"Secret", "v1", secret},
+    {"ConfigMap", "v1", config_map},
+    {"Namespace", "v1", namespace},
+    {"ServiceAccount", "v1", service_account},
+    {"Role", "rbac.authorization.k8s.io/v1", role},
+    {"ClusterRole", "rbac.authorization.k8s.io/v1", role},
+    {"RoleBinding", "rbac.authorization.k8s.io/v1", role_binding},
+    {"ClusterRoleBinding", "rbac.authorization.k8s.io/v1", role_binding},
     {"DeleteOptions", NULL, delete_options},
 };
 

@@ -198,8 +198,10 @@ static struct rbac_snapshot *make_snapshot(struct apiserver_rbac *r,
     s->stamp = stamp_of(r);
     for (int i = 0; i < COLLECTIONS; i++) {
         bool binding = i == BINDINGS || i == CLUSTER_BINDINGS;
-        const struct map *old = binding ? &before->bindings : &before->roles;
-        take_objects(r, i, before ? old : NULL, binding ? &s->bindings : &s->roles);
+        const struct map *old = NULL;
+        if (before)
+            old = binding ? &before->bindings : &before->roles;
+        take_objects(r, i, old, binding ? &s->bindings : &s->roles);
     }
     map_for_each(&s->bindings, it)
         add_grants(s, it->value);

@@ -126,10 +126,10 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
 /* Who is counted as one: a user, or whoever has the same address. Administrators are not counted. */
 static int limit(struct call *c)
 {
-    char peer[HTTP_PEER_MAX];
+    char peer[HTTP_ADDRESS_MAX];
     _cleanup_free_ char *client = NULL;
     if (apiserver_user_in(c->user, "system:unauthenticated"))
-        client = mem_printf("address %s", http_request_peer(c->http, peer));
+        client = mem_printf("address %s", http_request_address(c->http, peer));
     else if (!apiserver_user_in(c->user, "system:masters"))
         client = mem_printf("user %s", c->user->name);
     return apiserver_limit_begin(c->server->limits, client, &c->err);
@@ -198,10 +198,8 @@ static void changed(void *context, uint64_t revision)
 
 static int open_all(struct apiserver *a, const struct apiserver_options *o, struct err *e)
 {
-    struct apiserver_store_options store = {
-        .key_file = o->key_file,
-        .sealed = (const char *const[]){"/secrets", NULL},
-    };
+    static const char *const sealed[] = {"/secrets", NULL};
+    struct apiserver_store_options store = {.key_file = o->key_file, .sealed = sealed};
     if (apiserver_store_open(o->store, &store, &a->registry.store, e) < 0)
         return -1;
     a->registry.rbac = apiserver_rbac_new(a->registry.store);

@@ -8,7 +8,7 @@ json_t *call_body(struct call *c)
 {
     const char *type = http_request_header(c->http, "Content-Type");
     if (type && str_starts_with(type, APISERVER_PROTOBUF_TYPE))
-        return apiserver_protobuf_decode(c->http->body, c->http->body_size, &c->err);
+        return apiserver_protobuf_parse(c->http->body, c->http->body_size, &c->err);
     struct err e = {0};
     json_t *value = json_parse(c->http->body, c->http->body_size, NULL, &e);
     if (!value)
@@ -58,7 +58,7 @@ void call_reply_value(struct call *c, unsigned status, const json_t *object)
         return;
     }
     struct str text = {0};
-    if (apiserver_protobuf_encode(object, &text, &c->err) < 0) {
+    if (apiserver_protobuf_format(object, &text, &c->err) < 0) {
         str_done(&text);
         call_fail(c);
         return;

@@ -358,7 +358,7 @@ const char *http_request_header(const struct http_request *r, const char *name)
     return MHD_lookup_connection_value(request_of(r)->connection, MHD_HEADER_KIND, name);
 }
 
-const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX])
+const char *http_request_address(const struct http_request *r, char buf[HTTP_ADDRESS_MAX])
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -366,10 +366,10 @@ const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_M
     buf[0] = '\0';
     if (address && address->sa_family == AF_INET)
         inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, buf,
-                  HTTP_PEER_MAX);
+                  HTTP_ADDRESS_MAX);
     else if (address && address->sa_family == AF_INET6)
         inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, buf,
-                  HTTP_PEER_MAX);
+                  HTTP_ADDRESS_MAX);
     return buf;
 }
 

@@ -52,7 +52,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-enum { HTTP_PEER_MAX = 46 }; /* the longest IPv6 address and a NUL */
+enum { HTTP_ADDRESS_MAX = 46 }; /* the longest IPv6 address and a NUL */
 
 struct http_server;
 struct http_stream;
@@ -107,7 +107,7 @@ const char *http_request_query(const struct http_request *r, const char *name);
 const char *http_request_header(const struct http_request *r, const char *name);
 
 /* The client's address, "192.0.2.1" or "2001:db8::1"; "" when it is not known. */
-const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX]);
+const char *http_request_address(const struct http_request *r, char buf[HTTP_ADDRESS_MAX]);
 /* The status of the answer; 0 as long as there is none. */
 unsigned http_reply_status(const struct http_request *r);
 
