@@ -23,6 +23,8 @@ OWNERS = {
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "microhttpd.h": ["src/http/server.c"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
+    "gnutls/crypto.h": ["src/apiserver/seal.c"],
+    "gnutls/gnutls.h": ["src/apiserver/seal.c"],
     "isa-l.h": ["src/base/crc.c"],
     "isa-l/crc.h": ["src/base/crc.c"],
 }

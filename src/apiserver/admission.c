@@ -1,5 +1,6 @@
 #include "apiserver/admission.h"
 
+#include "apiserver/rbac.h"
 #include "apiserver/rules.h"
 
 typedef int step(struct apiserver_admission *a, struct err *e);
@@ -12,10 +13,7 @@ static step *const mutating[] = {
     NULL,
 };
 static step *const validating[] = {
-    rules_namespace_deletable,
-    rules_storage_check,
-    rules_limits_check,
-    NULL,
+    apiserver_rbac_admit, rules_namespace_deletable, rules_storage_check, rules_limits_check, NULL,
 };
 static step *const holding[] = {
     rules_namespace_hold,

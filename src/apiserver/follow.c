@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "apiserver/rbac.h"
 #include "apiserver/self.h"
 #include "apiserver/serve_impl.h"
 
@@ -10,8 +11,13 @@ enum { EVENTS_AT_ONCE = 500 };
 
 /* In the order in which they are called. */
 static const struct apiserver_follower *const followers[] = {
-    &gc_follower,    &namespaces_follower, &protection_follower,
-    &quota_follower, &event_ttl_follower,  NULL,
+    &apiserver_rbac_aggregation,
+    &gc_follower,
+    &namespaces_follower,
+    &protection_follower,
+    &quota_follower,
+    &event_ttl_follower,
+    NULL,
 };
 
 struct apiserver_follow {

@@ -22,11 +22,13 @@
 #include "base/clock.h"
 
 struct apiserver_rules;
+struct apiserver_rbac;
 
 struct apiserver_registry {
     struct apiserver_store *store;
     const struct clock *clock;
     struct apiserver_rules *rules; /* NULL: no namespaces that must exist, no quotas */
+    struct apiserver_rbac *rbac;   /* who may do what; NULL: nobody asks */
 };
 
 /* What becomes of the objects that a deleted one owns. */

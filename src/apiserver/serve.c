@@ -7,6 +7,7 @@
 #include "api/convert.h"
 #include "apiserver/authn.h"
 #include "apiserver/authz.h"
+#include "apiserver/rbac.h"
 #include "apiserver/rules.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
@@ -35,6 +36,9 @@ void call_fail(struct call *c)
     unsigned code;
     json_auto_t *status =
         apiserver_status(&c->err, &c->report, c->path.kind ? &about : NULL, &code);
+    apiserver_status_code(&c->err, &c->audit.why);
+    if (code == 429)
+        http_reply_header(c->http, "Retry-After", "1");
     call_reply_json(c, code, status);
 }
 
@@ -122,20 +126,50 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
            api_field_selector_matches(&s->fields, object);
 }
 
+/* Who is counted as one: a user, or whoever has the same address. Administrators are not counted. */
+static int limit(struct call *c)
+{
+    char peer[HTTP_ADDRESS_MAX];
+    _cleanup_free_ char *client = NULL;
+    if (apiserver_user_in(c->user, "system:unauthenticated"))
+        client = mem_printf("address %s", http_request_address(c->http, peer));
+    else if (!apiserver_user_in(c->user, "system:masters"))
+        client = mem_printf("user %s", c->user->name);
+    return apiserver_limit_begin(c->server->limits, client, &c->err);
+}
+
+/* May they, and is there such a thing: in that order, so that strangers learn nothing. */
+static void answer(struct call *c)
+{
+    const char *watch = http_request_query(c->http, "watch");
+    bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
+    struct err missing = {0};
+    c->known = apiserver_path_parse(api_kinds, c->http->method, c->http->path,
+                                    strlen(c->http->path), watching, &c->path, &missing) == 0;
+    if (apiserver_authorize(c) < 0) {
+        call_fail(c);
+    } else if (!c->known) {
+        c->err = missing;
+        call_fail(c);
+    } else if (c->path.asked == APISERVER_ASKED_OBJECTS) {
+        call_objects(c);
+    } else {
+        call_description(c);
+    }
+}
+
 static void handle(void *context, struct http_request *http)
 {
     struct call c = {.server = context, .http = http};
-    const char *watch = http_request_query(http, "watch");
-    bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
-    if (apiserver_authenticate(&c) < 0 ||
-        apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
-                             &c.path, &c.err) < 0 ||
-        apiserver_authorize(&c) < 0)
+    call_audit_begin(&c);
+    if (apiserver_authenticate(&c) < 0 || limit(&c) < 0) {
         call_fail(&c);
-    else if (c.path.asked == APISERVER_ASKED_OBJECTS)
-        call_objects(&c);
-    else
-        call_description(&c);
+    } else {
+        answer(&c);
+        apiserver_limit_end(c.server->limits);
+    }
+    call_audit_end(&c);
+    str_done(&c.reason);
     api_report_done(&c.report);
 }
 
@@ -166,6 +200,20 @@ static void changed(void *context, uint64_t revision)
     apiserver_follow_wake(a->follow);
 }
 
+static int open_all(struct apiserver *a, const struct apiserver_options *o, struct err *e)
+{
+    static const char *const sealed[] = {"/secrets", NULL};
+    struct apiserver_store_options store = {.key_file = o->key_file, .sealed = sealed};
+    if (apiserver_store_open(o->store, &store, &a->registry.store, e) < 0)
+        return -1;
+    a->registry.rbac = apiserver_rbac_new(a->registry.store);
+    a->limits = apiserver_limits_new(&o->limits, a->registry.clock);
+    return make_namespaces(a, e) < 0 || apiserver_rbac_bootstrap(&a->registry, e) < 0 ||
+                   apiserver_audit_open(&o->audit, &a->audit, e) < 0
+               ? -1
+               : 0;
+}
+
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,
                     struct err *e)
 {
@@ -181,8 +229,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     pthread_mutex_init(&a->lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
-    if (apiserver_store_open(options->store, NULL, &a->registry.store, e) < 0 ||
-        make_namespaces(a, e) < 0) {
+    if (open_all(a, options, e) < 0) {
         apiserver_stop(a);
         return -1;
     }
@@ -206,6 +253,9 @@ void apiserver_stop(struct apiserver *a)
     http_server_stop(a->http);
     pod_log_follow_free(a->log_follow);
     apiserver_follow_stop(a->follow);
+    apiserver_audit_close(a->audit);
+    apiserver_limits_free(a->limits);
+    apiserver_rbac_free(a->registry.rbac);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
     map_for_each(&a->documents, it) {

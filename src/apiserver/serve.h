@@ -5,17 +5,22 @@
 
 #include <stdint.h>
 
+#include "apiserver/audit.h"
 #include "apiserver/gates.h"
+#include "apiserver/limit.h"
 #include "base/err.h"
 
 struct apiserver;
 
 struct apiserver_options {
-    const char *store;   /* path of the database */
-    const char *address; /* numeric; NULL: loopback */
-    uint16_t port;       /* 0: any that is free */
-    const char *pods;    /* folder with the logs of containers; NULL: there are none */
-    unsigned event_ttl;  /* seconds for which events are kept; 0: an hour */
+    const char *store;    /* path of the database */
+    const char *address;  /* numeric; NULL: loopback */
+    uint16_t port;        /* 0: any that is free */
+    const char *key_file; /* with which Secrets are encrypted; NULL: they are not */
+    const char *pods;     /* folder with the logs of containers; NULL: there are none */
+    unsigned event_ttl;   /* seconds for which events are kept; 0: an hour */
+    struct apiserver_audit_options audit;
+    struct apiserver_limit_options limits;
     struct apiserver_features features;
 };
 

@@ -6,7 +6,9 @@
 #include <pthread.h>
 
 #include "api/selector.h"
+#include "apiserver/audit.h"
 #include "apiserver/follow.h"
+#include "apiserver/limit.h"
 #include "apiserver/managed.h"
 #include "apiserver/path.h"
 #include "apiserver/pod_log.h"
@@ -19,7 +21,10 @@
 struct apiserver {
     struct apiserver_registry registry;
     struct http_server *http;
+    struct apiserver_audit *audit;
+    struct apiserver_limits *limits;
     struct apiserver_follow *follow;
+    bool roles_changed; /* aggregated ones may be out of date; the followers' thread's own */
     /* Watches that are open; they are woken after each change. */
     pthread_mutex_t lock;
     struct list_link watches;
@@ -45,6 +50,11 @@ struct call {
     const struct apiserver_user *user;
     struct apiserver_path path;
     char manager[MANAGED_NAME_MAX + 1]; /* of the fields that a write changes */
+    bool known;                         /* the path leads somewhere */
+    bool decided;                       /* authorization has spoken */
+    bool allowed;                       /* and said yes */
+    struct str reason;                  /* why, as far as there is something to say */
+    struct apiserver_audit_call audit;
     struct api_report report;
     struct err err;
 };
@@ -55,6 +65,32 @@ void call_reply_text(struct call *c, unsigned status, const char *type, struct s
 void call_reply_json(struct call *c, unsigned status, const json_t *value);
 /* The error in c->err as a Status. */
 void call_fail(struct call *c);
+
+/* serve_body.c */
+/* The body, JSON or protobuf; NULL with BadRequest or UnsupportedMediaType. */
+json_t *call_body(struct call *c);
+/* An object of the kind that the path names, a new reference; NULL with BadRequest. */
+json_t *call_typed_object(struct call *c, json_t *object);
+/* The body as an object of the kind that the path names. */
+json_t *call_body_object(struct call *c);
+/* Answers with an object, in protobuf for clients that take nothing else. */
+void call_reply_value(struct call *c, unsigned status, const json_t *object);
+/* Whether the client takes protobuf and nothing else, and the kind can be had in it. */
+bool call_wants_protobuf(const struct call *c);
+
+/* serve_audit.c */
+void call_audit_begin(struct call *c);
+void call_audit_end(struct call *c); /* after the answer */
+
+/* review.c: answers a question that was posted. */
+void call_review(struct call *c);
+/* review_access.c: each fills in the status of a review; -1 with c->err or problems in c->report. */
+int review_self_access(struct call *c, json_t *object);
+int review_access(struct call *c, json_t *object);
+int review_local_access(struct call *c, json_t *object);
+int review_self_rules(struct call *c, json_t *object);
+
+/* serve.c, again */
 /* The collection that the path names, its objects' key prefix, or NULL for all. */
 void call_collection(const struct call *c, struct str *ret_collection, struct str *ret_prefix);
 /* Whether the client wants a Table. */
@@ -88,8 +124,6 @@ void call_description(struct call *c);
 void call_objects(struct call *c);
 /* What the path and the query say of a request for objects. */
 struct apiserver_request call_request(const struct call *c);
-/* The body as an object of the kind that the path names; NULL with BadRequest in c->err. */
-json_t *call_body_object(struct call *c);
 /* Answers with the object and gives up the reference; with c->err when it is NULL. */
 void call_reply_object(struct call *c, unsigned status, struct apiserver_object *o);
 void call_list(struct call *c);

@@ -42,6 +42,12 @@ void call_reply_object(struct call *c, unsigned status, struct apiserver_object 
     if (call_wants_table(c)) {
         call_reply_table(c, &o, 1, o->revision, NULL, 0);
         apiserver_object_unref(o);
+    } else if (call_wants_protobuf(c)) {
+        _cleanup_(str_done) struct str text = {0};
+        call_append_object(c, o, &text);
+        apiserver_object_unref(o);
+        json_auto_t *object = json_parse(text.p, text.len, NULL, NULL);
+        call_reply_value(c, status, object);
     } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
@@ -64,39 +70,6 @@ static void get(struct call *c)
         err_set(&c->err, ERR_NOT_FOUND, "NotFound", "%s \"%s\" not found", r.kind->plural,
                 c->path.name);
     call_reply_object(c, 200, o);
-}
-
-/* An object of the kind that the path names, a new reference; NULL with BadRequest. */
-static json_t *typed_object(struct call *c, json_t *object)
-{
-    if (!json_is_object(object)) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body must be an object");
-        return NULL;
-    }
-    const char *kind = json_str(object, "kind"), *version = json_str(object, "apiVersion");
-    char text[128];
-    api_version_text(c->path.gv, text);
-    if ((kind && *kind && !str_eq(kind, c->path.kind->kind)) ||
-        (version && *version && !str_eq(version, text))) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest",
-                "the object in the body is a %s of %s, the path is for a %s of %s",
-                kind ? kind : "?", version ? version : "?", c->path.kind->kind, text);
-        return NULL;
-    }
-    json_object_set_new(object, "kind", json_string(c->path.kind->kind));
-    json_object_set_new(object, "apiVersion", json_string(text));
-    return json_incref(object);
-}
-
-json_t *call_body_object(struct call *c)
-{
-    struct err e = {0};
-    json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
-    if (!object) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body is no JSON: %s", e.msg);
-        return NULL;
-    }
-    return typed_object(c, object);
 }
 
 /* For the Status of a failure: a new object's name is in the body, not in the path. */
@@ -152,7 +125,7 @@ static json_t *body_config(struct call *c)
         json_auto_t *value = json_incref(doc.value);
         found = json_stream_next(stream, &doc, &e);
         if (found == 0)
-            object = typed_object(c, value);
+            object = call_typed_object(c, value);
         else if (found > 0)
             err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest",
                     "error decoding YAML: there is more than one document; apply them one by one");
@@ -332,7 +305,7 @@ void call_objects(struct call *c)
     if (call_manager(c) < 0)
         call_fail(c);
     else if (c->path.kind->flags & API_REVIEW)
-        missing(c);
+        call_review(c);
     else if (subresources[c->path.subresource])
         subresources[c->path.subresource](c);
     else

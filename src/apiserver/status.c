@@ -189,6 +189,12 @@ static void common_message(const struct err *error, const char *reason,
         {"Forbidden", " is forbidden: "},
     };
     static const char conflict[] = "Operation cannot be fulfilled on ";
+    if (str_eq(reason, "Forbidden") && (!about || !about->name || !*about->name)) {
+        if (about)
+            append_qualified(message, about, about->kind->plural);
+        str_appendf(message, "%sforbidden: %s", about ? " is " : "", error->msg);
+        return;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
         if (!about || !about->name || !str_eq(named[i].reason, reason))
             continue;

@@ -93,19 +93,20 @@ struct apiserver_object *apiserver_object_new(const char *collection, const char
 
 /* An object as it was stored; its collection, key and value are three columns in a row. */
 static struct apiserver_object *stored_object(struct apiserver_store *s, sqlite3_stmt *row,
-                                              int first_column, uint64_t revision)
+                                              int first_column, uint64_t revision, struct err *e)
 {
     const char *collection = (const char *)sqlite3_column_text(row, first_column);
     const char *key = (const char *)sqlite3_column_text(row, first_column + 1);
-    const void *value = sqlite3_column_blob(row, first_column + 2);
-    size_t size = (size_t)sqlite3_column_bytes(row, first_column + 2);
+    struct store_bytes value = {sqlite3_column_blob(row, first_column + 2),
+                                (size_t)sqlite3_column_bytes(row, first_column + 2)};
     char *bytes;
     struct apiserver_object *o =
         object_alloc(store_collection(s, collection ? collection : "", true)->name, key ? key : "",
-                     revision, size, &bytes);
-    if (size)
-        memcpy(bytes, value, size);
-    return o;
+                     revision, store_plain_size(value), &bytes);
+    if (store_unseal(s, o->collection, o->key, revision, value, bytes, e) == 0)
+        return o;
+    apiserver_object_unref(o);
+    return NULL;
 }
 
 static int load_objects(struct apiserver_store *s, struct err *e)
@@ -116,21 +117,29 @@ static int load_objects(struct apiserver_store *s, struct err *e)
                            "ORDER BY collection, key",
                            -1, &rows, NULL) != SQLITE_OK)
         return store_sql_error(s, "cannot read the objects", e);
-    int result;
-    while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
+    int result, status = 0;
+    while (status == 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
         struct apiserver_object *o =
-            stored_object(s, rows, 1, (uint64_t)sqlite3_column_int64(rows, 0));
-        vec_push(&store_collection(s, o->collection, true)->objects, o);
+            stored_object(s, rows, 1, (uint64_t)sqlite3_column_int64(rows, 0), e);
+        if (o)
+            vec_push(&store_collection(s, o->collection, true)->objects, o);
+        else
+            status = -1;
     }
+    if (status == 0 && result != SQLITE_DONE)
+        status = store_sql_error(s, "cannot read the objects", e);
     sqlite3_finalize(rows);
-    return result == SQLITE_DONE ? 0 : store_sql_error(s, "cannot read the objects", e);
+    return status;
 }
 
 /* One remembered change; `last` has the newest object of each key so far. */
-static void load_change(struct apiserver_store *s, sqlite3_stmt *rows, struct map *last)
+static int load_change(struct apiserver_store *s, sqlite3_stmt *rows, struct map *last,
+                       struct err *e)
 {
     uint64_t revision = (uint64_t)sqlite3_column_int64(rows, 0);
-    struct apiserver_object *o = stored_object(s, rows, 2, revision);
+    struct apiserver_object *o = stored_object(s, rows, 2, revision, e);
+    if (!o)
+        return -1;
     const struct collection *c = store_collection(s, o->collection, true);
     size_t at;
     if (store_find(c, o->key, &at) && c->objects.p[at]->revision == revision) {
@@ -143,6 +152,7 @@ static void load_change(struct apiserver_store *s, sqlite3_stmt *rows, struct ma
         map_set(last, id, change == APISERVER_DELETED ? NULL : apiserver_object_ref(o));
     store_remember(s, (struct apiserver_event){change, o, previous});
     s->revision = revision;
+    return 0;
 }
 
 static int load_changes(struct apiserver_store *s, struct err *e)
@@ -163,7 +173,7 @@ static int load_changes(struct apiserver_store *s, struct err *e)
                              "it from a backup",
                              s->revision, (long long)sqlite3_column_int64(rows, 0));
         else
-            load_change(s, rows, &last);
+            status = load_change(s, rows, &last, e);
     }
     if (status == 0 && result != SQLITE_DONE)
         status = store_sql_error(s, "cannot read the changes", e);
@@ -264,8 +274,8 @@ int apiserver_store_open(const char *path, const struct apiserver_store_options 
                        "a restore was interrupted: restore again, or move %s back to %s", aside,
                        path);
     s->lock_fd = store_lock(path, e);
-    if (s->lock_fd < 0 || open_database(s, path, e) < 0 || load_objects(s, e) < 0 ||
-        load_changes(s, e) < 0)
+    if (s->lock_fd < 0 || store_seal_load(s, options, e) < 0 || open_database(s, path, e) < 0 ||
+        load_objects(s, e) < 0 || load_changes(s, e) < 0 || store_seal_begin(s, e) < 0)
         return -1;
     *ret_store = TAKE_PTR(s);
     return 0;
@@ -279,6 +289,7 @@ void apiserver_store_close(struct apiserver_store *s)
     sqlite3_finalize(s->sql.prune);
     sqlite3_close(s->db);
     store_memory_done(s);
+    store_seal_done(s);
     if (s->lock_fd >= 0)
         close(s->lock_fd);
     pthread_cond_destroy(&s->turn);

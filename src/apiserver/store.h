@@ -30,6 +30,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,11 +60,18 @@ DEFINE_CLEANUP(struct apiserver_object *, apiserver_object_unref)
 
 struct apiserver_store_options {
     size_t history; /* how many changes to keep; 0: a sensible number */
+    /*
+     * Encryption at rest (seal.h): of the collections in `sealed`, which ends with NULL and lives as
+     * long as the store, with the keys in this file, which is made if it is not there. NULL: none.
+     */
+    const char *key_file;
+    const char *const *sealed;
 };
 
 /*
  * Opens or creates the store at path. DATA_LOSS when the file is damaged, with what to do;
- * FAILED_PRECONDITION when another process has it open.
+ * FAILED_PRECONDITION when another process has it open, or when a key is missing with which
+ * something in it is encrypted.
  */
 int apiserver_store_open(const char *path, const struct apiserver_store_options *options,
                          struct apiserver_store **ret_store, struct err *e);
@@ -73,6 +81,13 @@ DEFINE_CLEANUP(struct apiserver_store *, apiserver_store_close)
 
 /* The revision of the last change. */
 uint64_t apiserver_store_revision(struct apiserver_store *s);
+/*
+ * The revision at which a collection changed last since the store was opened, or 0: to see without a
+ * lock whether what was made of its objects is still good. It lives as long as the store and is set
+ * when a change became visible, before its writer knows. Not to be called while somebody writes.
+ */
+const _Atomic uint64_t *apiserver_store_last_change(struct apiserver_store *s,
+                                                    const char *collection);
 
 enum apiserver_change { APISERVER_CREATED, APISERVER_UPDATED, APISERVER_DELETED };
 
@@ -147,7 +162,14 @@ void apiserver_events_done(struct apiserver_events *l);
 void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uint64_t revision),
                                void *context);
 
-/* A copy of the store as of now, made while it is in use; replaces the file at path whole. */
+/*
+ * A copy of the store as of now, made while it is in use; replaces the file at path whole. What is
+ * encrypted stays so.
+ */
 int apiserver_store_backup(struct apiserver_store *s, const char *path, struct err *e);
-/* Puts a backup in place of a store that nobody has open, after checking that it is sound. */
-int apiserver_store_restore(const char *backup, const char *path, struct err *e);
+/*
+ * Puts a backup in place of a store that nobody has open, after checking that it is sound and can be
+ * opened with these options, which are those of the store.
+ */
+int apiserver_store_restore(const char *backup, const char *path,
+                            const struct apiserver_store_options *options, struct err *e);

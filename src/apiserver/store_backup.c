@@ -82,10 +82,11 @@ int apiserver_store_backup(struct apiserver_store *s, const char *path, struct e
 }
 
 /* Opens the copy as a store would, which checks everything. */
-static int check_copy(const char *path, struct err *e)
+static int check_copy(const char *path, const struct apiserver_store_options *options,
+                      struct err *e)
 {
     struct apiserver_store *s;
-    if (apiserver_store_open(path, NULL, &s, e) < 0)
+    if (apiserver_store_open(path, options, &s, e) < 0)
         return err_prefix(e, "the backup is of no use");
     apiserver_store_close(s);
     _cleanup_free_ char *lock = mem_printf("%s.lock", path);
@@ -107,12 +108,13 @@ static int move_aside(const char *path, struct err *e)
     return sync_folder_of(path, e);
 }
 
-int apiserver_store_restore(const char *backup, const char *path, struct err *e)
+int apiserver_store_restore(const char *backup, const char *path,
+                            const struct apiserver_store_options *options, struct err *e)
 {
     if (access(backup, R_OK) < 0)
         return err_errno(e, errno, "%s", backup);
     _cleanup_free_ char *part = mem_printf("%s.part", path);
-    if (copy_database(backup, part, e) < 0 || check_copy(part, e) < 0)
+    if (copy_database(backup, part, e) < 0 || check_copy(part, options, e) < 0)
         return -1;
 
     int lock = store_lock(path, e);

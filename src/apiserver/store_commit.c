@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "apiserver/store_impl.h"
+#include "base/str.h"
 
 enum { GROUP_MAX = 1000 };
 
@@ -74,11 +75,15 @@ static int write_one(struct apiserver_store *s, enum apiserver_change change,
                      const struct apiserver_object *o, struct err *e)
 {
     sqlite3_stmt *statement = change == APISERVER_DELETED ? s->sql.drop : s->sql.put;
+    _cleanup_(str_done) struct str sealed = {0};
+    struct store_bytes bytes;
+    if (store_seal(s, o, &sealed, &bytes, e) < 0)
+        return -1;
     bind_text(statement, 1, o->collection);
     bind_text(statement, 2, o->key);
     if (change != APISERVER_DELETED) {
         sqlite3_bind_int64(statement, 3, (sqlite3_int64)o->revision);
-        sqlite3_bind_blob64(statement, 4, o->bytes, o->size, SQLITE_STATIC);
+        sqlite3_bind_blob64(statement, 4, bytes.p, bytes.size, SQLITE_STATIC);
     }
     if (run(s, statement, e) < 0)
         return -1;
@@ -86,7 +91,7 @@ static int write_one(struct apiserver_store *s, enum apiserver_change change,
     sqlite3_bind_int(s->sql.log, 2, (int)change);
     bind_text(s->sql.log, 3, o->collection);
     bind_text(s->sql.log, 4, o->key);
-    sqlite3_bind_blob64(s->sql.log, 5, o->bytes, o->size, SQLITE_STATIC);
+    sqlite3_bind_blob64(s->sql.log, 5, bytes.p, bytes.size, SQLITE_STATIC);
     return run(s, s->sql.log, e);
 }
 

@@ -15,8 +15,11 @@ enum { HISTORY = 20000 };
 struct collection {
     char *name;
     VEC(struct apiserver_object *) objects;
+    _Atomic uint64_t last_change; /* a revision; 0: none since the store was opened */
 };
 
+struct apiserver_keys;
+struct str;
 struct write_op; /* a writer that waits, store_commit.c */
 
 struct apiserver_store {
@@ -33,6 +36,12 @@ struct apiserver_store {
     struct apiserver_event *history; /* a ring, oldest at `first` */
     size_t capacity, first, count;
     uint64_t pruned; /* changes up to this revision are gone from disk */
+
+    /* Encryption; without keys there is none. */
+    struct apiserver_keys *keys;
+    char *key_file;
+    const char *const *sealed; /* collections */
+    bool stale;                /* something is not sealed with the first key */
 
     /* The queue of writers. */
     pthread_mutex_t queue;
@@ -58,3 +67,24 @@ void store_publish(struct apiserver_store *s, enum apiserver_change change,
 /* The same for a change that is only history: at start, oldest first. */
 void store_remember(struct apiserver_store *s, struct apiserver_event event);
 void store_memory_done(struct apiserver_store *s);
+
+/* store_seal.c */
+
+struct store_bytes {
+    const void *p;
+    size_t size;
+};
+
+/* Reads the keys, before anything is loaded. */
+int store_seal_load(struct apiserver_store *s, const struct apiserver_store_options *options,
+                    struct err *e);
+/* Makes a key if there is none, and seals anew what must be; when everything is loaded. */
+int store_seal_begin(struct apiserver_store *s, struct err *e);
+void store_seal_done(struct apiserver_store *s);
+/* The bytes of an object as they are kept on disk: its own, or sealed in the buffer. */
+int store_seal(struct apiserver_store *s, const struct apiserver_object *o, struct str *buffer,
+               struct store_bytes *ret_bytes, struct err *e);
+size_t store_plain_size(struct store_bytes stored);
+/* The other way: store_plain_size() bytes. */
+int store_unseal(struct apiserver_store *s, const char *collection, const char *key,
+                 uint64_t revision, struct store_bytes stored, char *out, struct err *e);

@@ -94,6 +94,7 @@ void store_publish(struct apiserver_store *s, enum apiserver_change change,
         insert(c, at, apiserver_object_ref(object));
     }
     s->revision = object->revision;
+    atomic_store_explicit(&c->last_change, object->revision, memory_order_release);
     store_remember(s, (struct apiserver_event){change, object, previous});
 }
 
@@ -280,4 +281,13 @@ uint64_t apiserver_store_revision(struct apiserver_store *s)
     uint64_t revision = s->revision;
     pthread_rwlock_unlock(&s->memory);
     return revision;
+}
+
+const _Atomic uint64_t *apiserver_store_last_change(struct apiserver_store *s,
+                                                    const char *collection)
+{
+    pthread_rwlock_wrlock(&s->memory);
+    struct collection *c = store_collection(s, collection, true);
+    pthread_rwlock_unlock(&s->memory);
+    return &c->last_change;
 }

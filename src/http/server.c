@@ -29,6 +29,7 @@
  */
 #include "http/server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
@@ -87,6 +88,7 @@ struct request {
     size_t discarded;           /* bytes of a body that is too long */
     bool bad;                   /* the target; e says why */
     bool begun, too_long, busy, answered;
+    unsigned status; /* of the answer */
     struct err e;
 };
 
@@ -171,6 +173,8 @@ static bool queue(struct request *r, unsigned status, const char *content_type,
     if (r->server->stopping)
         MHD_add_response_header(response, "Connection", "close");
     r->answered = status >= 200 && MHD_queue_response(r->connection, status, response) == MHD_YES;
+    if (r->answered)
+        r->status = status;
     MHD_destroy_response(response);
     return r->answered;
 }
@@ -354,6 +358,26 @@ const char *http_request_header(const struct http_request *r, const char *name)
     return MHD_lookup_connection_value(request_of(r)->connection, MHD_HEADER_KIND, name);
 }
 
+const char *http_request_address(const struct http_request *r, char buf[HTTP_ADDRESS_MAX])
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    buf[0] = '\0';
+    if (address && address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, buf,
+                  HTTP_ADDRESS_MAX);
+    else if (address && address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, buf,
+                  HTTP_ADDRESS_MAX);
+    return buf;
+}
+
+unsigned http_reply_status(const struct http_request *r)
+{
+    return request_of(r)->status;
+}
+
 /* Frees what only the handler needs. */
 static void request_release(struct request *r)
 {
@@ -369,6 +393,7 @@ static void *request_new(void *cls, const char *uri, struct MHD_Connection *conn
     struct request *r = NEW(struct request);
     r->server = cls;
     r->connection = connection;
+    r->pub.target = arena_strdup(&r->arena, uri ? uri : "");
     r->bad = http_target_parse(&r->arena, uri ? uri : "", &r->target, &r->e) < 0;
     return r;
 }

@@ -52,12 +52,15 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+enum { HTTP_ADDRESS_MAX = 46 }; /* the longest IPv6 address and a NUL */
+
 struct http_server;
 struct http_stream;
 
 struct http_request {
     const char *method;
-    const char *path; /* as it was sent, without the query: for logs */
+    const char *target; /* as it was sent: for logs */
+    const char *path;   /* the same without the query */
     /*
      * What lies between the slashes of the path, each decoded by itself: "%2F" is a slash inside a
      * segment. "/" has none; "/a/" has two, "a" and "". No segment contains NUL. Those of the
@@ -102,6 +105,11 @@ DEFINE_CLEANUP(struct http_server *, http_server_stop)
 const char *http_request_query(const struct http_request *r, const char *name);
 /* The first header of that name, upper or lower case; NULL when missing. */
 const char *http_request_header(const struct http_request *r, const char *name);
+
+/* The client's address, "192.0.2.1" or "2001:db8::1"; "" when it is not known. */
+const char *http_request_address(const struct http_request *r, char buf[HTTP_ADDRESS_MAX]);
+/* The status of the answer; 0 as long as there is none. */
+unsigned http_reply_status(const struct http_request *r);
 
 /*
  * Adds a header to the answer that follows. False, and nothing added, when the name is no token or

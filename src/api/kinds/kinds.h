@@ -30,6 +30,8 @@ extern const struct api_kind api_lease, api_pod_disruption_budget, api_priority_
 extern const struct api_kind api_role, api_role_binding, api_cluster_role, api_cluster_role_binding;
 extern const struct api_kind api_validating_webhook, api_mutating_webhook;
 extern const struct api_kind api_custom_resource_definition;
+extern const struct api_kind api_subject_access_review, api_local_subject_access_review;
+extern const struct api_kind api_self_subject_access_review, api_self_subject_rules_review;
 
 /* For the kinds whose only version is this one. */
 #define API_VERSION(group_, version_)                                                              \

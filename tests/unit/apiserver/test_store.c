@@ -260,22 +260,22 @@ static void test_backup_and_restore(void **state)
     if (apiserver_store_backup(s, backup, &e) < 0)
         fail_msg("%s", e.msg);
     must(s, APISERVER_UPDATED, "a", "new");
-    assert_int_equal(apiserver_store_restore(backup, db, &e), -1);
+    assert_int_equal(apiserver_store_restore(backup, db, NULL, &e), -1);
     assert_string_equal(e.reason, "InUse");
     apiserver_store_close(s);
 
-    assert_int_equal(apiserver_store_restore(path_of("none"), db, &e), -1);
+    assert_int_equal(apiserver_store_restore(path_of("none"), db, NULL, &e), -1);
     assert_int_equal(e.code, ERR_NOT_FOUND);
     struct str junk = {0};
     str_append(&junk, "this is no database, and long enough to be looked at");
     assert_int_equal(file_replace(path_of("junk"), junk.p, junk.len, 0600, NULL), 0);
     str_done(&junk);
-    assert_int_equal(apiserver_store_restore(path_of("junk"), db, &e), -1);
+    assert_int_equal(apiserver_store_restore(path_of("junk"), db, NULL, &e), -1);
     s = open_store(0);
     assert_list(s, (struct apiserver_list_options){0}, "a=new"); /* nothing has happened */
     apiserver_store_close(s);
 
-    if (apiserver_store_restore(backup, db, &e) < 0)
+    if (apiserver_store_restore(backup, db, NULL, &e) < 0)
         fail_msg("%s", e.msg);
     s = open_store(0);
     assert_list(s, (struct apiserver_list_options){0}, "a=old");

@@ -1,0 +1,213 @@
+/*
+ * The roles that every cluster has, and who has them.
+ *
+ * As in Kubernetes: cluster-admin; admin, edit and view, for use in namespaces, filled from roles
+ * that have their labels, so that the kinds of others can be added to them; and what everybody may
+ * see. Beside them, for each program of Orlop what it needs and no more.
+ */
+#include "apiserver/rbac_impl.h"
+
+#define READ  "get list watch"
+#define WRITE "create delete deletecollection patch update"
+
+#define OPENEBS "openebs.io cstor.openebs.io"
+#define TOPOLVM "topolvm.cybozu.com topolvm.io"
+/* What people use in their namespaces, and what they may write of it. */
+#define CORE_WRITABLE                                                                              \
+    "configmaps endpoints events persistentvolumeclaims pods serviceaccounts services"
+#define APPS_WRITABLE                                                                              \
+    "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets "         \
+    "statefulsets/scale"
+#define OPENEBS_ALL                                                                                \
+    "blockdevices blockdeviceclaims cstorpoolclusters cstorpoolinstances cstorvolumes "            \
+    "cstorvolumereplicas jivavolumes jivavolumeresizes"
+#define OPENEBS_STATUS                                                                             \
+    "blockdevices/status blockdeviceclaims/status cstorpoolclusters/status "                       \
+    "cstorpoolinstances/status cstorvolumes/status cstorvolumereplicas/status jivavolumes/status " \
+    "jivavolumeresizes/status"
+
+static const struct rbac_default_rule cluster_admin[] = {
+    {"*", "*", NULL, "*"},
+    {.paths = "*", .verbs = "*"},
+    {0},
+};
+
+static const struct rbac_default_rule view[] = {
+    {"core",
+     CORE_WRITABLE
+     " limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log"
+     " pods/status resourcequotas resourcequotas/status services/status",
+     NULL, READ},
+    {"events.k8s.io", "events", NULL, READ},
+    {"apps",
+     APPS_WRITABLE " controllerrevisions daemonsets/status deployments/status replicasets/status"
+                   " statefulsets/status",
+     NULL, READ},
+    {"batch", "cronjobs cronjobs/status jobs jobs/status", NULL, READ},
+    {"policy", "poddisruptionbudgets poddisruptionbudgets/status", NULL, READ},
+    {"snapshot.storage.k8s.io", "volumesnapshots volumesnapshots/status", NULL, READ},
+    {OPENEBS, OPENEBS_ALL " " OPENEBS_STATUS, NULL, READ},
+    {0},
+};
+
+static const struct rbac_default_rule edit[] = {
+    {"core", "secrets", NULL, READ " " WRITE},
+    {"core", "serviceaccounts", NULL, "impersonate"},
+    {"core", "serviceaccounts/token", NULL, "create"},
+    {"core", CORE_WRITABLE, NULL, WRITE},
+    {"apps", APPS_WRITABLE, NULL, WRITE},
+    {"batch", "cronjobs jobs", NULL, WRITE},
+    {"policy", "poddisruptionbudgets", NULL, WRITE},
+    {"coordination.k8s.io", "leases", NULL, READ " " WRITE},
+    {"snapshot.storage.k8s.io", "volumesnapshots", NULL, WRITE},
+    {OPENEBS, OPENEBS_ALL, NULL, WRITE},
+    {0},
+};
+
+static const struct rbac_default_rule admin[] = {
+    {"authorization.k8s.io", "localsubjectaccessreviews", NULL, "create"},
+    {"rbac.authorization.k8s.io", "roles rolebindings", NULL, READ " " WRITE},
+    {0},
+};
+
+static const struct rbac_default_rule discovery[] = {
+    {.paths = "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version "
+              "/version/",
+     .verbs = "get"},
+    {0},
+};
+
+static const struct rbac_default_rule basic_user[] = {
+    {"authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews", NULL, "create"},
+    {"authentication.k8s.io", "selfsubjectreviews", NULL, "create"},
+    {0},
+};
+
+static const struct rbac_default_rule public_info[] = {
+    {.paths = "/healthz /livez /readyz /version /version/", .verbs = "get"},
+    {0},
+};
+
+static const struct rbac_default_rule auth_delegator[] = {
+    {"authentication.k8s.io", "tokenreviews", NULL, "create"},
+    {"authorization.k8s.io", "subjectaccessreviews", NULL, "create"},
+    {0},
+};
+
+/* A node: its pods, their volumes, and that it is alive. Not the Secrets of others. */
+static const struct rbac_default_rule node[] = {
+    {"authentication.k8s.io", "tokenreviews", NULL, "create"},
+    {"authorization.k8s.io", "localsubjectaccessreviews subjectaccessreviews", NULL, "create"},
+    {"core", "services endpoints configmaps persistentvolumeclaims persistentvolumes", NULL, READ},
+    {"core", "nodes", NULL, "create delete patch update " READ},
+    {"core", "nodes/status pods/status", NULL, "patch update"},
+    {"core", "pods", NULL, "create delete " READ},
+    {"core", "serviceaccounts/token", NULL, "create"},
+    {"core events.k8s.io", "events", NULL, "create patch update"},
+    {"coordination.k8s.io", "leases", NULL, "create delete patch update " READ},
+    {"storage.k8s.io", "csidrivers volumeattachments", NULL, READ},
+    {"storage.k8s.io", "csinodes", NULL, "create delete patch update " READ},
+    {0},
+};
+
+/* The reconcilers, and in an embedded cluster those that Kubernetes would bring. */
+static const struct rbac_default_rule orlop_controller[] = {
+    {OPENEBS, OPENEBS_ALL " " OPENEBS_STATUS, NULL, READ " " WRITE},
+    {TOPOLVM, "logicalvolumes logicalvolumes/status", NULL, READ " " WRITE},
+    {"core",
+     "configmaps endpoints namespaces nodes persistentvolumeclaims persistentvolumeclaims/status "
+     "persistentvolumes persistentvolumes/status pods pods/status services services/status",
+     NULL, READ " " WRITE},
+    {"core", "limitranges resourcequotas secrets serviceaccounts", NULL, READ},
+    {"core events.k8s.io", "events", NULL, READ " " WRITE},
+    {"apps",
+     "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "
+     "deployments/status replicasets replicasets/scale replicasets/status statefulsets "
+     "statefulsets/scale statefulsets/status",
+     NULL, READ " " WRITE},
+    {"batch", "cronjobs cronjobs/status jobs jobs/status", NULL, READ " " WRITE},
+    {"policy", "poddisruptionbudgets poddisruptionbudgets/status", NULL, READ " " WRITE},
+    {"coordination.k8s.io", "leases", NULL, READ " " WRITE},
+    {"storage.k8s.io",
+     "csidrivers csinodes csistoragecapacities storageclasses volumeattachments "
+     "volumeattachments/status volumeattributesclasses",
+     NULL, READ " " WRITE},
+    {"snapshot.storage.k8s.io",
+     "volumesnapshotclasses volumesnapshotcontents volumesnapshotcontents/status volumesnapshots "
+     "volumesnapshots/status",
+     NULL, READ " " WRITE},
+    {"scheduling.k8s.io", "priorityclasses", NULL, READ},
+    {"apiextensions.k8s.io", "customresourcedefinitions", NULL, READ " create patch update"},
+    {"admissionregistration.k8s.io",
+     "mutatingwebhookconfigurations validatingwebhookconfigurations", NULL,
+     READ " create patch update"},
+    {0},
+};
+
+/* The agent of a node: its devices, pools and replicas, logical volumes, and the pods it runs. */
+static const struct rbac_default_rule orlop_node[] = {
+    {OPENEBS, OPENEBS_ALL, NULL, READ " patch update"},
+    {OPENEBS, OPENEBS_STATUS, NULL, "get patch update"},
+    {OPENEBS, "blockdevices blockdeviceclaims", NULL, "create delete"},
+    {TOPOLVM, "logicalvolumes logicalvolumes/status", NULL, READ " patch update"},
+    {"storage.k8s.io", "csistoragecapacities storageclasses", NULL, READ},
+    {"core", "nodes pods configmaps", NULL, READ},
+    {"core", "nodes nodes/status pods/status", NULL, "patch update"},
+    {"core events.k8s.io", "events", NULL, "create patch update"},
+    {"coordination.k8s.io", "leases", NULL, "create patch update " READ},
+    {0},
+};
+
+/* The CSI driver and the sidecars beside it. */
+static const struct rbac_default_rule orlop_csi[] = {
+    {OPENEBS, "cstorvolumes cstorvolumereplicas jivavolumes jivavolumeresizes", NULL,
+     READ " create delete patch update"},
+    {OPENEBS, "cstorpoolclusters cstorpoolinstances", NULL, READ},
+    {TOPOLVM, "logicalvolumes", NULL, READ " create delete patch update"},
+    {"core", "persistentvolumes", NULL, READ " create delete patch update"},
+    {"core", "persistentvolumeclaims persistentvolumeclaims/status", NULL, READ " patch update"},
+    {"core", "nodes pods secrets", NULL, READ},
+    {"core events.k8s.io", "events", NULL, "create list patch update watch"},
+    {"coordination.k8s.io", "leases", NULL, "create delete patch update " READ},
+    {"storage.k8s.io", "csidrivers csinodes storageclasses volumeattributesclasses", NULL, READ},
+    {"storage.k8s.io", "volumeattachments volumeattachments/status", NULL, READ " patch update"},
+    {"storage.k8s.io", "csistoragecapacities", NULL, READ " create delete patch update"},
+    {"apps", "replicasets daemonsets deployments statefulsets", NULL, "get"},
+    {"snapshot.storage.k8s.io", "volumesnapshotclasses volumesnapshots", NULL,
+     READ " patch update"},
+    {"snapshot.storage.k8s.io",
+     "volumesnapshotcontents volumesnapshotcontents/status volumesnapshots/status", NULL,
+     READ " create delete patch update"},
+    {0},
+};
+
+const struct rbac_default_role rbac_default_roles[] = {
+    {"cluster-admin", cluster_admin},
+    {"admin", NULL, .aggregate_from = "admin"},
+    {"edit", NULL, .aggregate_from = "edit", .aggregate_to = "admin"},
+    {"view", NULL, .aggregate_from = "view", .aggregate_to = "edit"},
+    {"system:aggregate-to-admin", admin, .aggregate_to = "admin"},
+    {"system:aggregate-to-edit", edit, .aggregate_to = "edit"},
+    {"system:aggregate-to-view", view, .aggregate_to = "view"},
+    {"system:auth-delegator", auth_delegator},
+    {"system:basic-user", basic_user},
+    {"system:discovery", discovery},
+    {"system:node", node},
+    {"system:orlop:controller", orlop_controller},
+    {"system:orlop:csi", orlop_csi},
+    {"system:orlop:node", orlop_node},
+    {"system:public-info-viewer", public_info},
+    {0},
+};
+
+const struct rbac_default_binding rbac_default_bindings[] = {
+    {"cluster-admin", .groups = "system:masters"},
+    {"system:basic-user", .groups = "system:authenticated"},
+    {"system:discovery", .groups = "system:authenticated"},
+    {"system:node", .groups = "system:nodes"},
+    {"system:orlop:controller", .users = "system:orlop:controller"},
+    {"system:orlop:csi", .users = "system:orlop:csi"},
+    {"system:orlop:node", .groups = "system:nodes"},
+    {"system:public-info-viewer", .groups = "system:authenticated system:unauthenticated"},
+    {0},
+};
