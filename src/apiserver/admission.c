@@ -1,10 +1,18 @@
 #include "apiserver/admission.h"
 
+#include "apiserver/webhook.h"
+
 typedef int step(struct apiserver_admission *a, struct err *e);
 
-/* Each list ends with NULL. */
-static step *const mutating[] = {NULL};
-static step *const validating[] = {NULL};
+/* Each list ends with NULL. Webhooks are last: they see what all others made of the object. */
+static step *const mutating[] = {
+    apiserver_webhooks_mutate,
+    NULL,
+};
+static step *const validating[] = {
+    apiserver_webhooks_validate,
+    NULL,
+};
 
 static int run(step *const *steps, struct apiserver_admission *a, struct err *e)
 {

@@ -22,6 +22,7 @@ struct apiserver_admission {
     json_t *object;            /* NULL of a deletion; only `mutate` functions may change it */
     const json_t *old;         /* as stored; NULL of a create */
     struct api_report *report; /* for problems with fields; NULL of a deletion */
+    int64_t deadline;          /* monotonic; set by the first step that waits for others; 0: none */
 };
 
 /* Fail with the error that the client gets; "Invalid" where there are problems in the report. */

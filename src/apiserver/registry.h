@@ -15,14 +15,18 @@
 #pragma once
 
 #include "api/admit.h"
+#include "apiserver/notes.h"
 #include "apiserver/path.h"
 #include "apiserver/store.h"
 #include "apiserver/user.h"
 #include "base/clock.h"
 
+struct apiserver_webhooks;
+
 struct apiserver_registry {
     struct apiserver_store *store;
     const struct clock *clock;
+    struct apiserver_webhooks *webhooks; /* NULL: nobody else is asked */
 };
 
 struct apiserver_request {
@@ -34,6 +38,7 @@ struct apiserver_request {
     const char *name;      /* NULL for create */
     bool dry_run;          /* decide everything, change nothing */
     enum api_unknown unknown;
+    struct apiserver_notes *notes; /* where warnings go; NULL: nowhere */
     /* Of a deletion. */
     const char *uid;       /* it must have this uid; NULL: any */
     uint64_t revision;     /* it must have this revision; 0: any */

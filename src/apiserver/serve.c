@@ -10,11 +10,13 @@
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "apiserver/table.h"
+#include "apiserver/webhook.h"
 
 void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text)
 {
     size_t size = text->len;
     char *bytes = str_take(text);
+    call_headers(c);
     http_reply(c->http, status, type, bytes, size, free, bytes);
 }
 
@@ -28,6 +30,11 @@ void call_reply_json(struct call *c, unsigned status, const json_t *value)
 
 void call_fail(struct call *c)
 {
+    if (c->notes.status) { /* whoever refused has words of their own */
+        json_int_t own = json_integer_value(json_object_get(c->notes.status, "code"));
+        call_reply_json(c, (unsigned)own, c->notes.status);
+        return;
+    }
     struct apiserver_about about = {c->path.kind, c->path.gv, c->path.name};
     unsigned code;
     json_auto_t *status =
@@ -124,16 +131,21 @@ static void handle(void *context, struct http_request *http)
     struct call c = {.server = context, .http = http};
     const char *watch = http_request_query(http, "watch");
     bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
-    if (apiserver_authenticate(&c) < 0 ||
-        apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
-                             &c.path, &c.err) < 0 ||
-        apiserver_authorize(&c) < 0)
+    call_begin(&c);
+    if (apiserver_authenticate(&c) < 0)
+        call_fail(&c);
+    else if (apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
+                                  &c.path, &c.err) < 0)
+        call_fail(&c);
+    else if (c.parsed = true, apiserver_authorize(&c) < 0)
         call_fail(&c);
     else if (c.path.asked == APISERVER_ASKED_OBJECTS)
         call_objects(&c);
     else
         call_description(&c);
+    call_end(&c);
     api_report_done(&c.report);
+    apiserver_notes_done(&c.notes);
 }
 
 /* The namespaces that are always there. */
@@ -162,17 +174,41 @@ static void changed(void *context, uint64_t revision)
     apiserver_follow_wake(a->follow);
 }
 
+static void committed(void *context, size_t changes, int64_t ns, const struct err *error)
+{
+    struct apiserver *a = context;
+    apiserver_metrics_commit(a->metrics, changes, ns, error);
+    apiserver_health_commit(&a->health, error);
+}
+
+/* Everything that needs the store. */
+static int open_store(struct apiserver *a, const struct apiserver_options *options, struct err *e)
+{
+    if (apiserver_store_open(options->store, NULL, &a->registry.store, e) < 0)
+        return -1;
+    a->store_path = mem_strdup(options->store);
+    apiserver_metrics_store(a->metrics, a->registry.store, options->store);
+    apiserver_store_on_commit(a->registry.store, committed, a);
+    if (make_namespaces(a, e) < 0)
+        return -1;
+    a->registry.webhooks = apiserver_webhooks_new(a->metrics); /* not for what was made above */
+    return options->control
+               ? apiserver_control_start(options->control, a->registry.store, &a->control, e)
+               : 0;
+}
+
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,
                     struct err *e)
 {
     struct apiserver *a = NEW(struct apiserver);
     a->registry.clock = clock_system();
+    a->metrics = apiserver_metrics_new();
+    apiserver_health_init(&a->health);
     list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
-    if (apiserver_store_open(options->store, NULL, &a->registry.store, e) < 0 ||
-        make_namespaces(a, e) < 0) {
+    if (open_store(a, options, e) < 0) {
         apiserver_stop(a);
         return -1;
     }
@@ -183,6 +219,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         apiserver_stop(a);
         return -1;
     }
+    apiserver_health_started(&a->health);
     *ret_server = a;
     return 0;
 }
@@ -194,8 +231,11 @@ uint16_t apiserver_port(const struct apiserver *a)
 
 void apiserver_stop(struct apiserver *a)
 {
+    apiserver_health_stopping(&a->health);
     http_server_stop(a->http);
     apiserver_follow_stop(a->follow);
+    apiserver_control_stop(a->control);
+    apiserver_webhooks_free(a->registry.webhooks);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
     map_for_each(&a->documents, it) {
@@ -203,6 +243,9 @@ void apiserver_stop(struct apiserver *a)
         free(it->value);
     }
     map_done(&a->documents);
+    apiserver_metrics_free(a->metrics);
+    apiserver_health_done(&a->health);
+    free(a->store_path);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

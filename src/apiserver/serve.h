@@ -11,6 +11,7 @@ struct apiserver;
 
 struct apiserver_options {
     const char *store;   /* path of the database */
+    const char *control; /* folder for the control socket; NULL: none */
     const char *address; /* numeric; NULL: loopback */
     uint16_t port;       /* 0: any that is free */
 };

@@ -6,12 +6,16 @@
 #include <pthread.h>
 
 #include "api/selector.h"
+#include "apiserver/control.h"
 #include "apiserver/follow.h"
+#include "apiserver/health.h"
+#include "apiserver/metrics.h"
 #include "apiserver/path.h"
 #include "apiserver/registry.h"
 #include "apiserver/serve.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/uuid.h"
 #include "http/server.h"
 
 struct apiserver {
@@ -23,6 +27,14 @@ struct apiserver {
     struct list_link watches;
     /* OpenAPI documents, made when they are first asked for: "group/version" -> struct str. */
     struct map documents;
+    char *store_path;
+    struct apiserver_metrics *metrics;
+    struct apiserver_health health;
+    struct apiserver_control *control;
+    struct {
+        _Atomic int64_t second; /* in which lines are counted */
+        _Atomic unsigned lines, dropped;
+    } log;
 };
 
 /* One request and what is known of it. */
@@ -31,8 +43,13 @@ struct call {
     struct http_request *http;
     const struct apiserver_user *user;
     struct apiserver_path path;
+    bool parsed; /* path is one */
     struct api_report report;
+    struct apiserver_notes notes;
     struct err err;
+    int64_t start; /* monotonic */
+    char id[UUID_TEXT_MAX];
+    bool streaming; /* answered by a stream, which says itself when it is over */
 };
 
 /* serve.c */
@@ -64,6 +81,34 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
 
 /* serve_description.c: everything but objects. */
 void call_description(struct call *c);
+
+/* serve_log.c: what is counted and written down of each request. */
+
+/* What is known of a request after it is gone. */
+struct call_record {
+    struct apiserver *server;
+    const struct apiserver_path *path;
+    bool parsed, apply, dry_run;
+    const char *method, *uri, *user, *agent;
+    char peer[HTTP_PEER_MAX], id[UUID_TEXT_MAX];
+    int64_t start;
+    unsigned status;
+    uint64_t bytes; /* of the answer */
+    bool owned;     /* the texts */
+};
+
+/* At the start of a request: its time, its id. */
+void call_begin(struct call *c);
+/* When the handler has answered. */
+void call_end(struct call *c);
+/* Borrows the call's texts and path. */
+struct call_record call_record(const struct call *c);
+/* Copies the texts, for a record that outlives its call. */
+void call_record_own(struct call_record *r);
+/* Counts it, writes it down, frees what it owns. */
+void call_record_finish(struct call_record *r);
+/* Headers that every answer has: warnings. */
+void call_headers(struct call *c);
 
 /* serve_objects.c, serve_list.c, serve_watch.c: each answers. */
 void call_objects(struct call *c);

@@ -4,7 +4,7 @@
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
-static struct apiserver_request request_of(const struct call *c)
+static struct apiserver_request request_of(struct call *c)
 {
     const char *dry_run = http_request_query(c->http, "dryRun");
     const char *validation = http_request_query(c->http, "fieldValidation");
@@ -17,6 +17,7 @@ static struct apiserver_request request_of(const struct call *c)
         .name = *c->path.name ? c->path.name : NULL,
         .dry_run = dry_run && str_eq(dry_run, "All"),
         .unknown = API_UNKNOWN_WARN,
+        .notes = &c->notes,
     };
     if (validation && str_eq(validation, "Strict"))
         r.unknown = API_UNKNOWN_ERROR;
@@ -41,6 +42,7 @@ static void reply_object(struct call *c, unsigned status, struct apiserver_objec
         call_reply_table(c, &o, 1, o->revision, NULL, 0);
         apiserver_object_unref(o);
     } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
+        call_headers(c);
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
         struct str text = {0};

@@ -30,7 +30,7 @@ static void append_number(struct str *out, double value)
     else if (value == floor(value) && fabs(value) < 1e15)
         str_appendf(out, "%.0f", value);
     else
-        str_appendf(out, "%.9g", value);
+        str_appendf(out, "%.15g", value);
 }
 
 /* Begins a line: name, suffix, labels without the closing brace. True when a brace is open. */
