@@ -12,8 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_free_ char *text = mem_strndup((const char *)data, size);
     struct err e = {0};
-    _cleanup_(apiserver_cel_freep) struct apiserver_cel *c =
-        apiserver_cel_compile(text, names, &e);
+    _cleanup_(apiserver_cel_freep) struct apiserver_cel *c = apiserver_cel_compile(text, names, &e);
     if (!c) {
         CHECK(*e.msg && e.code != ERR_OK);
         return 0;
