@@ -126,18 +126,24 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
            api_field_selector_matches(&s->fields, object);
 }
 
+/* Who asks, for what, and whether they may. */
+static int understand(struct call *c)
+{
+    const char *watch = http_request_query(c->http, "watch");
+    bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
+    if (apiserver_authenticate(c) < 0 ||
+        apiserver_path_parse(api_kinds, c->http->method, c->http->path, strlen(c->http->path),
+                             watching, &c->path, &c->err) < 0)
+        return -1;
+    c->parsed = true;
+    return apiserver_authorize(c);
+}
+
 static void handle(void *context, struct http_request *http)
 {
     struct call c = {.server = context, .http = http};
-    const char *watch = http_request_query(http, "watch");
-    bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
     call_begin(&c);
-    if (apiserver_authenticate(&c) < 0)
-        call_fail(&c);
-    else if (apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
-                                  &c.path, &c.err) < 0)
-        call_fail(&c);
-    else if (c.parsed = true, apiserver_authorize(&c) < 0)
+    if (understand(&c) < 0)
         call_fail(&c);
     else if (c.path.asked == APISERVER_ASKED_OBJECTS)
         call_objects(&c);

@@ -196,17 +196,24 @@ static void delete_collection(struct call *c)
     struct apiserver_list_options all = {.prefix = prefix.len ? prefix.p : NULL};
     apiserver_store_list(c->server->registry.store, str_get(&collection), &all, &list, NULL);
     struct apiserver_request r = request_of(c);
+    bool refused = false;
     vec_for_each(&list.objects, o) {
-        if (!selection_matches(&selection, *o))
+        if (refused || !selection_matches(&selection, *o))
             continue;
         const char *slash = strrchr((*o)->key, '/');
         bool gone;
         _cleanup_free_ char *uid = NULL;
         r.name = slash ? slash + 1 : (*o)->key;
-        apiserver_object_unref(delete_one(c, &r, &gone, &uid)); /* gone meanwhile is gone */
+        struct apiserver_object *deleted = delete_one(c, &r, &gone, &uid);
+        refused = !deleted && c->err.code != ERR_NOT_FOUND; /* gone meanwhile is gone */
+        apiserver_object_unref(deleted);
     }
     apiserver_list_done(&list);
     selection_done(&selection);
+    if (refused) {
+        call_fail(c);
+        return;
+    }
     struct apiserver_about about = {r.kind, c->path.gv, NULL};
     json_auto_t *status = apiserver_status_deleted(&about, NULL);
     call_reply_json(c, 200, status);

@@ -111,6 +111,9 @@ class Hook:
         elif what == "published":
             patch({"op": "add", "path": "/spec/pools/0/dataRaidGroups/0/blockDevices/-", "value":
                    {"blockDeviceName": "blockdevice-hooked"}})
+        elif what == "node-status":
+            patch({"op": "replace", "path": "/status/phase", "value": "Terminated"},
+                  {"op": "add", "path": "/spec", "value": {"unschedulable": True}})
         elif what == "break-patch":
             patch({"op": "remove", "path": "/nothing/here"})
         elif what == "invalidate":
@@ -299,6 +302,9 @@ with Scratch() as scratch:
             status, reply, _ = server.send("DELETE", f"{maps}/m1")
             tap.equal((status, server.send("GET", f"{maps}/m1")[0]), (403, 200),
                       "a deletion is refused as well")
+            status, reply, _ = server.send("DELETE", maps)
+            tap.equal((status, server.send("GET", f"{maps}/m1")[0]), (403, 200),
+                      "and one of all objects")
             status, reply, _ = create(query="?dryRun=All")
             tap.equal(status, 403, "also in a dry run")
         with Hooks(False, a_hook("deny-silently")):
@@ -474,6 +480,23 @@ with Scratch() as scratch:
         with Hooks(True, a_hook("published", rules=pool_rule, matchPolicy="Exact")):
             server.send("POST", cspc, pools)
             tap.equal(hook.asked, [], "not with matchPolicy Exact")
+
+        # Status is apart.
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+                "status": {"phase": "Running"}}
+        server.send("POST", "/api/v1/nodes", node)
+        with Hooks(True, a_hook("node-status", rules=rule(resources=["nodes/status"]))):
+            server.send("PATCH", "/api/v1/nodes/n", {"metadata": {"labels": {"a": "b"}}},
+                        "application/merge-patch+json")
+            tap.equal(hook.asked, [], "the object itself is not its status")
+            status, reply, _ = server.send("PATCH", "/api/v1/nodes/n/status",
+                                           {"status": {"phase": "Pending"}},
+                                           "application/merge-patch+json")
+            request = hook.asked[0][1]["request"] if hook.asked else {}
+            tap.equal((status, request.get("subResource"), request.get("requestSubResource")),
+                      (200, "status", "status"), "a status is a subresource")
+            tap.equal(reply["status"].get("phase"), "Terminated", "which a webhook may change")
+            tap.ok("unschedulable" not in reply.get("spec", {}), "and nothing else", reply)
 
         # A service.
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"},
