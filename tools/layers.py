@@ -13,7 +13,8 @@ BELOW = {
     "json": ["base"],
     "api": ["base", "json"],
     "http": ["base"],
-    "apiserver": ["base", "json", "api", "http"],
+    "metrics": ["base"],
+    "apiserver": ["base", "json", "api", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
 }
@@ -21,6 +22,7 @@ BELOW = {
 OWNERS = {
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
+    "curl/curl.h": ["src/http/client.c"],
     "microhttpd.h": ["src/http/server.c"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
     "gnutls/crypto.h": ["src/apiserver/seal.c"],

@@ -2,18 +2,24 @@
 
 #include "apiserver/rbac.h"
 #include "apiserver/rules.h"
+#include "apiserver/webhook.h"
 
 typedef int step(struct apiserver_admission *a, struct err *e);
 
-/* Each list ends with NULL. */
+/*
+ * Each list ends with NULL. Webhooks are last of those that may wait: they see what all others made
+ * of the object.
+ */
 static step *const mutating[] = {
     rules_namespace_exists,
     rules_namespace_fill,
     rules_storage_fill,
+    apiserver_webhooks_mutate,
     NULL,
 };
 static step *const validating[] = {
-    apiserver_rbac_admit, rules_namespace_deletable, rules_storage_check, rules_limits_check, NULL,
+    apiserver_rbac_admit, rules_namespace_deletable,   rules_storage_check,
+    rules_limits_check,   apiserver_webhooks_validate, NULL,
 };
 static step *const holding[] = {
     rules_namespace_hold,

@@ -31,6 +31,7 @@ struct apiserver_admission {
     /* What `hold` functions hold. */
     bool namespaces_held;
     struct rules_reservation *reservation;
+    int64_t deadline; /* monotonic; set by the first step that waits for others; 0: none */
 };
 
 /* Fail with the error that the client gets; "Invalid" where there are problems in the report. */

@@ -27,6 +27,7 @@ struct apiserver_follow {
     pthread_mutex_t lock;
     pthread_cond_t woken;
     bool pending, stopping;
+    int64_t finished; /* when the last round was, monotonic */
 };
 
 static void resync(struct apiserver_follow *f)
@@ -78,6 +79,7 @@ static void *run(void *context)
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec++;
         pthread_mutex_lock(&f->lock);
+        f->finished = clock_mono_ns(clock_system());
         int timed_out = 0;
         while (!f->pending && !f->stopping && !timed_out)
             timed_out = pthread_cond_timedwait(&f->woken, &f->lock, &until);
@@ -97,6 +99,7 @@ void apiserver_follow_start(struct apiserver *a)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&f->woken, &attr);
     pthread_condattr_destroy(&attr);
+    f->finished = clock_mono_ns(clock_system());
     resync(f);
     a->follow = f; /* before the thread writes, and wakes itself by that */
     if (pthread_create(&f->thread, NULL, run, f) != 0)
@@ -111,6 +114,16 @@ void apiserver_follow_wake(struct apiserver_follow *f)
     f->pending = true;
     pthread_cond_signal(&f->woken);
     pthread_mutex_unlock(&f->lock);
+}
+
+int64_t apiserver_follow_behind_ns(struct apiserver_follow *f)
+{
+    if (!f)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    int64_t finished = f->finished;
+    pthread_mutex_unlock(&f->lock);
+    return clock_mono_ns(clock_system()) - finished;
 }
 
 void apiserver_follow_stop(struct apiserver_follow *f)

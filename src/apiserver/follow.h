@@ -33,5 +33,7 @@ struct apiserver_follower {
 void apiserver_follow_start(struct apiserver *a);
 /* There are changes; quick, from any thread. NULL is fine. */
 void apiserver_follow_wake(struct apiserver_follow *f);
+/* How long ago they last had everything done that there was. NULL is fine: 0. */
+int64_t apiserver_follow_behind_ns(struct apiserver_follow *f);
 /* Lets the call that is under way finish. NULL is fine. */
 void apiserver_follow_stop(struct apiserver_follow *f);

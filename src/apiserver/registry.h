@@ -16,6 +16,7 @@
 #pragma once
 
 #include "api/admit.h"
+#include "apiserver/notes.h"
 #include "apiserver/path.h"
 #include "apiserver/store.h"
 #include "apiserver/user.h"
@@ -23,12 +24,14 @@
 
 struct apiserver_rules;
 struct apiserver_rbac;
+struct apiserver_webhooks;
 
 struct apiserver_registry {
     struct apiserver_store *store;
     const struct clock *clock;
-    struct apiserver_rules *rules; /* NULL: no namespaces that must exist, no quotas */
-    struct apiserver_rbac *rbac;   /* who may do what; NULL: nobody asks */
+    struct apiserver_rules *rules;       /* NULL: no namespaces that must exist, no quotas */
+    struct apiserver_rbac *rbac;         /* who may do what; NULL: nobody asks */
+    struct apiserver_webhooks *webhooks; /* NULL: nobody else is asked */
 };
 
 /* What becomes of the objects that a deleted one owns. */
@@ -55,6 +58,7 @@ struct apiserver_request {
     bool force;            /* of an apply: also those that others own */
     json_t *managed;       /* owners as an apply leaves them (managed.h); NULL: find them out */
     enum api_unknown unknown;
+    struct apiserver_notes *notes; /* where warnings go; NULL: nowhere */
     /* Of a deletion. */
     const char *uid;   /* it must have this uid; NULL: any */
     uint64_t revision; /* it must have this revision; 0: any */

@@ -12,6 +12,7 @@
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "apiserver/table.h"
+#include "apiserver/webhook.h"
 
 enum { EVENT_TTL = 3600 }; /* seconds */
 
@@ -19,6 +20,7 @@ void call_reply_text(struct call *c, unsigned status, const char *type, struct s
 {
     size_t size = text->len;
     char *bytes = str_take(text);
+    call_headers(c);
     http_reply(c->http, status, type, bytes, size, free, bytes);
 }
 
@@ -32,6 +34,11 @@ void call_reply_json(struct call *c, unsigned status, const json_t *value)
 
 void call_fail(struct call *c)
 {
+    if (c->notes.status) { /* whoever refused has words of their own */
+        json_int_t own = json_integer_value(json_object_get(c->notes.status, "code"));
+        call_reply_json(c, (unsigned)own, c->notes.status);
+        return;
+    }
     struct apiserver_about about = {c->path.kind, c->path.gv, c->path.name, c->path.namespace};
     unsigned code;
     json_auto_t *status =
@@ -161,6 +168,7 @@ static void answer(struct call *c)
 static void handle(void *context, struct http_request *http)
 {
     struct call c = {.server = context, .http = http};
+    call_begin(&c);
     call_audit_begin(&c);
     if (apiserver_authenticate(&c) < 0 || limit(&c) < 0) {
         call_fail(&c);
@@ -169,8 +177,10 @@ static void handle(void *context, struct http_request *http)
         apiserver_limit_end(c.server->limits);
     }
     call_audit_end(&c);
+    call_end(&c);
     str_done(&c.reason);
     api_report_done(&c.report);
+    apiserver_notes_done(&c.notes);
 }
 
 /* The namespaces that are always there. */
@@ -200,18 +210,35 @@ static void changed(void *context, uint64_t revision)
     apiserver_follow_wake(a->follow);
 }
 
-static int open_all(struct apiserver *a, const struct apiserver_options *o, struct err *e)
+static void committed(void *context, size_t changes, int64_t ns, const struct err *error)
+{
+    struct apiserver *a = context;
+    apiserver_metrics_commit(a->metrics, changes, ns, error);
+    apiserver_health_commit(&a->health, error);
+}
+
+struct apiserver_store_options apiserver_store_settings(const char *key_file)
 {
     static const char *const sealed[] = {"/secrets", NULL};
-    struct apiserver_store_options store = {.key_file = o->key_file, .sealed = sealed};
+    return (struct apiserver_store_options){.key_file = key_file, .sealed = sealed};
+}
+
+/* Everything that needs the store. */
+static int open_all(struct apiserver *a, const struct apiserver_options *o, struct err *e)
+{
+    struct apiserver_store_options store = apiserver_store_settings(o->key_file);
     if (apiserver_store_open(o->store, &store, &a->registry.store, e) < 0)
         return -1;
+    a->store_path = mem_strdup(o->store);
+    apiserver_metrics_store(a->metrics, a->registry.store, o->store);
+    apiserver_store_on_commit(a->registry.store, committed, a);
     a->registry.rbac = apiserver_rbac_new(a->registry.store);
     a->limits = apiserver_limits_new(&o->limits, a->registry.clock);
-    return make_namespaces(a, e) < 0 || apiserver_rbac_bootstrap(&a->registry, e) < 0 ||
-                   apiserver_audit_open(&o->audit, &a->audit, e) < 0
-               ? -1
-               : 0;
+    if (make_namespaces(a, e) < 0 || apiserver_rbac_bootstrap(&a->registry, e) < 0 ||
+        apiserver_audit_open(&o->audit, &a->audit, e) < 0)
+        return -1;
+    a->registry.webhooks = apiserver_webhooks_new(a->metrics); /* not for what was made above */
+    return o->control ? apiserver_control_start(o->control, a->registry.store, &a->control, e) : 0;
 }
 
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,
@@ -225,6 +252,8 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         a->pods = mem_strdup(options->pods);
         a->logs = (struct pod_log_source){pod_log_open_file, a->pods};
     }
+    a->metrics = apiserver_metrics_new();
+    apiserver_health_init(&a->health);
     list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
     struct http_server_options http = {
@@ -239,6 +268,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         apiserver_stop(a);
         return -1;
     }
+    apiserver_health_started(&a->health);
     *ret_server = a;
     return 0;
 }
@@ -250,12 +280,15 @@ uint16_t apiserver_port(const struct apiserver *a)
 
 void apiserver_stop(struct apiserver *a)
 {
+    apiserver_health_stopping(&a->health);
     http_server_stop(a->http);
     pod_log_follow_free(a->log_follow);
     apiserver_follow_stop(a->follow);
     apiserver_audit_close(a->audit);
     apiserver_limits_free(a->limits);
     apiserver_rbac_free(a->registry.rbac);
+    apiserver_control_stop(a->control);
+    apiserver_webhooks_free(a->registry.webhooks);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
     map_for_each(&a->documents, it) {
@@ -263,6 +296,9 @@ void apiserver_stop(struct apiserver *a)
         free(it->value);
     }
     map_done(&a->documents);
+    apiserver_metrics_free(a->metrics);
+    apiserver_health_done(&a->health);
+    free(a->store_path);
     pthread_mutex_destroy(&a->lock);
     apiserver_rules_free(a->registry.rules);
     free(a->pods);

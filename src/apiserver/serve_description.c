@@ -4,6 +4,7 @@
 #include "apiserver/discovery.h"
 #include "apiserver/openapi_doc.h"
 #include "apiserver/serve_impl.h"
+#include "metrics/metrics.h"
 
 static const char aggregated_type[] =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -53,13 +54,23 @@ static const struct str *document(struct apiserver *a, const struct api_group_ve
     return text;
 }
 
+static void reply_metrics(struct call *c)
+{
+    struct str text = {0};
+    apiserver_metrics_format(c->server->metrics, &text);
+    call_reply_text(c, 200, METRICS_CONTENT_TYPE, &text);
+}
+
 void call_description(struct call *c)
 {
     const struct apiserver_path *p = &c->path;
     const struct str *text;
     switch (p->asked) {
     case APISERVER_ASKED_HEALTH:
-        http_reply(c->http, 200, "text/plain", "ok", 2, NULL, NULL);
+        call_health(c);
+        return;
+    case APISERVER_ASKED_METRICS:
+        reply_metrics(c);
         return;
     case APISERVER_ASKED_VERSION:
         reply_made(c, "application/json", apiserver_version());
@@ -85,7 +96,6 @@ void call_description(struct call *c)
         http_reply(c->http, 200, "application/json", text->p, text->len, NULL, NULL);
         return;
     case APISERVER_ASKED_ROOT:
-    case APISERVER_ASKED_METRICS:
     case APISERVER_ASKED_OBJECTS:
         reply_made(c, NULL, NULL);
         return;

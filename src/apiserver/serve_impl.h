@@ -7,15 +7,19 @@
 
 #include "api/selector.h"
 #include "apiserver/audit.h"
+#include "apiserver/control.h"
 #include "apiserver/follow.h"
+#include "apiserver/health.h"
 #include "apiserver/limit.h"
 #include "apiserver/managed.h"
+#include "apiserver/metrics.h"
 #include "apiserver/path.h"
 #include "apiserver/pod_log.h"
 #include "apiserver/registry.h"
 #include "apiserver/serve.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/uuid.h"
 #include "http/server.h"
 
 struct apiserver {
@@ -41,6 +45,14 @@ struct apiserver {
     struct pod_log_source logs;
     char *pods; /* the folder that the default source reads; NULL: none */
     struct pod_log_follow *log_follow;
+    char *store_path;
+    struct apiserver_metrics *metrics;
+    struct apiserver_health health;
+    struct apiserver_control *control;
+    struct {
+        _Atomic int64_t second; /* in which lines are counted */
+        _Atomic unsigned lines, dropped;
+    } log;
 };
 
 /* One request and what is known of it. */
@@ -55,8 +67,13 @@ struct call {
     bool allowed;                       /* and said yes */
     struct str reason;                  /* why, as far as there is something to say */
     struct apiserver_audit_call audit;
+    bool parsed; /* path is one */
     struct api_report report;
+    struct apiserver_notes notes;
     struct err err;
+    int64_t start; /* monotonic */
+    char id[UUID_TEXT_MAX];
+    bool streaming; /* answered by a stream, which says itself when it is over */
 };
 
 /* serve.c */
@@ -120,10 +137,38 @@ int call_check_apply(struct call *c, bool apply, bool *ret_force);
 /* serve_description.c: everything but objects. */
 void call_description(struct call *c);
 
+/* serve_log.c: what is counted and written down of each request. */
+
+/* What is known of a request after it is gone. */
+struct call_record {
+    struct apiserver *server;
+    const struct apiserver_path *path;
+    bool parsed, apply, dry_run;
+    const char *method, *uri, *user, *agent;
+    char peer[HTTP_PEER_MAX], id[UUID_TEXT_MAX];
+    int64_t start;
+    unsigned status;
+    uint64_t bytes; /* of the answer */
+    bool owned;     /* the texts */
+};
+
+/* At the start of a request: its time, its id. */
+void call_begin(struct call *c);
+/* When the handler has answered. */
+void call_end(struct call *c);
+/* Borrows the call's texts and path. */
+struct call_record call_record(const struct call *c);
+/* Copies the texts, for a record that outlives its call. */
+void call_record_own(struct call_record *r);
+/* Counts it, writes it down, frees what it owns. */
+void call_record_finish(struct call_record *r);
+/* Headers that every answer has: warnings. */
+void call_headers(struct call *c);
+
 /* serve_objects.c, serve_list.c, serve_watch.c: each answers. */
 void call_objects(struct call *c);
 /* What the path and the query say of a request for objects. */
-struct apiserver_request call_request(const struct call *c);
+struct apiserver_request call_request(struct call *c);
 /* Answers with the object and gives up the reference; with c->err when it is NULL. */
 void call_reply_object(struct call *c, unsigned status, struct apiserver_object *o);
 void call_list(struct call *c);

@@ -6,7 +6,7 @@
 #include "apiserver/status.h"
 #include "json/doc.h"
 
-struct apiserver_request call_request(const struct call *c)
+struct apiserver_request call_request(struct call *c)
 {
     const char *dry_run = http_request_query(c->http, "dryRun");
     const char *validation = http_request_query(c->http, "fieldValidation");
@@ -20,6 +20,7 @@ struct apiserver_request call_request(const struct call *c)
         .dry_run = dry_run && str_eq(dry_run, "All"),
         .manager = c->manager,
         .unknown = API_UNKNOWN_WARN,
+        .notes = &c->notes,
     };
     if (validation && str_eq(validation, "Strict"))
         r.unknown = API_UNKNOWN_ERROR;
@@ -49,6 +50,7 @@ void call_reply_object(struct call *c, unsigned status, struct apiserver_object 
         json_auto_t *object = json_parse(text.p, text.len, NULL, NULL);
         call_reply_value(c, status, object);
     } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
+        call_headers(c);
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
         struct str text = {0};

@@ -24,10 +24,13 @@ struct watch {
     struct str out; /* encoded and not sent */
     size_t sent;
     bool ended;
+    struct call_record record;
+    bool counted; /* as open */
 };
 
 static void append_event(struct watch *w, const char *type, const struct apiserver_object *o)
 {
+    apiserver_metrics_events(w->server->metrics, &w->call.path, 1);
     str_appendf(&w->out, "{\"type\":\"%s\",\"object\":", type);
     call_append_object(&w->call, o, &w->out);
     str_append(&w->out, "}\n");
@@ -105,6 +108,7 @@ static ssize_t read_watch(void *context, char *buf, size_t max)
     if (n)
         memcpy(buf, w->out.p + w->sent, n);
     w->sent += n;
+    w->record.bytes += n;
     return (ssize_t)n;
 }
 
@@ -115,6 +119,10 @@ static void watch_done(void *context)
     list_unlink(&w->link);
     pthread_mutex_unlock(&w->server->lock);
     http_stream_unref(w->stream);
+    if (w->counted) {
+        apiserver_metrics_watch(w->server->metrics, &w->call.path, -1);
+        call_record_finish(&w->record);
+    }
     selection_done(&w->selection);
     str_done(&w->collection);
     str_done(&w->prefix);
@@ -174,6 +182,12 @@ void call_watch(struct call *c)
     }
     if (initial)
         append_bookmark(w);
+    w->record = call_record(c);
+    w->record.path = &w->call.path;
+    w->record.status = 200;
+    call_record_own(&w->record);
+    apiserver_metrics_watch(c->server->metrics, &c->path, 1);
+    c->streaming = w->counted = true; /* from here on watch_done() has the last word */
     struct http_stream *stream = http_reply_stream(c->http, 200, "application/json", &ops, w);
     if (!stream)
         return; /* watch_done() has been called */

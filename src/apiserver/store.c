@@ -3,9 +3,10 @@
  *
  *     objects   collection, key -> revision, value      what is
  *     changes   revision -> change, collection, key, value      what happened, the last ones
- *     facts     name -> value      the version of this schema
+ *     facts     name -> value      the version of this schema; where a restored store begins
  *
- * The store's revision is that of the newest change, which is never pruned.
+ * The store's revision is that of the newest change, which is never pruned; when there is none yet,
+ * the one that a restore set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -155,6 +156,19 @@ static int load_change(struct apiserver_store *s, sqlite3_stmt *rows, struct map
     return 0;
 }
 
+/* The revision before the first change: 0, unless the store was restored. */
+static int load_first_revision(struct apiserver_store *s, struct err *e)
+{
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_prepare_v2(s->db, "SELECT value FROM facts WHERE name = 'revision'", -1, &row,
+                           NULL) != SQLITE_OK)
+        return store_sql_error(s, "cannot read the revision", e);
+    if (sqlite3_step(row) == SQLITE_ROW)
+        s->revision = (uint64_t)sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return 0;
+}
+
 static int load_changes(struct apiserver_store *s, struct err *e)
 {
     sqlite3_stmt *rows = NULL;
@@ -268,14 +282,16 @@ int apiserver_store_open(const char *path, const struct apiserver_store_options 
     pthread_mutex_init(&s->queue, NULL);
     pthread_cond_init(&s->turn, NULL);
 
-    _cleanup_free_ char *aside = mem_printf("%s.before-restore", path);
-    if (access(path, F_OK) < 0 && access(aside, F_OK) == 0)
+    _cleanup_free_ char *part = mem_printf("%s.part", path);
+    if (access(path, F_OK) < 0 && access(part, F_OK) == 0)
         return err_set(e, ERR_FAILED_PRECONDITION, "RestoreInterrupted",
-                       "a restore was interrupted: restore again, or move %s back to %s", aside,
-                       path);
+                       "a restore was interrupted: restore again, or move %s.before-restore-... "
+                       "back to %s and remove %s",
+                       path, path, part);
     s->lock_fd = store_lock(path, e);
     if (s->lock_fd < 0 || store_seal_load(s, options, e) < 0 || open_database(s, path, e) < 0 ||
-        load_objects(s, e) < 0 || load_changes(s, e) < 0 || store_seal_begin(s, e) < 0)
+        load_objects(s, e) < 0 || load_first_revision(s, e) < 0 || load_changes(s, e) < 0 ||
+        store_seal_begin(s, e) < 0)
         return -1;
     *ret_store = TAKE_PTR(s);
     return 0;

@@ -163,13 +163,57 @@ void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uin
                                void *context);
 
 /*
+ * Calls fn after each transaction with the changes in it and how long it took; `error` is NULL when
+ * it is on disk. By the writer that led, like the one above. Set before the first write.
+ */
+void apiserver_store_on_commit(struct apiserver_store *s,
+                               void (*fn)(void *, size_t changes, int64_t ns,
+                                          const struct err *error),
+                               void *context);
+
+struct apiserver_collection_count {
+    const char *name; /* lives as long as the store */
+    size_t objects;
+};
+
+struct apiserver_store_counts {
+    VEC(struct apiserver_collection_count) collections;
+    uint64_t revision;
+};
+
+/* How much there is; vec_done(&ret_counts->collections) is due. */
+void apiserver_store_count(struct apiserver_store *s, struct apiserver_store_counts *ret_counts);
+/*
+ * Whether the disk takes writes now, by making one that means nothing. UNAVAILABLE ("ReadOnly") or
+ * RESOURCE_EXHAUSTED ("NoSpace"), as a write would say.
+ */
+int apiserver_store_probe(struct apiserver_store *s, struct err *e);
+
+/*
  * A copy of the store as of now, made while it is in use; replaces the file at path whole. What is
  * encrypted stays so.
  */
 int apiserver_store_backup(struct apiserver_store *s, const char *path, struct err *e);
 /*
+ * How far a backup is, in pages; may be NULL. false gives up.
+ */
+typedef bool apiserver_store_progress(void *context, int done, int total);
+/* The same with progress: CANCELLED when it says so. */
+int apiserver_store_copy(struct apiserver_store *s, const char *path, apiserver_store_progress *fn,
+                         void *context, struct err *e);
+
+/* After a restore revisions go on at least so far beyond all that anybody can have seen. */
+#define APISERVER_RESTORE_STEP ((uint64_t)1000000000)
+
+/*
  * Puts a backup in place of a store that nobody has open, after checking that it is sound and can be
- * opened with these options, which are those of the store.
+ * opened with these options, which are those of the store. What was there is kept beside it; *ret_aside, if given and there was one, is its path, to be freed.
+ *
+ * Clients that knew the store remember revisions, perhaps higher ones than the backup's. So that
+ * none of them waits for changes that will never come, or takes an old revision for a new one, the
+ * restored store goes on at the higher of both stores' revisions and a step beyond; its history is
+ * empty, so that every watch from before is told to list again.
  */
 int apiserver_store_restore(const char *backup, const char *path,
-                            const struct apiserver_store_options *options, struct err *e);
+                            const struct apiserver_store_options *options, char **ret_aside,
+                            struct err *e);

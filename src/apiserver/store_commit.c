@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "apiserver/store_impl.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 enum { GROUP_MAX = 1000 };
@@ -187,7 +188,12 @@ static void commit_group(struct apiserver_store *s, struct write_op **group, siz
     if (!good)
         return;
     struct err e = {0};
-    if (write_group(s, group, n, &e) == 0) {
+    int64_t start = clock_mono_ns(clock_system());
+    int status = write_group(s, group, n, &e);
+    if (s->on_commit)
+        s->on_commit(s->on_commit_context, good, clock_mono_ns(clock_system()) - start,
+                     status < 0 ? &e : NULL);
+    if (status == 0) {
         publish(s, group, n);
         return;
     }
@@ -256,4 +262,33 @@ void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uin
     s->on_change = fn;
     s->on_change_context = context;
     pthread_mutex_unlock(&s->queue);
+}
+
+void apiserver_store_on_commit(struct apiserver_store *s,
+                               void (*fn)(void *, size_t changes, int64_t ns,
+                                          const struct err *error),
+                               void *context)
+{
+    pthread_mutex_lock(&s->queue);
+    s->on_commit = fn;
+    s->on_commit_context = context;
+    pthread_mutex_unlock(&s->queue);
+}
+
+int apiserver_store_probe(struct apiserver_store *s, struct err *e)
+{
+    pthread_mutex_lock(&s->queue);
+    while (s->leading)
+        pthread_cond_wait(&s->turn, &s->queue);
+    s->leading = true;
+    pthread_mutex_unlock(&s->queue);
+    int status = execute(s,
+                         "INSERT OR REPLACE INTO facts VALUES ('probe', "
+                         "1 + coalesce((SELECT value FROM facts WHERE name = 'probe'), 0))",
+                         e);
+    pthread_mutex_lock(&s->queue);
+    s->leading = false;
+    pthread_cond_broadcast(&s->turn);
+    pthread_mutex_unlock(&s->queue);
+    return status;
 }

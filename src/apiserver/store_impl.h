@@ -50,6 +50,8 @@ struct apiserver_store {
     bool leading; /* somebody is committing */
     void (*on_change)(void *, uint64_t);
     void *on_change_context;
+    void (*on_commit)(void *, size_t, int64_t, const struct err *);
+    void *on_commit_context;
 };
 
 /* store.c */

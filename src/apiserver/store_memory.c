@@ -291,3 +291,16 @@ const _Atomic uint64_t *apiserver_store_last_change(struct apiserver_store *s,
     pthread_rwlock_unlock(&s->memory);
     return &c->last_change;
 }
+
+void apiserver_store_count(struct apiserver_store *s, struct apiserver_store_counts *ret_counts)
+{
+    *ret_counts = (struct apiserver_store_counts){0};
+    pthread_rwlock_rdlock(&s->memory);
+    ret_counts->revision = s->revision;
+    map_for_each(&s->collections, it) {
+        const struct collection *c = it->value;
+        vec_push(&ret_counts->collections,
+                 (struct apiserver_collection_count){c->name, c->objects.len});
+    }
+    pthread_rwlock_unlock(&s->memory);
+}

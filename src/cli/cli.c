@@ -156,7 +156,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
  * A command that is a program of its own, `orlop-NAME`: beside this one (a build folder), or in
  * libexec (an installation). Returns only when there is none.
  */
-static void exec_program(const char *name, char **argv)
+void cli_exec(const char *name, char **argv)
 {
     if (strchr(name, '/'))
         return;
@@ -198,6 +198,6 @@ int cli_main(int argc, char **argv)
     const struct cli_command *command = cli_command_find(name);
     if (command)
         return run_command(command, argc - 1, argv + 1);
-    exec_program(name, argv + 1);
+    cli_exec(name, argv + 1);
     return unknown_command(name);
 }

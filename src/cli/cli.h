@@ -53,6 +53,9 @@ extern const struct cli_command *const cli_commands[];
 /* Programs of their own behind the front door: {name, summary}; ends with {NULL}. */
 extern const char *const cli_programs[][2];
 
+/* Becomes `orlop-NAME`; returns only when there is none. argv ends with NULL. */
+void cli_exec(const char *name, char **argv);
+
 /* The whole program: parses, runs, reports. */
 int cli_main(int argc, char **argv);
 

@@ -71,6 +71,6 @@ const char *const cli_programs[][2] = {
 };
 
 const struct cli_command *const cli_commands[] = {
-    &cli_validate,   &cli_explain,      &cli_convert, &cli_crds, &cli_docs,
-    &cli_completion, &cli_help_command, &cli_version, NULL,
+    &cli_validate, &cli_explain,    &cli_convert,      &cli_crds,    &cli_docs, &cli_backup,
+    &cli_restore,  &cli_completion, &cli_help_command, &cli_version, NULL,
 };

@@ -6,4 +6,4 @@
 #include "cli/cli.h"
 
 extern const struct cli_command cli_validate, cli_explain, cli_crds, cli_convert, cli_completion,
-    cli_docs, cli_version, cli_help_command;
+    cli_docs, cli_version, cli_help_command, cli_backup, cli_restore;

@@ -36,6 +36,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -176,6 +177,8 @@ static bool queue(struct request *r, unsigned status, const char *content_type,
     if (r->answered)
         r->status = status;
     MHD_destroy_response(response);
+    if (r->answered)
+        r->pub.status = status;
     return r->answered;
 }
 
@@ -197,7 +200,8 @@ void http_reply(struct http_request *r, unsigned status, const char *content_typ
                 : MHD_create_response_from_buffer(size, buffer, MHD_RESPMEM_PERSISTENT);
     if (!response && free_fn)
         free_fn(free_context);
-    queue(own, status, content_type, response);
+    if (queue(own, status, content_type, response))
+        r->reply_size = size;
 }
 
 /* An answer of the server's own; text is copied. */
@@ -351,6 +355,36 @@ struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
 const char *http_request_query(const struct http_request *r, const char *name)
 {
     return http_target_param(&request_of(r)->target, name);
+}
+
+const char *http_request_query_at(const struct http_request *r, const char *name, size_t n)
+{
+    const struct http_target *t = &request_of(r)->target;
+    for (size_t i = 0; i < t->n_params; i++) {
+        if (str_eq(t->params[i].name, name) && n-- == 0)
+            return t->params[i].value;
+    }
+    return NULL;
+}
+
+const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX])
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    char address[INET6_ADDRSTRLEN];
+    struct sockaddr_in6 in6;
+    struct sockaddr_in in;
+    *buf = '\0';
+    if (info && info->client_addr->sa_family == AF_INET) {
+        memcpy(&in, info->client_addr, sizeof(in));
+        inet_ntop(AF_INET, &in.sin_addr, address, sizeof(address));
+        snprintf(buf, HTTP_PEER_MAX, "%s:%u", address, ntohs(in.sin_port));
+    } else if (info && info->client_addr->sa_family == AF_INET6) {
+        memcpy(&in6, info->client_addr, sizeof(in6));
+        inet_ntop(AF_INET6, &in6.sin6_addr, address, sizeof(address));
+        snprintf(buf, HTTP_PEER_MAX, "[%s]:%u", address, ntohs(in6.sin6_port));
+    }
+    return buf;
 }
 
 const char *http_request_header(const struct http_request *r, const char *name)

@@ -70,7 +70,12 @@ struct http_request {
     size_t n_segments;
     const char *body; /* never NULL, and a NUL behind it */
     size_t body_size;
+    /* What was answered, for logs; 0 until then. Of a stream the size is 0. */
+    unsigned status;
+    size_t reply_size;
 };
+
+enum { HTTP_PEER_MAX = 64 };
 
 struct http_server_options {
     const char *address; /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
@@ -103,6 +108,10 @@ DEFINE_CLEANUP(struct http_server *, http_server_stop)
 
 /* The first parameter of that name, decoded ('+' is a space); "" for "?name"; NULL when missing. */
 const char *http_request_query(const struct http_request *r, const char *name);
+/* The same for the n-th of that name, from 0; NULL when there are no more. */
+const char *http_request_query_at(const struct http_request *r, const char *name, size_t n);
+/* Who is connected, "127.0.0.1:4711" or "[::1]:4711"; "" when it cannot be said. Returns buf. */
+const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX]);
 /* The first header of that name, upper or lower case; NULL when missing. */
 const char *http_request_header(const struct http_request *r, const char *name);
 

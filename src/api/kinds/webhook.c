@@ -95,11 +95,87 @@ static const struct api_column columns[] = {
     {0},
 };
 
-static void validate(const json_t *object, struct api_report *report)
+static void validate_url(const json_t *url, const struct api_path *at, struct api_report *report)
+{
+    static const char scheme[] = "https://";
+    const char *text = json_string_value(url);
+    const char *why = NULL;
+    if (!str_starts_with(text, scheme))
+        why = "must begin with https://, as a webhook must prove who it is";
+    else if (strchr("/?#", text[strlen(scheme)])) /* the end is in every string */
+        why = "must name a host, for example \"https://hooks.example.com/pools\"";
+    else if (memchr(text, '@', strcspn(text + strlen(scheme), "/") + strlen(scheme)))
+        why = "must hold no user or password; a webhook is asked without any";
+    else if (strpbrk(text, "?#"))
+        why = "must have neither a query nor a fragment";
+    if (why)
+        api_problem(report, at, API_INVALID, url, "%s", why);
+}
+
+static void validate_client(const json_t *client, const struct api_path *at,
+                            struct api_report *report)
+{
+    const json_t *url = json_object_get(client, "url"),
+                 *service = json_object_get(client, "service");
+    const json_t *path = json_object_get(service, "path");
+    if (!url == !service)
+        api_problem(report, at, API_MISSING, NULL, "exactly one of url or service is required");
+    if (url)
+        validate_url(url, API_KEY(at, "url"), report);
+    const char *text = json_string_value(path);
+    if (text && *text && (*text != '/' || strpbrk(text, "?#") || strstr(text, "//")))
+        api_problem(report, API_KEY(API_KEY(at, "service"), "path"), API_INVALID, path,
+                    "must be a path, for example \"/pools\"");
+}
+
+/* Where everything is meant, nothing else can be. */
+static void validate_rule(const json_t *rule_, const struct api_path *at, struct api_report *report)
+{
+    static const char *const lists[] = {"operations", "apiGroups", "apiVersions", NULL};
+    for (const char *const *name = lists; *name; name++) {
+        const json_t *list = json_object_get(rule_, *name);
+        size_t i;
+        json_t *word;
+        json_array_foreach(list, i, word) {
+            if (str_eq(json_string_value(word), "*") && json_array_size(list) > 1)
+                api_problem(report, API_KEY(at, *name), API_INVALID, list,
+                            "if '*' is present, must not specify other %s", *name);
+        }
+    }
+}
+
+static void validate_versions(const json_t *versions, const struct api_path *at,
+                              struct api_report *report)
+{
+    size_t i;
+    json_t *version;
+    json_array_foreach(versions, i, version) {
+        if (str_eq(json_string_value(version), "v1"))
+            return;
+    }
+    api_problem(report, at, API_INVALID, versions, "must include v1");
+}
+
+static void validate_conditions(const json_t *conditions, const struct api_path *at,
+                                struct api_report *report)
 {
     struct map seen = {0};
     size_t i;
-    json_t *webhook;
+    json_t *condition;
+    json_array_foreach(conditions, i, condition) {
+        const json_t *name = json_object_get(condition, "name");
+        if (map_set(&seen, json_string_value(name), condition))
+            api_problem(report, API_KEY(API_AT(at, i), "name"), API_DUPLICATE, name,
+                        "another condition has this name");
+    }
+    map_done(&seen);
+}
+
+static void validate(const json_t *object, struct api_report *report)
+{
+    struct map seen = {0};
+    size_t i, j;
+    json_t *webhook, *item;
     json_array_foreach(json_object_get(object, "webhooks"), i, webhook) {
         const struct api_path *at = API_AT(API_KEY(NULL, "webhooks"), i);
         const json_t *name = json_object_get(webhook, "name");
@@ -110,11 +186,14 @@ static void validate(const json_t *object, struct api_report *report)
         if (map_set(&seen, text, webhook))
             api_problem(report, API_KEY(at, "name"), API_DUPLICATE, name,
                         "another webhook has this name");
-        const json_t *client = json_object_get(webhook, "clientConfig");
-        bool url = json_object_get(client, "url"), service = json_object_get(client, "service");
-        if (url == service)
-            api_problem(report, API_KEY(at, "clientConfig"), API_MISSING, NULL,
-                        "exactly one of url or service is required");
+        validate_client(json_object_get(webhook, "clientConfig"), API_KEY(at, "clientConfig"),
+                        report);
+        json_array_foreach(json_object_get(webhook, "rules"), j, item)
+            validate_rule(item, API_AT(API_KEY(at, "rules"), j), report);
+        validate_versions(json_object_get(webhook, "admissionReviewVersions"),
+                          API_KEY(at, "admissionReviewVersions"), report);
+        validate_conditions(json_object_get(webhook, "matchConditions"),
+                            API_KEY(at, "matchConditions"), report);
     }
     map_done(&seen);
 }

@@ -275,13 +275,33 @@ static void test_backup_and_restore(void **state)
     assert_list(s, (struct apiserver_list_options){0}, "a=new"); /* nothing has happened */
     apiserver_store_close(s);
 
-    if (apiserver_store_restore(backup, db, NULL, &e) < 0)
+    _cleanup_free_ char *aside = NULL;
+    if (apiserver_store_restore(backup, db, NULL, &aside, &e) < 0)
         fail_msg("%s", e.msg);
     s = open_store(0);
     assert_list(s, (struct apiserver_list_options){0}, "a=old");
+    /* revisions went on beyond what anybody saw, and whoever watched must list again */
+    assert_int_equal(apiserver_store_revision(s), 2 + APISERVER_RESTORE_STEP);
+    struct apiserver_events events;
+    for (uint64_t seen = 1; seen < 4; seen++) {
+        assert_int_equal(apiserver_store_events(s, "things", seen, 0, &events, &e), -1);
+        assert_string_equal(e.reason, "Expired");
+        apiserver_events_done(&events);
+    }
+    must(s, APISERVER_CREATED, "b", "later");
     apiserver_store_close(s);
-    assert_int_equal(access(path_of("db.before-restore"), F_OK), 0);
-    assert_int_equal(unlink(db), 0); /* as if the machine had stopped in the middle */
+    s = open_store(0); /* also after another start */
+    assert_int_equal(apiserver_store_revision(s), 3 + APISERVER_RESTORE_STEP);
+    assert_int_equal(
+        apiserver_store_events(s, "things", 2 + APISERVER_RESTORE_STEP, 0, &events, &e), 0);
+    assert_int_equal(events.events.len, 1);
+    apiserver_events_done(&events);
+    apiserver_store_close(s);
+    assert_non_null(aside);
+    assert_non_null(strstr(aside, "db.before-restore-2"));
+    assert_int_equal(access(aside, F_OK), 0);
+
+    assert_int_equal(rename(db, path_of("db.part")), 0); /* the machine stopped in the middle */
     assert_int_equal(apiserver_store_open(db, NULL, &s, &e), -1);
     assert_string_equal(e.reason, "RestoreInterrupted");
 }

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "http/client.h"
+#include "http/raw_client.h"
 #include "http/server.h"
 
 /* What the handler sees and what becomes of its answers. */
