@@ -260,7 +260,7 @@ static void test_backup_and_restore(void **state)
     if (apiserver_store_backup(s, backup, &e) < 0)
         fail_msg("%s", e.msg);
     must(s, APISERVER_UPDATED, "a", "new");
-    assert_int_equal(apiserver_store_restore(backup, db, NULL, &e), -1);
+    assert_int_equal(apiserver_store_restore(backup, db, NULL, NULL, &e), -1);
     assert_string_equal(e.reason, "InUse");
     apiserver_store_close(s);
 
