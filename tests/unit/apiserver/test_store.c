@@ -264,13 +264,13 @@ static void test_backup_and_restore(void **state)
     assert_string_equal(e.reason, "InUse");
     apiserver_store_close(s);
 
-    assert_int_equal(apiserver_store_restore(path_of("none"), db, NULL, &e), -1);
+    assert_int_equal(apiserver_store_restore(path_of("none"), db, NULL, NULL, &e), -1);
     assert_int_equal(e.code, ERR_NOT_FOUND);
     struct str junk = {0};
     str_append(&junk, "this is no database, and long enough to be looked at");
     assert_int_equal(file_replace(path_of("junk"), junk.p, junk.len, 0600, NULL), 0);
     str_done(&junk);
-    assert_int_equal(apiserver_store_restore(path_of("junk"), db, NULL, &e), -1);
+    assert_int_equal(apiserver_store_restore(path_of("junk"), db, NULL, NULL, &e), -1);
     s = open_store(0);
     assert_list(s, (struct apiserver_list_options){0}, "a=new"); /* nothing has happened */
     apiserver_store_close(s);
