@@ -1,6 +1,5 @@
 #include "apiserver/metrics.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -194,8 +193,8 @@ void apiserver_metrics_done(struct apiserver_metrics *m, const struct apiserver_
 {
     const struct apiserver_path *p = r->path;
     const struct api_group_version *gv = r->parsed && p->kind ? p->gv : NULL;
-    char code[12];
-    snprintf(code, sizeof(code), "%u", r->status);
+    char code[] = {(char)('0' + r->status / 100 % 10), (char)('0' + r->status / 10 % 10),
+                   (char)('0' + r->status % 10), '\0'};
     const char *values[] = {verb_of(r),
                             r->dry_run ? "All" : "",
                             gv ? gv->group : "",

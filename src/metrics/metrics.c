@@ -119,16 +119,23 @@ struct metrics_family *metrics_histogram(struct metrics *m, const char *name, co
 
 /* Series. */
 
+/* Eight bytes at a time; the length of each value counts, so that "a","bc" is not "ab","c". */
 static uint64_t hash_values(const struct metrics_family *f, const char *const *values)
 {
-    uint64_t hash = 14695981039346656037U; /* FNV-1a, the NUL between values included */
+    static const uint64_t odd = 0x9e3779b97f4a7c15U;
+    uint64_t hash = odd;
     for (size_t i = 0; i < f->n_labels; i++) {
         const char *s = values[i];
-        do
-            hash = (hash ^ (unsigned char)*s) * 1099511628211U;
-        while (*s++);
+        size_t n = strlen(s);
+        hash = (hash ^ n) * odd;
+        for (; n; s += n < 8 ? n : 8, n -= n < 8 ? n : 8) {
+            uint64_t piece = 0;
+            memcpy(&piece, s, n < 8 ? n : 8);
+            hash = (hash ^ piece) * odd;
+            hash ^= hash >> 32;
+        }
     }
-    return hash ^ hash >> 32;
+    return hash;
 }
 
 static bool same_values(const struct metrics_series *s, uint64_t hash, const char *const *values)

@@ -289,8 +289,9 @@ static void test_threads(void **state)
     _cleanup_(http_client_freep) struct http_client *c = plain();
     struct many many[THREADS];
     pthread_t threads[THREADS];
+    const char *where = url(t, "/a");
     for (int i = 0; i < THREADS; i++) {
-        many[i] = (struct many){c, url(t, "/a"), 0};
+        many[i] = (struct many){c, where, 0};
         assert_int_equal(pthread_create(&threads[i], NULL, send_many, &many[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
