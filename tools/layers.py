@@ -12,8 +12,9 @@ BELOW = {
     "base": [],
     "json": ["base"],
     "api": ["base", "json"],
+    "pki": ["base"],
     "http": ["base"],
-    "apiserver": ["base", "json", "api", "http"],
+    "apiserver": ["base", "json", "api", "pki", "http"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
 }
@@ -21,6 +22,10 @@ BELOW = {
 OWNERS = {
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
+    "gnutls/gnutls.h": ["src/pki/impl.h", "src/http/tls.c"],
+    "gnutls/x509.h": ["src/pki/impl.h", "src/http/tls.c"],
+    "gnutls/abstract.h": ["src/pki/impl.h"],
+    "gnutls/crypto.h": ["src/pki/impl.h"],
     "microhttpd.h": ["src/http/server.c"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
     "isa-l.h": ["src/base/crc.c"],
