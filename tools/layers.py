@@ -24,7 +24,7 @@ OWNERS = {
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "gnutls/gnutls.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/tls.c"],
-    "gnutls/abstract.h": ["src/pki/impl.h"],
+    "gnutls/abstract.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/crypto.h": ["src/pki/impl.h"],
     "microhttpd.h": ["src/http/server.c"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],

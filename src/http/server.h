@@ -18,6 +18,9 @@
  * answer is not sent. More connections than the limit wait until one closes; more than the limit
  * per address are closed at once.
  *
+ * With TLS (1.2 or 1.3) clients may show a certificate, and the handler asks who they are. Without,
+ * a server listens on loopback only.
+ *
  * A stream is read on its connection's pool thread until it has nothing, then the connection sleeps
  * until http_stream_wake(). What one read returns is sent at once, as one chunk.
  *
@@ -69,6 +72,13 @@ struct http_request {
     size_t body_size;
 };
 
+/* As PEM; copied. */
+struct http_tls_options {
+    const char *chain;     /* the server's certificate, then those between it and its authority */
+    const char *key;       /* its private key */
+    const char *client_ca; /* whose client certificates are valid; NULL: clients are not asked */
+};
+
 struct http_server_options {
     const char *address; /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
     uint16_t port;       /* 0 is any that is free */
@@ -77,8 +87,9 @@ struct http_server_options {
     size_t body_bytes;    /* 3 MiB */
     size_t header_bytes;  /* 64 KiB, about: target, headers and bookkeeping together; >= 1024 */
     unsigned connections; /* 1024; each thread has its share of them */
-    unsigned connections_per_ip; /* none */
-    unsigned idle_seconds;       /* 120: without a byte in or out */
+    unsigned connections_per_ip;        /* none */
+    unsigned idle_seconds;              /* 120: without a byte in or out */
+    const struct http_tls_options *tls; /* NULL: plain HTTP, on a loopback address */
     void (*handle)(void *context, struct http_request *r);
     void *context;
 };
@@ -86,6 +97,11 @@ struct http_server_options {
 int http_server_start(const struct http_server_options *o, struct http_server **ret_server,
                       struct err *e);
 uint16_t http_server_port(const struct http_server *s);
+/*
+ * Other certificates, for connections that begin from now on; those that are open go on with what
+ * they began with. The server must have been started with TLS.
+ */
+int http_server_set_tls(struct http_server *s, const struct http_tls_options *o, struct err *e);
 /*
  * Takes no more requests, ends all streams, lets running handlers finish and their answers leave
  * (those that clients do not fetch within two seconds are cut), frees the server. Not to be called
@@ -102,6 +118,29 @@ DEFINE_CLEANUP(struct http_server *, http_server_stop)
 const char *http_request_query(const struct http_request *r, const char *name);
 /* The first header of that name, upper or lower case; NULL when missing. */
 const char *http_request_header(const struct http_request *r, const char *name);
+
+/* Calls fn with each header of the request, in order, until it returns false. */
+void http_request_headers(const struct http_request *r,
+                          bool (*fn)(void *context, const char *name, const char *value),
+                          void *context);
+
+enum http_peer_certificate {
+    HTTP_PEER_NONE,    /* it has shown none */
+    HTTP_PEER_VALID,   /* one of the client authority's, which is its own */
+    HTTP_PEER_INVALID, /* of somebody else, too old, or not for clients */
+};
+
+struct http_peer {
+    char address[46]; /* numeric */
+    enum http_peer_certificate certificate;
+    /* Of a valid certificate: its subject, and SHA-256 of it all in hexadecimal. */
+    const char *common_name;          /* NULL: it has none */
+    const char *const *organizations; /* ends with NULL */
+    const char *fingerprint;
+};
+
+/* Who is at the other end. */
+struct http_peer http_request_peer(const struct http_request *r);
 
 /*
  * Adds a header to the answer that follows. False, and nothing added, when the name is no token or

@@ -174,6 +174,23 @@ static inline void echo(struct site *t, struct http_request *r, unsigned status)
     answer(t, r, status, &s);
 }
 
+/* "ADDRESS none", "ADDRESS invalid", "ADDRESS name organization organization" */
+static inline void tell_peer(struct site *t, struct http_request *r)
+{
+    _cleanup_(str_done) struct str s = {0};
+    struct http_peer peer = http_request_peer(r);
+    str_append(&s, peer.address);
+    if (peer.certificate == HTTP_PEER_VALID) {
+        assert_int_equal(strlen(peer.fingerprint), 64);
+        str_appendf(&s, " %s", peer.common_name ? peer.common_name : "-");
+        for (const char *const *o = peer.organizations; *o; o++)
+            str_appendf(&s, " %s", *o);
+    } else {
+        str_append(&s, peer.certificate == HTTP_PEER_NONE ? " none" : " invalid");
+    }
+    answer(t, r, 200, &s);
+}
+
 static inline void hold(struct site *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -193,6 +210,8 @@ static inline void handle(void *context, struct http_request *r)
         hold(t);
     if (str_eq(what, "stream")) {
         feed_open(t, r);
+    } else if (str_eq(what, "peer")) {
+        tell_peer(t, r);
     } else if (str_eq(what, "empty")) {
         http_reply(r, 200, NULL, NULL, 0, NULL, NULL);
     } else if (str_eq(what, "static")) {
