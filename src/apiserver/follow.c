@@ -4,11 +4,15 @@
 #include <time.h>
 
 #include "apiserver/serve_impl.h"
+#include "apiserver/serviceaccounts.h"
 
 enum { EVENTS_AT_ONCE = 500 };
 
 /* In the order in which they are called. */
-static const struct apiserver_follower *const followers[] = {NULL};
+static const struct apiserver_follower *const followers[] = {
+    &apiserver_serviceaccounts,
+    NULL,
+};
 
 struct apiserver_follow {
     struct apiserver *server;

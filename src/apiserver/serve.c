@@ -5,8 +5,8 @@
 #include "apiserver/serve.h"
 
 #include "api/convert.h"
-#include "apiserver/authn.h"
 #include "apiserver/authz.h"
+#include "apiserver/protobuf.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "apiserver/table.h"
@@ -89,6 +89,20 @@ void call_append_object(const struct call *c, const struct apiserver_object *o, 
     json_format(stored, out);
 }
 
+json_t *call_body(struct call *c)
+{
+    const char *type = http_request_header(c->http, "Content-Type");
+    if (type && str_starts_with(type, APISERVER_PROTOBUF_TYPE))
+        return apiserver_protobuf_parse(c->http->body, c->http->body_size, &c->err);
+    struct err e = {0};
+    json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
+    if (json_is_object(object))
+        return json_incref(object);
+    err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "%s%s",
+            object ? "the body must be an object" : "the body is no JSON: ", e.msg);
+    return NULL;
+}
+
 int call_selection(struct call *c, struct selection *ret_selection)
 {
     *ret_selection = (struct selection){0};
@@ -134,6 +148,7 @@ static void handle(void *context, struct http_request *http)
     else
         call_description(&c);
     api_report_done(&c.report);
+    apiserver_user_unref(c.user);
 }
 
 /* The namespaces that are always there. */
@@ -166,12 +181,24 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
                     struct err *e)
 {
     struct apiserver *a = NEW(struct apiserver);
-    a->registry.clock = clock_system();
+    a->registry.clock = options->clock ? options->clock : clock_system();
+    a->plain_http = options->plain_http;
     list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
+    struct apiserver_certificates_options certificates = {
+        .folder = options->pki,
+        .kubeconfig = options->kubeconfig,
+        .address = options->address,
+        .names = options->names,
+        .plain_http = options->plain_http,
+        .clock = a->registry.clock,
+    };
     if (apiserver_store_open(options->store, NULL, &a->registry.store, e) < 0 ||
+        apiserver_certificates_open(&certificates, &a->certificates, e) < 0 ||
+        (options->token_file &&
+         apiserver_token_file_open(options->token_file, &a->token_file, e) < 0) ||
         make_namespaces(a, e) < 0) {
         apiserver_stop(a);
         return -1;
@@ -179,7 +206,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->follow = apiserver_follow_start(a);
     apiserver_store_on_change(a->registry.store, changed, a);
     apiserver_follow_wake(a->follow); /* what changed before */
-    if (http_server_start(&http, &a->http, e) < 0) {
+    if (apiserver_certificates_start_http(a->certificates, &http, &a->http, e) < 0) {
         apiserver_stop(a);
         return -1;
     }
@@ -194,6 +221,7 @@ uint16_t apiserver_port(const struct apiserver *a)
 
 void apiserver_stop(struct apiserver *a)
 {
+    apiserver_certificates_leave_http(a->certificates);
     http_server_stop(a->http);
     apiserver_follow_stop(a->follow);
     if (a->registry.store)
@@ -203,6 +231,8 @@ void apiserver_stop(struct apiserver *a)
         free(it->value);
     }
     map_done(&a->documents);
+    apiserver_token_file_free(a->token_file);
+    apiserver_certificates_close(a->certificates);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

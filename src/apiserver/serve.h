@@ -3,8 +3,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 struct apiserver;
@@ -13,6 +15,13 @@ struct apiserver_options {
     const char *store;   /* path of the database */
     const char *address; /* numeric; NULL: loopback */
     uint16_t port;       /* 0: any that is free */
+    const char *pki;     /* folder for keys and certificates */
+    /* The following may be NULL. */
+    const char *kubeconfig;   /* where to write the administrator's */
+    const char *const *names; /* more names of the server, for its certificate; ends with NULL */
+    const char *token_file;   /* static tokens */
+    const struct clock *clock;
+    bool plain_http; /* for tests: no TLS, everybody is the administrator, loopback only */
 };
 
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,

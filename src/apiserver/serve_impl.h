@@ -6,6 +6,8 @@
 #include <pthread.h>
 
 #include "api/selector.h"
+#include "apiserver/authn.h"
+#include "apiserver/certificates.h"
 #include "apiserver/follow.h"
 #include "apiserver/path.h"
 #include "apiserver/registry.h"
@@ -18,6 +20,14 @@ struct apiserver {
     struct apiserver_registry registry;
     struct http_server *http;
     struct apiserver_follow *follow;
+    struct apiserver_certificates *certificates;
+    struct apiserver_token_file *token_file; /* NULL: none */
+    bool plain_http;
+    /* What serviceaccounts.c knows; of the followers' thread. */
+    struct {
+        uint64_t generation; /* of the authorities that all namespaces have */
+        bool pending;        /* something could not be written */
+    } accounts;
     /* Watches that are open; they are woken after each change. */
     pthread_mutex_t lock;
     struct list_link watches;
@@ -29,7 +39,7 @@ struct apiserver {
 struct call {
     struct apiserver *server;
     struct http_request *http;
-    const struct apiserver_user *user;
+    const struct apiserver_user *user; /* a reference */
     struct apiserver_path path;
     struct api_report report;
     struct err err;
@@ -51,6 +61,9 @@ void call_reply_table(struct call *c, struct apiserver_object *const *objects, s
 /* An object's JSON in the version that was asked for, appended. */
 void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out);
 
+/* The object in the body, JSON or protobuf; NULL and c->err. */
+json_t *call_body(struct call *c);
+
 /* What labelSelector and fieldSelector say. */
 struct selection {
     struct api_selector labels;
@@ -69,5 +82,11 @@ void call_description(struct call *c);
 void call_objects(struct call *c);
 void call_list(struct call *c);
 void call_watch(struct call *c);
+
+/* serve_review.c: /token of a service account; and reviews, which get their status or fail. */
+void call_token(struct call *c);
+int call_token_review(struct call *c, json_t *review);
+int call_self_subject_review(struct call *c, json_t *review);
+
 /* Wakes every watch; the store calls it after changes. */
 void watch_wake_all(void *server, uint64_t revision);

@@ -1,6 +1,7 @@
 /*
  * Requests about objects: one function for each verb.
  */
+#include "api/kinds/kinds.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
@@ -67,16 +68,9 @@ static void get(struct call *c)
 /* The body as an object of the kind that the path names; NULL with BadRequest. */
 static json_t *body_object(struct call *c)
 {
-    struct err e = {0};
-    json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
-    if (!object) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body is no JSON: %s", e.msg);
+    json_auto_t *object = call_body(c);
+    if (!object)
         return NULL;
-    }
-    if (!json_is_object(object)) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body must be an object");
-        return NULL;
-    }
     const char *kind = json_str(object, "kind"), *version = json_str(object, "apiVersion");
     char text[128];
     api_version_text(c->path.gv, text);
@@ -216,6 +210,31 @@ static void missing(struct call *c)
     call_fail(c);
 }
 
+/* Questions: each answers by setting the status of the object that asks. */
+static const struct {
+    const struct api_kind *kind;
+    int (*answer)(struct call *c, json_t *review);
+} reviews[] = {
+    {&api_token_review, call_token_review},
+    {&api_self_subject_review, call_self_subject_review},
+};
+
+static void review(struct call *c)
+{
+    size_t i = 0;
+    while (i < ARRAY_SIZE(reviews) && reviews[i].kind != c->path.kind)
+        i++;
+    if (i == ARRAY_SIZE(reviews)) {
+        missing(c);
+        return;
+    }
+    json_auto_t *object = body_object(c);
+    if (!object || reviews[i].answer(c, object) < 0)
+        call_fail(c);
+    else
+        call_reply_json(c, 201, object);
+}
+
 void call_objects(struct call *c)
 {
     static void (*const verbs[])(struct call *) = {
@@ -226,12 +245,12 @@ void call_objects(struct call *c)
     };
     static void (*const subresources[APISERVER_SUBRESOURCES])(struct call *) = {
         [APISERVER_SCALE] = missing,
-        [APISERVER_TOKEN] = missing,
+        [APISERVER_TOKEN] = call_token,
         [APISERVER_LOG] = missing,
         [APISERVER_FINALIZE] = missing,
     };
     if (c->path.kind->flags & API_REVIEW)
-        missing(c);
+        review(c);
     else if (subresources[c->path.subresource])
         subresources[c->path.subresource](c);
     else

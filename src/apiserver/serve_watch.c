@@ -17,7 +17,7 @@ struct watch {
     struct list_link link; /* in the server's list, under its lock */
     struct apiserver *server;
     struct http_stream *stream; /* NULL until the reply is made */
-    struct call call;           /* kind, version and namespace; its request is gone */
+    struct call call;           /* kind, version, namespace and user; its request is gone */
     struct selection selection;
     struct str collection, prefix;
     uint64_t revision;
@@ -115,6 +115,7 @@ static void watch_done(void *context)
     list_unlink(&w->link);
     pthread_mutex_unlock(&w->server->lock);
     http_stream_unref(w->stream);
+    apiserver_user_unref(w->call.user);
     selection_done(&w->selection);
     str_done(&w->collection);
     str_done(&w->prefix);
@@ -160,7 +161,8 @@ void call_watch(struct call *c)
     static const struct http_stream_ops ops = {read_watch, watch_done};
     struct watch *w = NEW(struct watch);
     w->server = c->server;
-    w->call = (struct call){.server = c->server, .path = c->path};
+    w->call =
+        (struct call){.server = c->server, .user = apiserver_user_ref(c->user), .path = c->path};
     list_init(&w->link);
     call_collection(c, &w->collection, &w->prefix);
     const char *revision = http_request_query(c->http, "resourceVersion");

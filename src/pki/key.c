@@ -148,13 +148,18 @@ void pki_digest(const void *bytes, size_t n, uint8_t ret_digest[PKI_DIGEST])
         abort(); /* out of memory */
 }
 
+bool pki_digest_equal(const uint8_t a[PKI_DIGEST], const uint8_t b[PKI_DIGEST])
+{
+    return gnutls_memcmp(a, b, PKI_DIGEST) == 0;
+}
+
 bool pki_equal(const char *a, const char *b)
 {
     /* Digests have one length and say nothing of what they are of. */
     uint8_t x[PKI_DIGEST], y[PKI_DIGEST];
     pki_digest(a, strlen(a), x);
     pki_digest(b, strlen(b), y);
-    return gnutls_memcmp(x, y, sizeof(x)) == 0;
+    return pki_digest_equal(x, y);
 }
 
 void pki_wipe(struct str *s)
