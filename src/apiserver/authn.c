@@ -21,17 +21,24 @@ json_t *apiserver_core_object(struct apiserver *a, const char *kind, const char 
     return o ? json_parse(o->bytes, o->size, NULL, NULL) : NULL;
 }
 
-static const struct apiserver_user *user_of_certificate(const struct http_peer *peer)
+/* NULL when it names nobody. */
+static const struct apiserver_user *user_of_certificate(const struct http_certificate *shown)
 {
+    json_auto_t *name = shown->common_name ? json_string(shown->common_name) : NULL;
+    if (shown->state != HTTP_CERTIFICATE_VALID || !name || !json_string_length(name))
+        return NULL; /* names are text */
     VEC(const char *) groups = {0};
-    for (const char *const *o = peer->organizations; *o; o++)
-        vec_push(&groups, *o);
+    for (const char *const *o = shown->organizations; *o; o++) {
+        json_auto_t *text = json_string(*o);
+        if (text)
+            vec_push(&groups, *o);
+    }
     vec_push(&groups, "system:authenticated");
     vec_push(&groups, NULL);
     json_t *extra = json_pack("{s:[o]}", "authentication.kubernetes.io/credential-id",
-                              json_sprintf("X509SHA256=%s", peer->fingerprint));
+                              json_sprintf("X509SHA256=%s", shown->fingerprint));
     const struct apiserver_user *user =
-        apiserver_user_new(peer->common_name, NULL, groups.p, extra);
+        apiserver_user_new(shown->common_name, NULL, groups.p, extra);
     vec_done(&groups);
     return user;
 }
@@ -92,13 +99,12 @@ static const char *bearer_token(const struct call *c)
 
 int apiserver_authenticate(struct call *c)
 {
-    struct http_peer peer = http_request_peer(c->http);
+    struct http_certificate shown = http_request_certificate(c->http);
     const char *token = bearer_token(c);
-    if (peer.certificate == HTTP_PEER_VALID && peer.common_name && *peer.common_name)
-        c->user = user_of_certificate(&peer);
-    else if (token)
+    c->user = user_of_certificate(&shown);
+    if (!c->user && token)
         c->user = apiserver_authenticate_token(c->server, token, NULL, NULL, NULL);
-    else if (peer.certificate == HTTP_PEER_NONE)
+    else if (!c->user && shown.state == HTTP_CERTIFICATE_NONE)
         c->user = c->server->plain_http ? &unsecured : &apiserver_anonymous;
     if (!c->user)
         return err_set(&c->err, ERR_UNAUTHENTICATED, "Unauthorized", "Unauthorized");

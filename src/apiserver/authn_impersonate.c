@@ -66,31 +66,49 @@ static bool take_header(void *context, const char *name, const char *value)
     return claim->count < MOST;
 }
 
-bool apiserver_may_impersonate(struct call *c, const char *resource, const char *name)
+bool apiserver_may_impersonate(struct call *c, const struct apiserver_impersonated *what)
 {
-    (void)resource, (void)name;
+    (void)what;
     return apiserver_user_in(c->user, "system:masters");
 }
 
-static int ask(struct call *c, const char *resource, const char *name)
+static int ask(struct call *c, const struct apiserver_impersonated *what)
 {
-    if (apiserver_may_impersonate(c, resource, name))
+    if (apiserver_may_impersonate(c, what))
         return 0;
+    bool extra = what->subresource;
     return err_set(&c->err, ERR_PERMISSION_DENIED, "Forbidden",
-                   "%s \"%s\" is forbidden: User \"%s\" cannot impersonate resource \"%s\" in API "
-                   "group \"\" at the cluster scope",
-                   resource, name, c->user->name, resource);
+                   "%s%s%s \"%s\" is forbidden: User \"%s\" cannot impersonate resource "
+                   "\"%s%s%s\" in API group \"%s\" at the cluster scope",
+                   what->resource, *what->group ? "." : "", what->group, what->name, c->user->name,
+                   what->resource, extra ? "/" : "", extra ? what->subresource : "", what->group);
+}
+
+static int ask_user(struct call *c, const char *name)
+{
+    static const char accounts[] = "system:serviceaccount:";
+    struct apiserver_impersonated what = {.group = "", .resource = "users", .name = name};
+    const char *rest = name + sizeof(accounts) - 1;
+    const char *colon = str_starts_with(name, accounts) ? strchr(rest, ':') : NULL;
+    if (!colon)
+        return ask(c, &what);
+    _cleanup_free_ char *namespace = mem_strndup(rest, (size_t)(colon - rest));
+    what.resource = "serviceaccounts";
+    what.namespace = namespace;
+    what.name = colon + 1;
+    return ask(c, &what);
 }
 
 /* Everything that is claimed must be allowed. */
 static int ask_all(struct call *c, const struct claim *claim)
 {
-    bool account = str_starts_with(claim->name, "system:serviceaccount:");
-    if (ask(c, account ? "serviceaccounts" : "users", claim->name) < 0 ||
-        (claim->uid && ask(c, "uids", claim->uid) < 0))
+    static const char group[] = "authentication.k8s.io";
+    if (ask_user(c, claim->name) < 0 ||
+        (claim->uid &&
+         ask(c, &(struct apiserver_impersonated){group, "uids", .name = claim->uid}) < 0))
         return -1;
-    vec_for_each(&claim->groups, group) {
-        if (ask(c, "groups", *group) < 0)
+    vec_for_each(&claim->groups, name) {
+        if (ask(c, &(struct apiserver_impersonated){"", "groups", .name = *name}) < 0)
             return -1;
     }
     const char *key;
@@ -99,8 +117,9 @@ static int ask_all(struct call *c, const struct claim *claim)
         size_t i;
         json_t *value;
         json_array_foreach(values, i, value) {
-            _cleanup_free_ char *resource = mem_printf("userextras/%s", key);
-            if (ask(c, resource, json_string_value(value)) < 0)
+            struct apiserver_impersonated what = {group, "userextras", key, NULL,
+                                                  json_string_value(value)};
+            if (ask(c, &what) < 0)
                 return -1;
         }
     }

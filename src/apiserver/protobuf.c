@@ -10,7 +10,6 @@ enum field_type {
     FIELD_STRING,
     FIELD_STRINGS, /* a list */
     FIELD_INT,
-    FIELD_BOOL,
     FIELD_OBJECT,
     FIELD_MAP, /* of strings */
 };
@@ -160,6 +159,8 @@ static bool put_entry(const struct value *v, json_t *map)
 
 static bool put_value(const struct field *f, const struct value *v, json_t *object, int depth)
 {
+    if (f->type == FIELD_STRING && v->is_bytes && v->bytes.p == v->bytes.end)
+        return true;
     switch (f->type) {
     case FIELD_STRING:
         return json_object_set_new(object, f->name, text_of(v)) == 0;
@@ -168,8 +169,6 @@ static bool put_value(const struct field *f, const struct value *v, json_t *obje
     case FIELD_INT:
         return !v->is_bytes &&
                json_object_set_new(object, f->name, json_integer((json_int_t)v->integer)) == 0;
-    case FIELD_BOOL:
-        return !v->is_bytes && json_object_set_new(object, f->name, json_boolean(v->integer)) == 0;
     case FIELD_OBJECT:
         return v->is_bytes &&
                read_message(v->bytes, f->fields, member(object, f->name, json_object), depth - 1);
@@ -202,7 +201,7 @@ static json_t *damaged(struct err *e)
     return NULL;
 }
 
-json_t *apiserver_protobuf_parse(const void *bytes, size_t size, struct err *e)
+json_t *apiserver_protobuf_decode(const void *bytes, size_t size, struct err *e)
 {
     static const char magic[4] = "k8s";
     static const struct field type_meta[] = {

@@ -5,7 +5,8 @@
  *
  *     "k8s\0"  Unknown{ 1: TypeMeta{ 1: apiVersion, 2: kind }, 2: the object's own message }
  *
- * A kind that can come in this form has a table of its message's fields in protobuf.c.
+ * A kind that can come in this form has a table of its message's fields in protobuf.c. Go's encoder
+ * writes "" and 0 for what nobody set; they are left out, as Go leaves them out of JSON.
  */
 #pragma once
 
@@ -14,4 +15,4 @@
 #define APISERVER_PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
 
 /* The object; UnsupportedMediaType for kinds without a table, BadRequest for what is damaged. */
-json_t *apiserver_protobuf_parse(const void *bytes, size_t size, struct err *e);
+json_t *apiserver_protobuf_decode(const void *bytes, size_t size, struct err *e);

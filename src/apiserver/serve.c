@@ -6,7 +6,6 @@
 
 #include "api/convert.h"
 #include "apiserver/authz.h"
-#include "apiserver/protobuf.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "apiserver/table.h"
@@ -87,20 +86,6 @@ void call_append_object(const struct call *c, const struct apiserver_object *o, 
     char text[128];
     json_object_set_new(stored, "apiVersion", json_string(api_version_text(c->path.gv, text)));
     json_format(stored, out);
-}
-
-json_t *call_body(struct call *c)
-{
-    const char *type = http_request_header(c->http, "Content-Type");
-    if (type && str_starts_with(type, APISERVER_PROTOBUF_TYPE))
-        return apiserver_protobuf_parse(c->http->body, c->http->body_size, &c->err);
-    struct err e = {0};
-    json_auto_t *object = json_parse(c->http->body, c->http->body_size, NULL, &e);
-    if (json_is_object(object))
-        return json_incref(object);
-    err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "%s%s",
-            object ? "the body must be an object" : "the body is no JSON: ", e.msg);
-    return NULL;
 }
 
 int call_selection(struct call *c, struct selection *ret_selection)

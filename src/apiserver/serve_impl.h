@@ -51,6 +51,20 @@ void call_reply_text(struct call *c, unsigned status, const char *type, struct s
 void call_reply_json(struct call *c, unsigned status, const json_t *value);
 /* The error in c->err as a Status. */
 void call_fail(struct call *c);
+
+/* serve_body.c */
+/* The body, JSON or protobuf; NULL with BadRequest or UnsupportedMediaType. */
+json_t *call_body(struct call *c);
+/* The same as an object of the kind that the path names. */
+json_t *call_body_object(struct call *c);
+
+/* review.c: answers a question that was posted. */
+void call_review(struct call *c);
+/* review_token.c: each fills in the status of a review; -1 with c->err or problems in c->report. */
+int review_self(struct call *c, json_t *object);
+int review_token(struct call *c, json_t *object);
+
+/* serve.c, again */
 /* The collection that the path names, its objects' key prefix, or NULL for all. */
 void call_collection(const struct call *c, struct str *ret_collection, struct str *ret_prefix);
 /* Whether the client wants a Table. */
@@ -60,9 +74,6 @@ void call_reply_table(struct call *c, struct apiserver_object *const *objects, s
                       uint64_t revision, const char *continue_token, size_t remaining);
 /* An object's JSON in the version that was asked for, appended. */
 void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out);
-
-/* The object in the body, JSON or protobuf; NULL and c->err. */
-json_t *call_body(struct call *c);
 
 /* What labelSelector and fieldSelector say. */
 struct selection {
@@ -83,10 +94,8 @@ void call_objects(struct call *c);
 void call_list(struct call *c);
 void call_watch(struct call *c);
 
-/* serve_review.c: /token of a service account; and reviews, which get their status or fail. */
+/* serve_token.c: /token of a service account. */
 void call_token(struct call *c);
-int call_token_review(struct call *c, json_t *review);
-int call_self_subject_review(struct call *c, json_t *review);
 
 /* Wakes every watch; the store calls it after changes. */
 void watch_wake_all(void *server, uint64_t revision);

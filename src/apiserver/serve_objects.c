@@ -1,7 +1,6 @@
 /*
  * Requests about objects: one function for each verb.
  */
-#include "api/kinds/kinds.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
@@ -65,31 +64,10 @@ static void get(struct call *c)
     reply_object(c, 200, o);
 }
 
-/* The body as an object of the kind that the path names; NULL with BadRequest. */
-static json_t *body_object(struct call *c)
-{
-    json_auto_t *object = call_body(c);
-    if (!object)
-        return NULL;
-    const char *kind = json_str(object, "kind"), *version = json_str(object, "apiVersion");
-    char text[128];
-    api_version_text(c->path.gv, text);
-    if ((kind && *kind && !str_eq(kind, c->path.kind->kind)) ||
-        (version && *version && !str_eq(version, text))) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest",
-                "the object in the body is a %s of %s, the path is for a %s of %s",
-                kind ? kind : "?", version ? version : "?", c->path.kind->kind, text);
-        return NULL;
-    }
-    json_object_set_new(object, "kind", json_string(c->path.kind->kind));
-    json_object_set_new(object, "apiVersion", json_string(text));
-    return json_incref(object);
-}
-
 static void create(struct call *c)
 {
     struct apiserver_request r = request_of(c);
-    json_auto_t *object = body_object(c);
+    json_auto_t *object = call_body_object(c);
     reply_object(c, 201,
                  object ? apiserver_create(&c->server->registry, &r, object, &c->report, &c->err)
                         : NULL);
@@ -98,7 +76,7 @@ static void create(struct call *c)
 static void update(struct call *c)
 {
     struct apiserver_request r = request_of(c);
-    json_auto_t *object = body_object(c);
+    json_auto_t *object = call_body_object(c);
     struct apiserver_object *o = NULL;
     if (object && c->path.subresource == APISERVER_STATUS)
         o = apiserver_update_status(&c->server->registry, &r, object, &c->report, &c->err);
@@ -210,31 +188,6 @@ static void missing(struct call *c)
     call_fail(c);
 }
 
-/* Questions: each answers by setting the status of the object that asks. */
-static const struct {
-    const struct api_kind *kind;
-    int (*answer)(struct call *c, json_t *review);
-} reviews[] = {
-    {&api_token_review, call_token_review},
-    {&api_self_subject_review, call_self_subject_review},
-};
-
-static void review(struct call *c)
-{
-    size_t i = 0;
-    while (i < ARRAY_SIZE(reviews) && reviews[i].kind != c->path.kind)
-        i++;
-    if (i == ARRAY_SIZE(reviews)) {
-        missing(c);
-        return;
-    }
-    json_auto_t *object = body_object(c);
-    if (!object || reviews[i].answer(c, object) < 0)
-        call_fail(c);
-    else
-        call_reply_json(c, 201, object);
-}
-
 void call_objects(struct call *c)
 {
     static void (*const verbs[])(struct call *) = {
@@ -250,7 +203,7 @@ void call_objects(struct call *c)
         [APISERVER_FINALIZE] = missing,
     };
     if (c->path.kind->flags & API_REVIEW)
-        review(c);
+        call_review(c);
     else if (subresources[c->path.subresource])
         subresources[c->path.subresource](c);
     else

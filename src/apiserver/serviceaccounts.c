@@ -18,16 +18,19 @@ static bool is_there(struct apiserver *a, const char *kind, const char *namespac
     return object;
 }
 
-/* Creates or updates; what exists, or is gone meanwhile, is fine. */
+/*
+ * Creates, or with a name updates that one; what exists, or is gone meanwhile, is fine. The name is
+ * not the object's own, which the registry changes.
+ */
 static bool write_object(struct apiserver *a, const char *kind, const char *namespace,
-                         json_t *object, bool update)
+                         const char *name, json_t *object)
 {
-    struct apiserver_request r = {.kind = api_kind_find("v1", kind, NULL), .namespace = namespace};
+    struct apiserver_request r = {
+        .kind = api_kind_find("v1", kind, NULL), .namespace = namespace, .name = name};
     struct api_report report = {0};
     struct err e = {0};
-    r.name = update ? json_str(json_object_get(object, "metadata"), "name") : NULL;
-    struct apiserver_object *o = update ? apiserver_update(&a->registry, &r, object, &report, &e)
-                                        : apiserver_create(&a->registry, &r, object, &report, &e);
+    struct apiserver_object *o = name ? apiserver_update(&a->registry, &r, object, &report, &e)
+                                      : apiserver_create(&a->registry, &r, object, &report, &e);
     api_report_done(&report);
     apiserver_object_unref(o);
     if (o || e.code == ERR_ALREADY_EXISTS || e.code == ERR_NOT_FOUND)
@@ -43,7 +46,7 @@ static bool ensure_account(struct apiserver *a, const char *namespace)
         return true;
     json_auto_t *object = json_pack("{s:s,s:s,s:{s:s}}", "apiVersion", "v1", "kind",
                                     "ServiceAccount", "metadata", "name", account_name);
-    return write_object(a, "ServiceAccount", namespace, object, false);
+    return write_object(a, "ServiceAccount", namespace, NULL, object);
 }
 
 static bool ensure_bundle(struct apiserver *a, const char *namespace)
@@ -61,7 +64,7 @@ static bool ensure_bundle(struct apiserver *a, const char *namespace)
                       "metadata", "name", bundle_name, "annotations", "kubernetes.io/description",
                       "The authorities by which clients in the cluster know the API server.");
     json_object_set_new(object, "data", json_pack("{s:s}", "ca.crt", bundle.p));
-    return write_object(a, "ConfigMap", namespace, object, update);
+    return write_object(a, "ConfigMap", namespace, update ? bundle_name : NULL, object);
 }
 
 /* The namespace has what it should, or is on its way out. */

@@ -350,18 +350,22 @@ void http_request_headers(const struct http_request *r,
     MHD_get_connection_values(request_of(r)->connection, MHD_HEADER_KIND, each_header, &each);
 }
 
-struct http_peer http_request_peer(const struct http_request *r)
+const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX])
 {
-    struct MHD_Connection *connection = request_of(r)->connection;
-    struct http_peer peer = {0};
-    struct http_tls_connection *tls =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    if (tls)
-        http_tls_connection_peer(tls, &peer);
-    const struct sockaddr *address =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
-    http_address_text(address, peer.address, sizeof(peer.address));
-    return peer;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    buf[0] = '\0';
+    if (info && info->client_addr)
+        http_address_text(info->client_addr, buf, HTTP_PEER_MAX);
+    return buf;
+}
+
+struct http_certificate http_request_certificate(const struct http_request *r)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct http_tls_connection *tls = info ? info->socket_context : NULL;
+    return tls ? http_tls_certificate(tls) : (struct http_certificate){HTTP_CERTIFICATE_NONE};
 }
 
 /* Frees what only the handler needs. */

@@ -55,6 +55,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+enum { HTTP_PEER_MAX = 46 }; /* the longest IPv6 address and a NUL */
+
 struct http_server;
 struct http_stream;
 
@@ -124,23 +126,25 @@ void http_request_headers(const struct http_request *r,
                           bool (*fn)(void *context, const char *name, const char *value),
                           void *context);
 
-enum http_peer_certificate {
-    HTTP_PEER_NONE,    /* it has shown none */
-    HTTP_PEER_VALID,   /* one of the client authority's, which is its own */
-    HTTP_PEER_INVALID, /* of somebody else, too old, or not for clients */
+/* The client's address, "192.0.2.1" or "2001:db8::1"; "" when it is not known. */
+const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX]);
+
+enum http_certificate_state {
+    HTTP_CERTIFICATE_NONE,    /* the client has shown none */
+    HTTP_CERTIFICATE_VALID,   /* one of the client authority's, and it has the key */
+    HTTP_CERTIFICATE_INVALID, /* of somebody else, too old, or not for clients */
 };
 
-struct http_peer {
-    char address[46]; /* numeric */
-    enum http_peer_certificate certificate;
-    /* Of a valid certificate: its subject, and SHA-256 of it all in hexadecimal. */
+struct http_certificate {
+    enum http_certificate_state state;
+    /* Of a valid one: its subject, and SHA-256 of it all in hexadecimal. */
     const char *common_name;          /* NULL: it has none */
     const char *const *organizations; /* ends with NULL */
     const char *fingerprint;
 };
 
-/* Who is at the other end. */
-struct http_peer http_request_peer(const struct http_request *r);
+/* What the client has shown. */
+struct http_certificate http_request_certificate(const struct http_request *r);
 
 /*
  * Adds a header to the answer that follows. False, and nothing added, when the name is no token or

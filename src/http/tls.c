@@ -23,7 +23,7 @@ struct http_tls_connection {
     gnutls_session_t session;
     bool known; /* what follows is set */
     time_t until;
-    struct http_peer peer;
+    struct http_certificate shown;
     struct arena arena;
 };
 
@@ -119,7 +119,7 @@ static bool subject_part(struct http_tls_connection *c, gnutls_x509_crt_t crt, c
 
 static bool read_subject(struct http_tls_connection *c, gnutls_x509_crt_t crt)
 {
-    struct http_peer *p = &c->peer;
+    struct http_certificate *p = &c->shown;
     const char **organizations =
         arena_alloc(&c->arena, (MOST_ORGANIZATIONS + 1) * sizeof(organizations[0]));
     if (!subject_part(c, crt, GNUTLS_OID_X520_COMMON_NAME, 0, &p->common_name))
@@ -143,7 +143,7 @@ static void set_fingerprint(struct http_tls_connection *c, gnutls_x509_crt_t crt
         abort(); /* out of memory */
     for (size_t i = 0; i < sizeof(digest); i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
-    c->peer.fingerprint = text;
+    c->shown.fingerprint = text;
 }
 
 /* The client's certificate, if it is one that the server trusts for clients. */
@@ -166,20 +166,20 @@ static bool read_certificate(struct http_tls_connection *c, const gnutls_datum_t
     return fine;
 }
 
-void http_tls_connection_peer(struct http_tls_connection *c, struct http_peer *ret_peer)
+struct http_certificate http_tls_certificate(struct http_tls_connection *c)
 {
     if (!c->known) {
         unsigned n = 0;
         const gnutls_datum_t *certs = gnutls_certificate_get_peers(c->session, &n);
-        c->peer.certificate = HTTP_PEER_NONE;
+        c->shown.state = HTTP_CERTIFICATE_NONE;
         if (certs && n)
-            c->peer.certificate =
-                read_certificate(c, &certs[0]) ? HTTP_PEER_VALID : HTTP_PEER_INVALID;
+            c->shown.state =
+                read_certificate(c, &certs[0]) ? HTTP_CERTIFICATE_VALID : HTTP_CERTIFICATE_INVALID;
         c->known = true;
     }
-    if (c->peer.certificate == HTTP_PEER_VALID && time(NULL) > c->until)
-        c->peer.certificate = HTTP_PEER_INVALID; /* it was valid when the connection began */
-    *ret_peer = c->peer;
+    if (c->shown.state == HTTP_CERTIFICATE_VALID && time(NULL) > c->until)
+        c->shown.state = HTTP_CERTIFICATE_INVALID; /* it was valid when the connection began */
+    return c->shown;
 }
 
 static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int n_names,

@@ -24,10 +24,10 @@ void http_tls_unref(struct http_tls *t); /* NULL is ignored */
 struct http_tls_connection *http_tls_connection_new(struct http_tls *t, void *session);
 void http_tls_connection_free(struct http_tls_connection *c);
 /*
- * Sets all of *ret_peer but the address; what that points to lives as long as the connection. Looks
- * at the certificate once and at its end every time. One caller at a time.
+ * What the client has shown; what that points to lives as long as the connection. Looks at the
+ * certificate once and at its end every time. One caller at a time.
  */
-void http_tls_connection_peer(struct http_tls_connection *c, struct http_peer *ret_peer);
+struct http_certificate http_tls_certificate(struct http_tls_connection *c);
 
 /* For HTTPS_CERT_CALLBACK: never called, since each connection has credentials of its own. */
 void *http_tls_no_certificate(void);

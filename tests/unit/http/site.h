@@ -178,15 +178,16 @@ static inline void echo(struct site *t, struct http_request *r, unsigned status)
 static inline void tell_peer(struct site *t, struct http_request *r)
 {
     _cleanup_(str_done) struct str s = {0};
-    struct http_peer peer = http_request_peer(r);
-    str_append(&s, peer.address);
-    if (peer.certificate == HTTP_PEER_VALID) {
-        assert_int_equal(strlen(peer.fingerprint), 64);
-        str_appendf(&s, " %s", peer.common_name ? peer.common_name : "-");
-        for (const char *const *o = peer.organizations; *o; o++)
+    char address[HTTP_PEER_MAX];
+    struct http_certificate shown = http_request_certificate(r);
+    str_append(&s, http_request_peer(r, address));
+    if (shown.state == HTTP_CERTIFICATE_VALID) {
+        assert_int_equal(strlen(shown.fingerprint), 64);
+        str_appendf(&s, " %s", shown.common_name ? shown.common_name : "-");
+        for (const char *const *o = shown.organizations; *o; o++)
             str_appendf(&s, " %s", *o);
     } else {
-        str_append(&s, peer.certificate == HTTP_PEER_NONE ? " none" : " invalid");
+        str_append(&s, shown.state == HTTP_CERTIFICATE_NONE ? " none" : " invalid");
     }
     answer(t, r, 200, &s);
 }

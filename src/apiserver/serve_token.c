@@ -1,5 +1,5 @@
 /*
- * The questions that authentication answers, and tokens for service accounts.
+ * Tokens for service accounts: POST .../serviceaccounts/NAME/token.
  */
 #include "api/kinds/kinds.h"
 #include "apiserver/authn.h"
@@ -25,35 +25,6 @@ static bool is_list_of_strings(const json_t *value)
     return !value || json_is_null(value) || json_is_array(value);
 }
 
-int call_self_subject_review(struct call *c, json_t *review)
-{
-    json_object_set_new(review, "status",
-                        json_pack("{s:o}", "userInfo", apiserver_user_json(c->user)));
-    return 0;
-}
-
-int call_token_review(struct call *c, json_t *review)
-{
-    const json_t *spec = json_object_get(review, "spec");
-    const json_t *audiences = json_object_get(spec, "audiences");
-    const char *token = json_str(spec, "token");
-    if (!token || !*token)
-        return bad_request(c, "token is required for TokenReview in authentication");
-    if (!is_list_of_strings(audiences))
-        return bad_request(c, "spec.audiences must be a list of strings");
-    struct err why = {0};
-    json_auto_t *valid_for = NULL;
-    _cleanup_(apiserver_user_unrefp) const struct apiserver_user *user =
-        apiserver_authenticate_token(c->server, token, audiences, &valid_for, &why);
-    json_t *status = user ? json_pack("{s:b,s:o,s:O}", "authenticated", 1, "user",
-                                      apiserver_user_json(user), "audiences", valid_for)
-                          : json_pack("{s:{},s:s}", "user", "error", why.msg);
-    json_object_set_new(review, "status", status);
-    return 0;
-}
-
-/* TokenRequest. */
-
 /* The body, or NULL with BadRequest; {} when there is none. */
 static json_t *request_body(struct call *c)
 {
@@ -63,7 +34,7 @@ static json_t *request_body(struct call *c)
     const char *kind = json_str(body, "kind"), *version = json_str(body, "apiVersion");
     if (!body)
         return NULL;
-    if ((!kind || !*kind || str_eq(kind, "TokenRequest")) &&
+    if (json_is_object(body) && (!kind || !*kind || str_eq(kind, "TokenRequest")) &&
         (!version || !*version || str_eq(version, "authentication.k8s.io/v1")))
         return json_incref(body);
     bad_request(c, "the body must be a TokenRequest of authentication.k8s.io/v1");
@@ -112,38 +83,40 @@ static int check_pod(struct call *c, const json_t *pod)
                    c->path.name);
 }
 
-/* The object that the token is to be bound to: a new reference in *ret_bound, NULL for none. */
-static int find_bound(struct call *c, const json_t *reference, const char **ret_kind,
-                      json_t **ret_bound)
+/*
+ * The object that the token is to be bound to: a new reference in *ret_bound, NULL for none. If it
+ * is the matter, *about is it.
+ */
+static int find_bound(struct call *c, const json_t *reference, struct apiserver_about *about,
+                      const char **ret_kind, json_t **ret_bound)
 {
-    static const struct {
-        const char *kind, *plural;
-        bool namespaced;
-    } kinds[] = {{"Pod", "pods", true}, {"Secret", "secrets", true}, {"Node", "nodes", false}};
+    static const struct api_kind *const kinds[] = {&api_pod, &api_secret, &api_node};
     if (!reference || json_is_null(reference))
         return 0;
     const char *kind = json_str(reference, "kind"), *name = json_str(reference, "name");
     const char *version = json_str(reference, "apiVersion"), *uid = json_str(reference, "uid");
     size_t i = 0;
-    while (i < ARRAY_SIZE(kinds) && !(kind && str_eq(kind, kinds[i].kind)))
+    while (i < ARRAY_SIZE(kinds) && !(kind && str_eq(kind, kinds[i]->kind)))
         i++;
     if (i == ARRAY_SIZE(kinds) || (version && *version && !str_eq(version, "v1")) || !name)
         return invalid(c, "boundObjectRef", reference,
                        "cannot bind token to it: name a Pod, Secret or Node of v1");
-    json_auto_t *object = apiserver_core_object(
-        c->server, kinds[i].kind, kinds[i].namespaced ? c->path.namespace : NULL, name);
+    bool namespaced = !(kinds[i]->flags & API_CLUSTER_SCOPED);
+    json_auto_t *object = apiserver_core_object(c->server, kinds[i]->kind,
+                                                namespaced ? c->path.namespace : NULL, name);
     const char *own = json_str(json_object_get(object, "metadata"), "uid");
+    *about = (struct apiserver_about){kinds[i], NULL, name};
     if (!object)
-        return err_set(&c->err, ERR_NOT_FOUND, "NotFound", "%s \"%s\" not found", kinds[i].plural,
+        return err_set(&c->err, ERR_NOT_FOUND, "NotFound", "%s \"%s\" not found", kinds[i]->plural,
                        name);
     if (uid && *uid && own && !str_eq(uid, own))
         return err_set(&c->err, ERR_ABORTED, "Conflict",
                        "the UID in the bound object reference (%s) does not match the UID in "
                        "record. The object might have been deleted and then recreated",
                        uid);
-    if (i == 0 && check_pod(c, object) < 0)
+    if (kinds[i] == &api_pod && check_pod(c, object) < 0)
         return -1;
-    *ret_kind = kinds[i].kind;
+    *ret_kind = kinds[i]->kind;
     *ret_bound = json_incref(object);
     return 0;
 }
@@ -155,6 +128,16 @@ static json_t *node_of(struct call *c, const char *kind, const json_t *bound)
     return kind && str_eq(kind, "Pod") && name && *name
                ? apiserver_core_object(c->server, "Node", NULL, name)
                : NULL;
+}
+
+/* Says what is wrong with the request of the TokenRequest, all else of whom it is about. */
+static void fail(struct call *c, const struct apiserver_about *about)
+{
+    struct apiserver_about request = {&api_token_request, NULL, c->path.name};
+    unsigned code;
+    json_auto_t *status = apiserver_status(
+        &c->err, &c->report, str_eq(c->err.reason, "Invalid") ? &request : about, &code);
+    call_reply_json(c, code, status);
 }
 
 static json_t *reply_of(const struct call *c, const struct apiserver_account_token *t,
@@ -175,19 +158,6 @@ static json_t *reply_of(const struct call *c, const struct apiserver_account_tok
     return reply;
 }
 
-/* What is wrong with the request is said of a TokenRequest, all else of the account. */
-static void fail(struct call *c)
-{
-    if (!str_eq(c->err.reason, "Invalid")) {
-        call_fail(c);
-        return;
-    }
-    struct apiserver_about about = {&api_token_request, NULL, c->path.name};
-    unsigned code;
-    json_auto_t *status = apiserver_status(&c->err, &c->report, &about, &code);
-    call_reply_json(c, code, status);
-}
-
 void call_token(struct call *c)
 {
     json_auto_t *body = request_body(c), *own = json_pack("[s]", APISERVER_AUDIENCE);
@@ -197,12 +167,13 @@ void call_token(struct call *c)
     const json_t *spec = json_object_get(body, "spec");
     const json_t *reference = json_object_get(spec, "boundObjectRef");
     struct apiserver_account_token t = {.account = account, .audiences = own};
+    struct apiserver_about about = {c->path.kind, c->path.gv, c->path.name};
     if (body && !account)
         err_set(&c->err, ERR_NOT_FOUND, "NotFound", "serviceaccounts \"%s\" not found",
                 c->path.name);
     if (!body || !account || take_spec(c, spec, &t) < 0 ||
-        find_bound(c, reference, &t.bound_kind, &bound) < 0) {
-        fail(c);
+        find_bound(c, reference, &about, &t.bound_kind, &bound) < 0) {
+        fail(c, &about);
         return;
     }
     json_auto_t *node = node_of(c, t.bound_kind, bound);
@@ -211,7 +182,7 @@ void call_token(struct call *c)
     _cleanup_(pki_wipe) struct str token = {0};
     int64_t until;
     if (apiserver_account_token(c->server, &t, &token, &until, &c->err) < 0) {
-        fail(c);
+        fail(c, &about);
         return;
     }
     json_auto_t *reply = reply_of(c, &t, reference, token.p, until);
