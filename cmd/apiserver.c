@@ -1,74 +1,93 @@
+/*
+ * orlop-apiserver: flags, and the server until it is told to stop.
+ */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "apiserver/serve.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cmd/apiserver_backup.h"
 
-enum flag {
-    DATA_DIR = 256,
-    ADDRESS,
-    PORT,
-    AUDIT_PATH,
-    AUDIT_LEVEL,
-    AUDIT_SIZE,
-    AUDIT_BACKUPS,
-    CLIENT_RATE,
-    IN_FLIGHT,
+struct settings {
+    struct apiserver_options server;
+    const char *folder;
+    VEC(const char *) names;
+    enum log_format log_format;
+    enum log_level log_level;
 };
 
-static const struct option options[] = {
-    {"data-dir", required_argument, NULL, DATA_DIR},
-    {"address", required_argument, NULL, ADDRESS},
-    {"port", required_argument, NULL, PORT},
-    {"audit-log-path", required_argument, NULL, AUDIT_PATH},
-    {"audit-level", required_argument, NULL, AUDIT_LEVEL},
-    {"audit-log-maxsize", required_argument, NULL, AUDIT_SIZE},
-    {"audit-log-maxbackup", required_argument, NULL, AUDIT_BACKUPS},
-    {"max-requests-per-client", required_argument, NULL, CLIENT_RATE},
-    {"max-requests-inflight", required_argument, NULL, IN_FLIGHT},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
-static int usage(FILE *out)
-{
-    fputs(
-        "Usage: orlop apiserver --data-dir DIR [OPTION]...\n\n"
-        "Serves the Kubernetes API for the kinds that Orlop knows, from a database in DIR. It\n"
-        "listens on loopback unless told otherwise; there is no authentication yet, so do not\n"
-        "tell it otherwise where others can reach it.\n\n"
-        "  --address IP                   where to listen (127.0.0.1)\n"
-        "  --port PORT                    and on which port (6443); 0 is any that is free\n"
-        "  --audit-log-path FILE          the audit log (DIR/audit.log); - is standard output\n"
-        "  --audit-level LEVEL            what goes into it: all, writes (and what was refused), "
-        "off\n"
-        "  --audit-log-maxsize MB         how long it may become (100); 0 is any length\n"
-        "  --audit-log-maxbackup N        how many older ones to keep (5)\n"
-        "  --max-requests-per-client N    requests a second of one client (5000), twice that at "
-        "once;\n"
-        "                                 0 is any number\n"
-        "  --max-requests-inflight N      requests at a time of all (400), watches not counted;\n"
-        "                                 0 is any number\n\n"
-        "Secrets are encrypted with the key in DIR/encryption.key, which is made at first start.\n"
-        "Keep a copy of that file apart from the backups.\n",
-        out);
-    return out == stdout ? 0 : 2;
-}
-
-static bool parse_number(const char *text, unsigned long most, unsigned *ret_n)
+static int number(const char *text, unsigned long most, unsigned *ret_n, struct err *e)
 {
     if (!*text || strspn(text, "0123456789") != strlen(text) || strlen(text) > 9 ||
         strtoul(text, NULL, 10) > most)
-        return false;
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write a number from 0 to %lu, not \"%s\"",
+                       most, text);
     *ret_n = (unsigned)strtoul(text, NULL, 10);
-    return true;
+    return 0;
 }
 
-static bool parse_level(const char *text, enum apiserver_audit_level *ret_level)
+static int take_data_dir(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->folder = text;
+    return 0;
+}
+
+static int take_address(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->server.address = text;
+    return 0;
+}
+
+static int take_port(struct settings *s, const char *text, struct err *e)
+{
+    unsigned n = 0;
+    if (number(text, UINT16_MAX, &n, e) < 0)
+        return -1;
+    s->server.port = (uint16_t)n;
+    return 0;
+}
+
+static int take_san(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    vec_push(&s->names, text);
+    return 0;
+}
+
+static int take_token_file(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->server.token_file = text;
+    return 0;
+}
+
+static int take_plain(struct settings *s, const char *text, struct err *e)
+{
+    (void)text;
+    (void)e;
+    s->server.plain_http = true;
+    return 0;
+}
+
+static int take_audit_path(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->server.audit.path = text;
+    if (str_eq(text, "off"))
+        s->server.audit.level = APISERVER_AUDIT_OFF;
+    return 0;
+}
+
+static int take_audit_level(struct settings *s, const char *text, struct err *e)
 {
     static const char *const words[] = {
         [APISERVER_AUDIT_OFF] = "off",
@@ -77,57 +96,152 @@ static bool parse_level(const char *text, enum apiserver_audit_level *ret_level)
     };
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         if (str_eq(text, words[i])) {
-            *ret_level = (enum apiserver_audit_level)i;
-            return true;
+            s->server.audit.level = (enum apiserver_audit_level)i;
+            return 0;
         }
     }
-    return false;
+    return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write all, writes or off, not \"%s\"", text);
 }
 
-static bool take(int flag, const char *text, const char **folder, struct apiserver_options *o)
+static int take_audit_size(struct settings *s, const char *text, struct err *e)
 {
-    enum { MOST = 1000000 };
-    unsigned n;
-    switch (flag) {
-    case DATA_DIR:
-        *folder = text;
-        return true;
-    case ADDRESS:
-        o->address = text;
-        return true;
-    case PORT:
-        if (!parse_number(text, UINT16_MAX, &n))
-            return false;
-        o->port = (uint16_t)n;
-        return true;
-    case AUDIT_PATH:
-        o->audit.path = text;
-        if (str_eq(text, "off"))
-            o->audit.level = APISERVER_AUDIT_OFF;
-        return true;
-    case AUDIT_LEVEL:
-        return parse_level(text, &o->audit.level);
-    case AUDIT_SIZE:
-        if (!parse_number(text, MOST, &n))
-            return false;
-        o->audit.max_bytes = (size_t)n << 20;
-        return true;
-    case AUDIT_BACKUPS:
-        return parse_number(text, 1000, &o->audit.backups);
-    case CLIENT_RATE:
-        if (!parse_number(text, MOST, &o->limits.per_second))
-            return false;
-        o->limits.burst = 2 * o->limits.per_second;
-        return true;
-    case IN_FLIGHT:
-        return parse_number(text, MOST, &o->limits.in_flight);
-    default:
-        return false;
+    unsigned megabytes = 0;
+    int status = number(text, 1000000, &megabytes, e);
+    s->server.audit.max_bytes = (size_t)megabytes << 20;
+    return status;
+}
+
+static int take_audit_backups(struct settings *s, const char *text, struct err *e)
+{
+    return number(text, 1000, &s->server.audit.backups, e);
+}
+
+static int take_rate(struct settings *s, const char *text, struct err *e)
+{
+    int status = number(text, 1000000, &s->server.limits.per_second, e);
+    s->server.limits.burst = 2 * s->server.limits.per_second;
+    return status;
+}
+
+static int take_in_flight(struct settings *s, const char *text, struct err *e)
+{
+    return number(text, 1000000, &s->server.limits.in_flight, e);
+}
+
+/* Seconds: a number, with or without the s of a Go duration. */
+static int take_event_ttl(struct settings *s, const char *text, struct err *e)
+{
+    _cleanup_free_ char *digits = mem_strdup(text);
+    size_t n = strspn(digits, "0123456789");
+    if (str_eq(digits + n, "s"))
+        digits[n] = '\0';
+    if (number(digits, 999999999, &s->server.event_ttl, e) < 0)
+        return -1;
+    return s->server.event_ttl
+               ? 0
+               : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write at least one second");
+}
+
+static int take_gates(struct settings *s, const char *text, struct err *e)
+{
+    return apiserver_features_parse(text, &s->server.features, e);
+}
+
+static int take_log_format(struct settings *s, const char *text, struct err *e)
+{
+    return log_format_parse(text, &s->log_format, e);
+}
+
+static int take_log_level(struct settings *s, const char *text, struct err *e)
+{
+    return log_level_parse(text, &s->log_level, e);
+}
+
+static int take_verbose(struct settings *s, const char *text, struct err *e)
+{
+    (void)text;
+    return log_level_parse("debug", &s->log_level, e);
+}
+
+static const struct flag {
+    const char *name, *argument; /* NULL: it takes none */
+    int (*take)(struct settings *s, const char *text, struct err *e);
+    const char *doc;
+} flags[] = {
+    {"data-dir", "DIR", take_data_dir, "where everything is kept; made if it is missing"},
+    {"address", "IP", take_address, "where to listen (127.0.0.1)"},
+    {"port", "PORT", take_port, "and on which port (6443); 0 is any that is free"},
+    {"tls-san", "NAME", take_san, "another name or address by which clients reach the server"},
+    {"token-auth-file", "FILE", take_token_file, "lines of token,user,uid,\"group,group\""},
+    {"plain-http", NULL, take_plain,
+     "no TLS, for tests: whoever reaches it may do everything, so only on loopback"},
+    {"audit-log-path", "FILE", take_audit_path, "the audit log (DIR/audit.log); - is stdout"},
+    {"audit-level", "LEVEL", take_audit_level,
+     "what goes into it: all, writes (and what was refused), off"},
+    {"audit-log-maxsize", "MB", take_audit_size, "how long it may become (100); 0 is any length"},
+    {"audit-log-maxbackup", "N", take_audit_backups, "how many older ones to keep (5)"},
+    {"max-requests-per-client", "N", take_rate,
+     "requests a second of one client (5000), twice that at once; 0 is any number"},
+    {"max-requests-inflight", "N", take_in_flight,
+     "requests at a time of all (400), watches not counted; 0 is any number"},
+    {"event-ttl", "SECONDS", take_event_ttl, "how long events are kept (3600)"},
+    {"feature-gates", "NAME=BOOL,...", take_gates,
+     "StatefulSetVolumeExpansion: sizes in volumeClaimTemplates can be changed (true)"},
+    {"log-format", "FORMAT", take_log_format, "text or json, on standard error"},
+    {"log-level", "LEVEL", take_log_level,
+     "error, warn, info (writes, failures, what is slow) or debug (every request)"},
+    {"verbose", NULL, take_verbose, "the same as --log-level debug; also -v"},
+};
+
+static int usage(FILE *out)
+{
+    fputs("Usage: orlop apiserver --data-dir DIR [OPTION]...\n\n"
+          "Serves the Kubernetes API for the kinds that Orlop knows, and for those that users\n"
+          "define, over TLS. Keys and certificates are made in DIR/pki and renewed there; kubectl\n"
+          "gets in with DIR/admin.kubeconfig. Secrets are encrypted with DIR/encryption.key: keep\n"
+          "a copy of that file apart from the backups.\n\n",
+          out);
+    for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+        const struct flag *f = &flags[i];
+        int width = fprintf(out, "  --%s%s%s", f->name, f->argument ? " " : "",
+                            f->argument ? f->argument : "");
+        fprintf(out, "%*s%s\n", width < 33 ? 33 - width : 1, "", f->doc);
     }
+    return out == stdout ? 0 : 2;
 }
 
-static int serve(const char *folder, const struct apiserver_options *o)
+/* -1 after the usage or what is wrong was shown, with the status to exit with. */
+static int parse(int argc, char **argv, struct settings *s, int *ret_status)
 {
+    struct option options[ARRAY_SIZE(flags) + 2] = {{0}};
+    enum { FIRST = 256 };
+    for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+        options[i] =
+            (struct option){flags[i].name, flags[i].argument ? 1 : 0, NULL, FIRST + (int)i};
+    options[ARRAY_SIZE(flags)] = (struct option){"help", 0, NULL, 'h'};
+    struct err e = {0};
+    int found;
+    while ((found = getopt_long(argc, argv, "hv", options, NULL)) != -1) {
+        if (found == 'v') {
+            take_verbose(s, NULL, &e);
+        } else if (found < FIRST) {
+            *ret_status = usage(found == 'h' ? stdout : stderr);
+            return -1;
+        } else if (flags[found - FIRST].take(s, optarg, &e) < 0) {
+            fprintf(stderr, "orlop apiserver: --%s: %s\n", flags[found - FIRST].name, e.msg);
+            *ret_status = 2;
+            return -1;
+        }
+    }
+    if (s->folder && optind == argc)
+        return 0;
+    *ret_status = usage(stderr);
+    return -1;
+}
+
+static int serve(const struct settings *s)
+{
+    const struct apiserver_options *o = &s->server;
     struct err e = {0};
     struct apiserver *server;
     sigset_t ends;
@@ -136,11 +250,14 @@ static int serve(const char *folder, const struct apiserver_options *o)
     sigaddset(&ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &ends, NULL); /* for every thread: one waits for them */
     signal(SIGPIPE, SIG_IGN);
-    if (file_make_dirs(folder, 0700, &e) < 0 || apiserver_start(o, &server, &e) < 0) {
+    if (file_make_dirs(s->folder, 0700, &e) < 0 || apiserver_start(o, &server, &e) < 0) {
         fprintf(stderr, "orlop apiserver: %s\n", e.msg);
         return 1;
     }
-    printf("http://%s:%u\n", o->address ? o->address : "127.0.0.1", apiserver_port(server));
+    const char *address = o->address ? o->address : "127.0.0.1";
+    bool v6 = strchr(address, ':');
+    printf("%s://%s%s%s:%u\n", o->plain_http ? "http" : "https", v6 ? "[" : "", address,
+           v6 ? "]" : "", apiserver_port(server));
     fflush(stdout);
     int signum;
     sigwait(&ends, &signum);
@@ -148,31 +265,48 @@ static int serve(const char *folder, const struct apiserver_options *o)
     return 0;
 }
 
+/* What lies in the data folder. */
+static int serve_folder(struct settings *s)
+{
+    _cleanup_free_ char *store = mem_printf("%s/store.db", s->folder);
+    _cleanup_free_ char *pki = mem_printf("%s/pki", s->folder);
+    _cleanup_free_ char *kubeconfig = mem_printf("%s/admin.kubeconfig", s->folder);
+    _cleanup_free_ char *pods = mem_printf("%s/pods", s->folder);
+    _cleanup_free_ char *keys = mem_printf("%s/encryption.key", s->folder);
+    _cleanup_free_ char *audit = mem_printf("%s/audit.log", s->folder);
+    vec_push(&s->names, NULL);
+    s->server.store = store;
+    s->server.control = s->folder;
+    s->server.pki = pki;
+    s->server.kubeconfig = kubeconfig;
+    s->server.names = s->names.p;
+    s->server.pods = pods;
+    s->server.key_file = keys;
+    if (!s->server.audit.path)
+        s->server.audit.path = audit;
+    return serve(s);
+}
+
 int main(int argc, char **argv)
 {
-    struct apiserver_options o = {
-        .port = 6443,
-        .audit = {.level = APISERVER_AUDIT_WRITES,
-                  .max_bytes = (size_t)APISERVER_AUDIT_MEGABYTES << 20,
-                  .backups = APISERVER_AUDIT_BACKUPS},
-        .limits = {APISERVER_CLIENT_RATE, APISERVER_CLIENT_BURST, APISERVER_IN_FLIGHT},
+    if (argc > 1 && str_eq(argv[1], "backup"))
+        return backup_main(argc - 1, argv + 1);
+    if (argc > 1 && str_eq(argv[1], "restore"))
+        return restore_main(argc - 1, argv + 1);
+    struct settings s = {
+        .server = {.port = 6443,
+                   .audit = {.level = APISERVER_AUDIT_WRITES,
+                             .max_bytes = (size_t)APISERVER_AUDIT_MEGABYTES << 20,
+                             .backups = APISERVER_AUDIT_BACKUPS},
+                   .limits = {APISERVER_CLIENT_RATE, APISERVER_CLIENT_BURST, APISERVER_IN_FLIGHT}},
+        .log_format = LOG_FORMAT_TEXT,
+        .log_level = LOG_LEVEL_INFO,
     };
-    const char *folder = NULL;
-    int found;
-    while ((found = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (found == 'h' || !take(found, optarg, &folder, &o))
-            return usage(found == 'h' ? stdout : stderr);
+    int status = 0;
+    if (parse(argc, argv, &s, &status) == 0) {
+        log_init(STDERR_FILENO, s.log_format, s.log_level);
+        status = serve_folder(&s);
     }
-    if (!folder || optind < argc)
-        return usage(stderr);
-    _cleanup_free_ char *path = mem_printf("%s/store.db", folder);
-    _cleanup_free_ char *keys = mem_printf("%s/encryption.key", folder);
-    _cleanup_free_ char *pods = mem_printf("%s/pods", folder);
-    o.pods = pods;
-    _cleanup_free_ char *audit = mem_printf("%s/audit.log", folder);
-    o.store = path;
-    o.key_file = keys;
-    if (!o.audit.path)
-        o.audit.path = audit;
-    return serve(folder, &o);
+    vec_done(&s.names);
+    return status;
 }

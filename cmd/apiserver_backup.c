@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apiserver/serve.h"
 #include "apiserver/control.h"
+#include "apiserver/serve.h"
 #include "apiserver/store.h"
 #include "base/file.h"
 #include "base/mem.h"

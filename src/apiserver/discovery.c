@@ -159,6 +159,7 @@ static const struct {
 } subresources[] = {
     {APISERVER_SCALE, "scale", "autoscaling", "v1", "Scale"},
     {APISERVER_STATUS, "status", "", "", NULL},
+    {APISERVER_TOKEN, "token", "authentication.k8s.io", "v1", "TokenRequest"},
 };
 
 static void append_resource(json_t *list, const struct api_kind *kind, const char *group)

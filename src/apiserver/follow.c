@@ -6,6 +6,7 @@
 #include "apiserver/rbac.h"
 #include "apiserver/self.h"
 #include "apiserver/serve_impl.h"
+#include "apiserver/serviceaccounts.h"
 
 enum { EVENTS_AT_ONCE = 500 };
 
@@ -17,6 +18,7 @@ static const struct apiserver_follower *const followers[] = {
     &protection_follower,
     &quota_follower,
     &event_ttl_follower,
+    &apiserver_serviceaccounts,
     NULL,
 };
 

@@ -10,8 +10,10 @@ static const struct {
 } reviews[] = {
     {&api_local_subject_access_review, review_local_access},
     {&api_self_subject_access_review, review_self_access},
+    {&api_self_subject_review, review_self},
     {&api_self_subject_rules_review, review_self_rules},
     {&api_subject_access_review, review_access},
+    {&api_token_review, review_token},
 };
 
 /* The question, checked; NULL with c->err. */

@@ -5,7 +5,6 @@
 #include "apiserver/serve.h"
 
 #include "api/convert.h"
-#include "apiserver/authn.h"
 #include "apiserver/authz.h"
 #include "apiserver/rbac.h"
 #include "apiserver/rules.h"
@@ -136,10 +135,10 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
 /* Who is counted as one: a user, or whoever has the same address. Administrators are not counted. */
 static int limit(struct call *c)
 {
-    char peer[HTTP_ADDRESS_MAX];
+    char peer[HTTP_PEER_MAX];
     _cleanup_free_ char *client = NULL;
     if (apiserver_user_in(c->user, "system:unauthenticated"))
-        client = mem_printf("address %s", http_request_address(c->http, peer));
+        client = mem_printf("address %s", http_request_peer(c->http, peer));
     else if (!apiserver_user_in(c->user, "system:masters"))
         client = mem_printf("user %s", c->user->name);
     return apiserver_limit_begin(c->server->limits, client, &c->err);
@@ -181,6 +180,7 @@ static void handle(void *context, struct http_request *http)
     str_done(&c.reason);
     api_report_done(&c.report);
     apiserver_notes_done(&c.notes);
+    apiserver_user_unref(c.user);
 }
 
 /* The namespaces that are always there. */
@@ -245,7 +245,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
                     struct err *e)
 {
     struct apiserver *a = NEW(struct apiserver);
-    a->registry.clock = clock_system();
+    a->registry.clock = options->clock ? options->clock : clock_system();
     a->registry.rules = apiserver_rules_new(&options->features);
     a->event_ttl_ns = (options->event_ttl ? options->event_ttl : EVENT_TTL) * CLOCK_SECOND;
     if (options->pods) {
@@ -254,17 +254,29 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     }
     a->metrics = apiserver_metrics_new();
     apiserver_health_init(&a->health);
+    a->plain_http = options->plain_http;
     list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
-    if (open_all(a, options, e) < 0) {
+    struct apiserver_certificates_options certificates = {
+        .folder = options->pki,
+        .kubeconfig = options->kubeconfig,
+        .address = options->address,
+        .names = options->names,
+        .plain_http = options->plain_http,
+        .clock = a->registry.clock,
+    };
+    if (open_all(a, options, e) < 0 ||
+        apiserver_certificates_open(&certificates, &a->certificates, e) < 0 ||
+        (options->token_file &&
+         apiserver_token_file_open(options->token_file, &a->token_file, e) < 0)) {
         apiserver_stop(a);
         return -1;
     }
     apiserver_store_on_change(a->registry.store, changed, a); /* followers write at once */
     apiserver_follow_start(a);
-    if (http_server_start(&http, &a->http, e) < 0) {
+    if (apiserver_certificates_start_http(a->certificates, &http, &a->http, e) < 0) {
         apiserver_stop(a);
         return -1;
     }
@@ -281,6 +293,7 @@ uint16_t apiserver_port(const struct apiserver *a)
 void apiserver_stop(struct apiserver *a)
 {
     apiserver_health_stopping(&a->health);
+    apiserver_certificates_leave_http(a->certificates);
     http_server_stop(a->http);
     pod_log_follow_free(a->log_follow);
     apiserver_follow_stop(a->follow);
@@ -299,6 +312,8 @@ void apiserver_stop(struct apiserver *a)
     apiserver_metrics_free(a->metrics);
     apiserver_health_done(&a->health);
     free(a->store_path);
+    apiserver_token_file_free(a->token_file);
+    apiserver_certificates_close(a->certificates);
     pthread_mutex_destroy(&a->lock);
     apiserver_rules_free(a->registry.rules);
     free(a->pods);

@@ -3,24 +3,33 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "apiserver/audit.h"
 #include "apiserver/gates.h"
 #include "apiserver/limit.h"
 #include "apiserver/store.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 struct apiserver;
 
 struct apiserver_options {
-    const char *store;    /* path of the database */
-    const char *control;  /* folder for the control socket; NULL: none */
-    const char *address;  /* numeric; NULL: loopback */
-    uint16_t port;        /* 0: any that is free */
-    const char *key_file; /* with which Secrets are encrypted; NULL: they are not */
-    const char *pods;     /* folder with the logs of containers; NULL: there are none */
-    unsigned event_ttl;   /* seconds for which events are kept; 0: an hour */
+    const char *store;   /* path of the database */
+    const char *address; /* numeric; NULL: loopback */
+    uint16_t port;       /* 0: any that is free */
+    const char *pki;     /* folder for keys and certificates */
+    bool plain_http;     /* for tests: no TLS, everybody is the administrator, loopback only */
+    /* The following may be NULL. */
+    const char *control;      /* folder for the control socket */
+    const char *kubeconfig;   /* where to write the administrator's */
+    const char *key_file;     /* with which Secrets are encrypted */
+    const char *pods;         /* folder with the logs of containers */
+    const char *const *names; /* more names of the server, for its certificate; ends with NULL */
+    const char *token_file;   /* static tokens */
+    const struct clock *clock;
+    unsigned event_ttl; /* seconds for which events are kept; 0: an hour */
     struct apiserver_audit_options audit;
     struct apiserver_limit_options limits;
     struct apiserver_features features;

@@ -42,13 +42,13 @@ static bool is_write(const struct call *c)
 void call_audit_end(struct call *c)
 {
     struct apiserver_audit *audit = c->server->audit;
-    unsigned code = http_reply_status(c->http);
+    unsigned code = c->http->status;
     bool refused = code == 401 || code == 403;
     enum apiserver_audit_level level = apiserver_audit_level(audit);
     if (level == APISERVER_AUDIT_OFF ||
         (level == APISERVER_AUDIT_WRITES && !is_write(c) && !refused))
         return;
-    char peer[HTTP_ADDRESS_MAX];
+    char peer[HTTP_PEER_MAX];
     struct apiserver_audit_record r = {
         .call = &c->audit,
         .answered = clock_real_ns(c->server->registry.clock),
@@ -56,7 +56,7 @@ void call_audit_end(struct call *c)
         .method = c->http->method,
         .target = c->http->target,
         .user_agent = http_request_header(c->http, "User-Agent"),
-        .peer = http_request_address(c->http, peer),
+        .peer = http_request_peer(c->http, peer),
         .user = c->user,
         .path = c->known ? &c->path : NULL,
         .code = code ? code : 500,

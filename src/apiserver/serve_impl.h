@@ -7,6 +7,8 @@
 
 #include "api/selector.h"
 #include "apiserver/audit.h"
+#include "apiserver/authn.h"
+#include "apiserver/certificates.h"
 #include "apiserver/control.h"
 #include "apiserver/follow.h"
 #include "apiserver/health.h"
@@ -29,6 +31,14 @@ struct apiserver {
     struct apiserver_limits *limits;
     struct apiserver_follow *follow;
     bool roles_changed; /* aggregated ones may be out of date; the followers' thread's own */
+    struct apiserver_certificates *certificates;
+    struct apiserver_token_file *token_file; /* NULL: none */
+    bool plain_http;
+    /* What serviceaccounts.c knows; of the followers' thread. */
+    struct {
+        uint64_t generation; /* of the authorities that all namespaces have */
+        bool pending;        /* something could not be written */
+    } accounts;
     /* Watches that are open; they are woken after each change. */
     pthread_mutex_t lock;
     struct list_link watches;
@@ -59,7 +69,7 @@ struct apiserver {
 struct call {
     struct apiserver *server;
     struct http_request *http;
-    const struct apiserver_user *user;
+    const struct apiserver_user *user; /* a reference */
     struct apiserver_path path;
     char manager[MANAGED_NAME_MAX + 1]; /* of the fields that a write changes */
     bool known;                         /* the path leads somewhere */
@@ -106,6 +116,9 @@ int review_self_access(struct call *c, json_t *object);
 int review_access(struct call *c, json_t *object);
 int review_local_access(struct call *c, json_t *object);
 int review_self_rules(struct call *c, json_t *object);
+/* review_token.c: each fills in the status of a review; -1 with c->err or problems in c->report. */
+int review_self(struct call *c, json_t *object);
+int review_token(struct call *c, json_t *object);
 
 /* serve.c, again */
 /* The collection that the path names, its objects' key prefix, or NULL for all. */
@@ -177,5 +190,9 @@ void call_watch(struct call *c);
 void call_scale(struct call *c);
 void call_finalize(struct call *c);
 void call_log(struct call *c);
+
+/* serve_token.c: /token of a service account. */
+void call_token(struct call *c);
+
 /* Wakes every watch; the store calls it after changes. */
 void watch_wake_all(void *server, uint64_t revision);

@@ -284,12 +284,6 @@ static void delete_collection(struct call *c)
     call_reply_json(c, 200, answer);
 }
 
-static void missing(struct call *c)
-{
-    err_set(&c->err, ERR_NOT_FOUND, "NotFound", "the server could not find the requested resource");
-    call_fail(c);
-}
-
 void call_objects(struct call *c)
 {
     static void (*const verbs[])(struct call *) = {
@@ -300,7 +294,7 @@ void call_objects(struct call *c)
     };
     static void (*const subresources[APISERVER_SUBRESOURCES])(struct call *) = {
         [APISERVER_SCALE] = call_scale,
-        [APISERVER_TOKEN] = missing,
+        [APISERVER_TOKEN] = call_token,
         [APISERVER_LOG] = call_log,
         [APISERVER_FINALIZE] = call_finalize,
     };

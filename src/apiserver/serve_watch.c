@@ -17,7 +17,7 @@ struct watch {
     struct list_link link; /* in the server's list, under its lock */
     struct apiserver *server;
     struct http_stream *stream; /* NULL until the reply is made */
-    struct call call;           /* kind, version and namespace; its request is gone */
+    struct call call;           /* kind, version, namespace and user; its request is gone */
     struct selection selection;
     struct str collection, prefix;
     uint64_t revision;
@@ -123,6 +123,7 @@ static void watch_done(void *context)
         apiserver_metrics_watch(w->server->metrics, &w->call.path, -1);
         call_record_finish(&w->record);
     }
+    apiserver_user_unref(w->call.user);
     selection_done(&w->selection);
     str_done(&w->collection);
     str_done(&w->prefix);
@@ -168,7 +169,8 @@ void call_watch(struct call *c)
     static const struct http_stream_ops ops = {read_watch, watch_done};
     struct watch *w = NEW(struct watch);
     w->server = c->server;
-    w->call = (struct call){.server = c->server, .path = c->path};
+    w->call =
+        (struct call){.server = c->server, .user = apiserver_user_ref(c->user), .path = c->path};
     list_init(&w->link);
     call_collection(c, &w->collection, &w->prefix);
     const char *revision = http_request_query(c->http, "resourceVersion");

@@ -77,3 +77,33 @@ int http_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_p
     *ret_fd = fd;
     return 0;
 }
+
+static bool is_loopback_v4(const void *bytes)
+{
+    return *(const unsigned char *)bytes == 127;
+}
+
+bool http_address_is_loopback(const char *address)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, address, &v4) == 1)
+        return is_loopback_v4(&v4);
+    if (inet_pton(AF_INET6, address, &v6) != 1)
+        return false;
+    return IN6_IS_ADDR_LOOPBACK(&v6) ||
+           (IN6_IS_ADDR_V4MAPPED(&v6) && is_loopback_v4(&v6.s6_addr[12]));
+}
+
+void http_address_text(const struct sockaddr *address, char *text, size_t size)
+{
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    *text = '\0';
+    if (address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, text,
+                  (socklen_t)size);
+    else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6))
+        inet_ntop(AF_INET, &v6->s6_addr[12], text, (socklen_t)size);
+    else if (address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, v6, text, (socklen_t)size);
+}

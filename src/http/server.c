@@ -46,25 +46,21 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "http/listen.h"
+#include "http/options.h"
 #include "http/target.h"
+#include "http/tls.h"
 
 enum {
-    DEFAULT_THREADS = 4,
-    DEFAULT_BODY = 3 << 20,
-    DEFAULT_HEADER = 64 << 10,
-    LEAST_HEADER = 1024,
-    DEFAULT_CONNECTIONS = 1024,
-    DEFAULT_IDLE_SECONDS = 120,
-    MOST_THREADS = 256,
     STREAM_BLOCK = 16 << 10, /* one read, for clients of HTTP/1.0; else the library's buffer */
     GRACE_SECONDS = 2,
 };
 
 struct http_server {
-    struct http_server_options o; /* without address */
+    struct http_server_options o; /* without address and tls */
     struct MHD_Daemon *daemon;
     uint16_t port;
-    int epoll, stop_fd; /* of the watcher */
+    struct http_tls *tls; /* for the next connection, under lock; NULL: plain HTTP */
+    int epoll, stop_fd;   /* of the watcher */
     pthread_t watcher;
     _Atomic bool stopping; /* set once, under lock */
 
@@ -89,7 +85,6 @@ struct request {
     size_t discarded;           /* bytes of a body that is too long */
     bool bad;                   /* the target; e says why */
     bool begun, too_long, busy, answered;
-    unsigned status; /* of the answer */
     struct err e;
 };
 
@@ -129,32 +124,10 @@ static void server_unbusy(struct http_server *s)
 
 /* Answers. */
 
-static bool is_token(const char *s)
-{
-    static const char also[] = "!#$%&'*+-.^_`|~";
-    if (!*s)
-        return false;
-    for (; *s; s++) {
-        bool alnum = (*s >= '0' && *s <= '9') || ((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z');
-        if (!alnum && !strchr(also, *s))
-            return false;
-    }
-    return true;
-}
-
-static bool has_control(const char *s)
-{
-    for (; *s; s++) {
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            return true;
-    }
-    return false;
-}
-
 bool http_reply_header(struct http_request *r, const char *name, const char *value)
 {
     struct request *own = request_of(r);
-    if (!is_token(name) || has_control(value))
+    if (!http_is_token(name) || http_has_control(value))
         return false;
     struct header h = {arena_strdup(&own->arena, name), arena_strdup(&own->arena, value)};
     vec_push(&own->headers, h);
@@ -167,15 +140,13 @@ static bool queue(struct request *r, unsigned status, const char *content_type,
 {
     if (!response)
         return false;
-    if (content_type && !has_control(content_type))
+    if (content_type && !http_has_control(content_type))
         MHD_add_response_header(response, "Content-Type", content_type);
     vec_for_each(&r->headers, h)
         MHD_add_response_header(response, h->name, h->value);
     if (r->server->stopping)
         MHD_add_response_header(response, "Connection", "close");
     r->answered = status >= 200 && MHD_queue_response(r->connection, status, response) == MHD_YES;
-    if (r->answered)
-        r->status = status;
     MHD_destroy_response(response);
     if (r->answered)
         r->pub.status = status;
@@ -367,49 +338,48 @@ const char *http_request_query_at(const struct http_request *r, const char *name
     return NULL;
 }
 
-const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX])
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    char address[INET6_ADDRSTRLEN];
-    struct sockaddr_in6 in6;
-    struct sockaddr_in in;
-    *buf = '\0';
-    if (info && info->client_addr->sa_family == AF_INET) {
-        memcpy(&in, info->client_addr, sizeof(in));
-        inet_ntop(AF_INET, &in.sin_addr, address, sizeof(address));
-        snprintf(buf, HTTP_PEER_MAX, "%s:%u", address, ntohs(in.sin_port));
-    } else if (info && info->client_addr->sa_family == AF_INET6) {
-        memcpy(&in6, info->client_addr, sizeof(in6));
-        inet_ntop(AF_INET6, &in6.sin6_addr, address, sizeof(address));
-        snprintf(buf, HTTP_PEER_MAX, "[%s]:%u", address, ntohs(in6.sin6_port));
-    }
-    return buf;
-}
-
 const char *http_request_header(const struct http_request *r, const char *name)
 {
     return MHD_lookup_connection_value(request_of(r)->connection, MHD_HEADER_KIND, name);
 }
 
-const char *http_request_address(const struct http_request *r, char buf[HTTP_ADDRESS_MAX])
+struct each_header {
+    bool (*fn)(void *context, const char *name, const char *value);
+    void *context;
+};
+
+static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct each_header *each = cls;
+    (void)kind;
+    return each->fn(each->context, name, value ? value : "") ? MHD_YES : MHD_NO;
+}
+
+void http_request_headers(const struct http_request *r,
+                          bool (*fn)(void *context, const char *name, const char *value),
+                          void *context)
+{
+    struct each_header each = {fn, context};
+    MHD_get_connection_values(request_of(r)->connection, MHD_HEADER_KIND, each_header, &each);
+}
+
+const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX])
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *address = info ? info->client_addr : NULL;
     buf[0] = '\0';
-    if (address && address->sa_family == AF_INET)
-        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, buf,
-                  HTTP_ADDRESS_MAX);
-    else if (address && address->sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, buf,
-                  HTTP_ADDRESS_MAX);
+    if (info && info->client_addr)
+        http_address_text(info->client_addr, buf, HTTP_PEER_MAX);
     return buf;
 }
 
-unsigned http_reply_status(const struct http_request *r)
+struct http_certificate http_request_certificate(const struct http_request *r)
 {
-    return request_of(r)->status;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct http_tls_connection *tls = info ? info->socket_context : NULL;
+    return tls ? http_tls_certificate(tls) : (struct http_certificate){HTTP_CERTIFICATE_NONE};
 }
 
 /* Frees what only the handler needs. */
@@ -542,6 +512,39 @@ static enum MHD_Result accept_policy(void *cls, const struct sockaddr *address, 
     return s->stopping ? MHD_NO : MHD_YES;
 }
 
+/* A connection of a server with TLS begins, before its handshake, or has ended. */
+static void connection_changed(void *cls, struct MHD_Connection *connection, void **context,
+                               enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *s = cls;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        http_tls_connection_free(*context);
+        *context = NULL;
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    struct http_tls *tls = s->tls ? http_tls_ref(s->tls) : NULL;
+    pthread_mutex_unlock(&s->lock);
+    if (tls)
+        *context = http_tls_connection_new(
+            tls,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+    http_tls_unref(tls);
+}
+
+int http_server_set_tls(struct http_server *s, const struct http_tls_options *o, struct err *e)
+{
+    struct http_tls *next, *last;
+    if (http_tls_new(o, &next, e) < 0)
+        return -1;
+    pthread_mutex_lock(&s->lock);
+    last = s->tls;
+    s->tls = next;
+    pthread_mutex_unlock(&s->lock);
+    http_tls_unref(last);
+    return 0;
+}
+
 /* The watcher. */
 
 static void check_hang_up(struct http_server *server, int fd)
@@ -596,6 +599,15 @@ static void server_unwatch(struct http_server *s)
 static int server_serve(struct http_server *s, int fd, struct err *e)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)HTTP_TLS_PRIORITY},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_no_certificate()},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (s->tls)
+        flags |= MHD_USE_TLS;
+    else
+        tls[0].option = MHD_OPTION_END;
     s->daemon = MHD_start_daemon(
         flags, s->port, accept_policy, s, request_step, s, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_THREAD_POOL_SIZE, s->o.threads > 1 ? s->o.threads : 0, /* 0: one thread */
@@ -603,36 +615,12 @@ static int server_serve(struct http_server *s, int fd, struct err *e)
         s->o.connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->o.connections_per_ip,
         MHD_OPTION_CONNECTION_TIMEOUT, s->o.idle_seconds, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, request_new, s, MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded,
-        NULL, MHD_OPTION_NOTIFY_COMPLETED, request_completed, s, MHD_OPTION_END);
+        NULL, MHD_OPTION_NOTIFY_COMPLETED, request_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
+        connection_changed, s, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!s->daemon)
         return err_set(e, ERR_UNAVAILABLE, "HTTPServerFailed",
                        "cannot start an HTTP server on port %d: no memory, threads or files left",
                        s->port);
-    return 0;
-}
-
-static int take_options(struct http_server *s, const struct http_server_options *o, struct err *e)
-{
-    s->o = *o;
-    s->o.address = NULL;
-    s->o.threads = o->threads ? o->threads : DEFAULT_THREADS;
-    s->o.body_bytes = o->body_bytes ? o->body_bytes : DEFAULT_BODY;
-    s->o.header_bytes = o->header_bytes ? o->header_bytes : DEFAULT_HEADER;
-    s->o.connections = o->connections ? o->connections : DEFAULT_CONNECTIONS;
-    s->o.idle_seconds = o->idle_seconds ? o->idle_seconds : DEFAULT_IDLE_SECONDS;
-    if (s->o.threads > MOST_THREADS)
-        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidOption",
-                       "an HTTP server cannot have %u threads: write at most %d", s->o.threads,
-                       MOST_THREADS);
-    if (s->o.connections < s->o.threads)
-        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidOption",
-                       "an HTTP server of %u threads cannot be limited to %u connections: write at "
-                       "least one for each thread",
-                       s->o.threads, s->o.connections);
-    if (s->o.header_bytes < LEAST_HEADER)
-        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidOption",
-                       "an HTTP server cannot live with %zu bytes of headers: write at least %d",
-                       s->o.header_bytes, LEAST_HEADER);
     return 0;
 }
 
@@ -643,6 +631,7 @@ static void server_free(struct http_server *s)
     if (s->stop_fd >= 0)
         close(s->stop_fd);
     vec_done(&s->streams);
+    http_tls_unref(s->tls);
     pthread_cond_destroy(&s->idle);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -668,9 +657,11 @@ int http_server_start(const struct http_server_options *o, struct http_server **
 {
     _cleanup_(server_freep) struct http_server *s = server_new();
     int fd;
-    if (take_options(s, o, e) < 0 ||
-        http_listen(o->address ? o->address : "127.0.0.1", o->port, &fd, &s->port, e) < 0)
+    if (http_options_take(o, &s->o, e) < 0 || (o->tls && http_tls_new(o->tls, &s->tls, e) < 0) ||
+        http_listen(s->o.address, o->port, &fd, &s->port, e) < 0)
         return -1;
+    s->o.address = NULL; /* the caller's, like tls */
+    s->o.tls = NULL;
     /* Signals are for the program's own threads. */
     sigset_t all, was;
     sigfillset(&all);

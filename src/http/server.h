@@ -18,6 +18,9 @@
  * answer is not sent. More connections than the limit wait until one closes; more than the limit
  * per address are closed at once.
  *
+ * With TLS (1.2 or 1.3) clients may show a certificate, and the handler asks who they are. Without,
+ * a server listens on loopback only.
+ *
  * A stream is read on its connection's pool thread until it has nothing, then the connection sleeps
  * until http_stream_wake(). What one read returns is sent at once, as one chunk.
  *
@@ -52,7 +55,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-enum { HTTP_ADDRESS_MAX = 46 }; /* the longest IPv6 address and a NUL */
+enum { HTTP_PEER_MAX = 46 }; /* the longest IPv6 address and a NUL */
 
 struct http_server;
 struct http_stream;
@@ -75,7 +78,12 @@ struct http_request {
     size_t reply_size;
 };
 
-enum { HTTP_PEER_MAX = 64 };
+/* As PEM; copied. */
+struct http_tls_options {
+    const char *chain;     /* the server's certificate, then those between it and its authority */
+    const char *key;       /* its private key */
+    const char *client_ca; /* whose client certificates are valid; NULL: clients are not asked */
+};
 
 struct http_server_options {
     const char *address; /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
@@ -85,8 +93,9 @@ struct http_server_options {
     size_t body_bytes;    /* 3 MiB */
     size_t header_bytes;  /* 64 KiB, about: target, headers and bookkeeping together; >= 1024 */
     unsigned connections; /* 1024; each thread has its share of them */
-    unsigned connections_per_ip; /* none */
-    unsigned idle_seconds;       /* 120: without a byte in or out */
+    unsigned connections_per_ip;        /* none */
+    unsigned idle_seconds;              /* 120: without a byte in or out */
+    const struct http_tls_options *tls; /* NULL: plain HTTP, on a loopback address */
     void (*handle)(void *context, struct http_request *r);
     void *context;
 };
@@ -94,6 +103,11 @@ struct http_server_options {
 int http_server_start(const struct http_server_options *o, struct http_server **ret_server,
                       struct err *e);
 uint16_t http_server_port(const struct http_server *s);
+/*
+ * Other certificates, for connections that begin from now on; those that are open go on with what
+ * they began with. The server must have been started with TLS.
+ */
+int http_server_set_tls(struct http_server *s, const struct http_tls_options *o, struct err *e);
 /*
  * Takes no more requests, ends all streams, lets running handlers finish and their answers leave
  * (those that clients do not fetch within two seconds are cut), frees the server. Not to be called
@@ -110,15 +124,33 @@ DEFINE_CLEANUP(struct http_server *, http_server_stop)
 const char *http_request_query(const struct http_request *r, const char *name);
 /* The same for the n-th of that name, from 0; NULL when there are no more. */
 const char *http_request_query_at(const struct http_request *r, const char *name, size_t n);
-/* Who is connected, "127.0.0.1:4711" or "[::1]:4711"; "" when it cannot be said. Returns buf. */
-const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX]);
 /* The first header of that name, upper or lower case; NULL when missing. */
 const char *http_request_header(const struct http_request *r, const char *name);
 
+/* Calls fn with each header of the request, in order, until it returns false. */
+void http_request_headers(const struct http_request *r,
+                          bool (*fn)(void *context, const char *name, const char *value),
+                          void *context);
+
 /* The client's address, "192.0.2.1" or "2001:db8::1"; "" when it is not known. */
-const char *http_request_address(const struct http_request *r, char buf[HTTP_ADDRESS_MAX]);
-/* The status of the answer; 0 as long as there is none. */
-unsigned http_reply_status(const struct http_request *r);
+const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_MAX]);
+
+enum http_certificate_state {
+    HTTP_CERTIFICATE_NONE,    /* the client has shown none */
+    HTTP_CERTIFICATE_VALID,   /* one of the client authority's, and it has the key */
+    HTTP_CERTIFICATE_INVALID, /* of somebody else, too old, or not for clients */
+};
+
+struct http_certificate {
+    enum http_certificate_state state;
+    /* Of a valid one: its subject, and SHA-256 of it all in hexadecimal. */
+    const char *common_name;          /* NULL: it has none */
+    const char *const *organizations; /* ends with NULL */
+    const char *fingerprint;
+};
+
+/* What the client has shown. */
+struct http_certificate http_request_certificate(const struct http_request *r);
 
 /*
  * Adds a header to the answer that follows. False, and nothing added, when the name is no token or

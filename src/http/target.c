@@ -137,3 +137,25 @@ const char *http_target_param(const struct http_target *t, const char *name)
     }
     return NULL;
 }
+
+bool http_is_token(const char *s)
+{
+    static const char also[] = "!#$%&'*+-.^_`|~";
+    if (!*s)
+        return false;
+    for (; *s; s++) {
+        bool alnum = (*s >= '0' && *s <= '9') || ((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z');
+        if (!alnum && !strchr(also, *s))
+            return false;
+    }
+    return true;
+}
+
+bool http_has_control(const char *s)
+{
+    for (; *s; s++) {
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            return true;
+    }
+    return false;
+}

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -28,3 +29,8 @@ int http_target_parse(struct arena *a, const char *text, struct http_target *ret
                       struct err *e);
 /* The first of that name, or NULL. */
 const char *http_target_param(const struct http_target *t, const char *name);
+
+/* A header's name or a method: letters, digits and a few signs. */
+bool http_is_token(const char *s);
+/* What must not be in a header's value: line ends and the like. */
+bool http_has_control(const char *s);

@@ -26,6 +26,7 @@ class Server:
         self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0"],
                                         stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
+        self.kubeconfig = os.path.join(self.folder, "admin.kubeconfig")
         return self
 
     def __exit__(self, *_):
@@ -45,7 +46,7 @@ with Scratch() as scratch:
     data = scratch.file("data")
 
     def kubectl(server, *argv, stdin=None):
-        return run("kubectl", "--server", server.url, *argv, stdin=stdin,
+        return run("kubectl", "--kubeconfig", server.kubeconfig, *argv, stdin=stdin,
                    env=scratch.kubectl_env())
 
     def expect(server, name, argv, status=0, stdout=None, stderr=None, **options):
@@ -58,7 +59,7 @@ with Scratch() as scratch:
 
     pools = f"{top}/examples/cspc/mirror-two-nodes.yaml"
     with Server(data) as server:
-        tap.ok(server.url.startswith("http://127.0.0.1:"), "it says where it listens", server.url)
+        tap.ok(server.url.startswith("https://127.0.0.1:"), "it says where it listens", server.url)
         expect(server, "version", ["version"], stdout="Server Version")
         expect(server, "api-resources", ["api-resources"], stdout="cspc")
         expect(server, "explain", ["explain", "cspc.spec.pools"], stdout="nodeSelector")
@@ -107,7 +108,7 @@ with Scratch() as scratch:
         tap.equal(result.stdout.split("\n")[1].split()[:2], ["cstor-pool-stripe", "1"],
                   "the column has the value")
         watching = subprocess.Popen(
-            ["kubectl", "--server", server.url, "get", "jv", "-A", "-w", "-o", "name"],
+            ["kubectl", "--kubeconfig", server.kubeconfig, "get", "jv", "-A", "-w", "-o", "name"],
             stdout=subprocess.PIPE, text=True, env=scratch.kubectl_env())
         for name in ("one", "two"):
             expect(server, f"create {name}", ["create", "-f", "-"], stdin=json.dumps(

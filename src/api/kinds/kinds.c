@@ -54,5 +54,7 @@ const struct api_kind *const api_kinds[] = {
     &api_validating_webhook,
     &api_mutating_webhook,
     &api_custom_resource_definition,
+    &api_token_review,
+    &api_self_subject_review,
     NULL,
 };

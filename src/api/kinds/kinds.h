@@ -28,6 +28,7 @@ extern const struct api_kind api_volume_snapshot, api_volume_snapshot_content;
 extern const struct api_kind api_volume_snapshot_class;
 extern const struct api_kind api_lease, api_pod_disruption_budget, api_priority_class;
 extern const struct api_kind api_role, api_role_binding, api_cluster_role, api_cluster_role_binding;
+extern const struct api_kind api_token_review, api_self_subject_review, api_token_request;
 extern const struct api_kind api_validating_webhook, api_mutating_webhook;
 extern const struct api_kind api_custom_resource_definition;
 extern const struct api_kind api_subject_access_review, api_local_subject_access_review;

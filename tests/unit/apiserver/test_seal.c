@@ -356,10 +356,10 @@ static void test_restore(void **state)
     struct apiserver_store_options o = {.key_file = keys, .sealed = sealed};
     struct err e = {0};
     write_keys(KEY_B);
-    assert_int_equal(apiserver_store_restore(backup, path, &o, &e), -1);
+    assert_int_equal(apiserver_store_restore(backup, path, &o, NULL, &e), -1);
     assert_string_equal(e.reason, "KeyMissing");
     write_keys(KEY_A);
-    assert_int_equal(apiserver_store_restore(backup, path, &o, &e), 0);
+    assert_int_equal(apiserver_store_restore(backup, path, &o, NULL, &e), 0);
     s = open_store(true);
     assert_stored(s, "/secrets", "ns/a", secret);
     apiserver_store_close(s);

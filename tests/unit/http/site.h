@@ -174,6 +174,24 @@ static inline void echo(struct site *t, struct http_request *r, unsigned status)
     answer(t, r, status, &s);
 }
 
+/* "ADDRESS none", "ADDRESS invalid", "ADDRESS name organization organization" */
+static inline void tell_peer(struct site *t, struct http_request *r)
+{
+    _cleanup_(str_done) struct str s = {0};
+    char address[HTTP_PEER_MAX];
+    struct http_certificate shown = http_request_certificate(r);
+    str_append(&s, http_request_peer(r, address));
+    if (shown.state == HTTP_CERTIFICATE_VALID) {
+        assert_int_equal(strlen(shown.fingerprint), 64);
+        str_appendf(&s, " %s", shown.common_name ? shown.common_name : "-");
+        for (const char *const *o = shown.organizations; *o; o++)
+            str_appendf(&s, " %s", *o);
+    } else {
+        str_append(&s, shown.state == HTTP_CERTIFICATE_NONE ? " none" : " invalid");
+    }
+    answer(t, r, 200, &s);
+}
+
 static inline void hold(struct site *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -193,6 +211,8 @@ static inline void handle(void *context, struct http_request *r)
         hold(t);
     if (str_eq(what, "stream")) {
         feed_open(t, r);
+    } else if (str_eq(what, "peer")) {
+        tell_peer(t, r);
     } else if (str_eq(what, "empty")) {
         http_reply(r, 200, NULL, NULL, 0, NULL, NULL);
     } else if (str_eq(what, "static")) {
