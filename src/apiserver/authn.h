@@ -29,15 +29,6 @@ int apiserver_authenticate(struct call *c);
  * other Impersonate headers. Forbidden unless they may.
  */
 int apiserver_impersonate(struct call *c);
-/* What somebody claims to be, as the verb "impersonate" is asked about it. */
-struct apiserver_impersonated {
-    const char *group, *resource;
-    const char *subresource; /* of userextras: the key; else NULL */
-    const char *namespace;   /* of serviceaccounts; else NULL */
-    const char *name;
-};
-/* Whether c->user may: as long as no authorizer is asked, system:masters. */
-bool apiserver_may_impersonate(struct call *c, const struct apiserver_impersonated *what);
 
 /*
  * The user of a bearer token that is valid for one of the audiences (a list of strings, NULL: the

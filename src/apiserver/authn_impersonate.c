@@ -3,6 +3,7 @@
  * is claimed needs the permission to claim it, so that nobody gets further than they may.
  */
 #include "apiserver/authn.h"
+#include "apiserver/authz.h"
 #include "apiserver/serve_impl.h"
 #include "base/vec.h"
 
@@ -66,28 +67,25 @@ static bool take_header(void *context, const char *name, const char *value)
     return claim->count < MOST;
 }
 
-bool apiserver_may_impersonate(struct call *c, const struct apiserver_impersonated *what)
+static int ask(struct call *c, const struct apiserver_attributes *what)
 {
-    (void)what;
-    return apiserver_user_in(c->user, "system:masters");
-}
-
-static int ask(struct call *c, const struct apiserver_impersonated *what)
-{
-    if (apiserver_may_impersonate(c, what))
+    struct apiserver_attributes wanted = *what;
+    wanted.verb = "impersonate";
+    if (apiserver_authorized(c->server, c->user, &wanted, NULL))
         return 0;
     bool extra = what->subresource;
+    const char *group = what->group ? what->group : "";
     return err_set(&c->err, ERR_PERMISSION_DENIED, "Forbidden",
                    "%s%s%s \"%s\" is forbidden: User \"%s\" cannot impersonate resource "
                    "\"%s%s%s\" in API group \"%s\" at the cluster scope",
-                   what->resource, *what->group ? "." : "", what->group, what->name, c->user->name,
-                   what->resource, extra ? "/" : "", extra ? what->subresource : "", what->group);
+                   what->resource, *group ? "." : "", group, what->name, c->user->name,
+                   what->resource, extra ? "/" : "", extra ? what->subresource : "", group);
 }
 
 static int ask_user(struct call *c, const char *name)
 {
     static const char accounts[] = "system:serviceaccount:";
-    struct apiserver_impersonated what = {.group = "", .resource = "users", .name = name};
+    struct apiserver_attributes what = {.group = "", .resource = "users", .name = name};
     const char *rest = name + sizeof(accounts) - 1;
     const char *colon = str_starts_with(name, accounts) ? strchr(rest, ':') : NULL;
     if (!colon)
@@ -104,11 +102,11 @@ static int ask_all(struct call *c, const struct claim *claim)
 {
     static const char group[] = "authentication.k8s.io";
     if (ask_user(c, claim->name) < 0 ||
-        (claim->uid &&
-         ask(c, &(struct apiserver_impersonated){group, "uids", .name = claim->uid}) < 0))
+        (claim->uid && ask(c, &(struct apiserver_attributes){
+                                  .group = group, .resource = "uids", .name = claim->uid}) < 0))
         return -1;
     vec_for_each(&claim->groups, name) {
-        if (ask(c, &(struct apiserver_impersonated){"", "groups", .name = *name}) < 0)
+        if (ask(c, &(struct apiserver_attributes){.resource = "groups", .name = *name}) < 0)
             return -1;
     }
     const char *key;
@@ -117,8 +115,12 @@ static int ask_all(struct call *c, const struct claim *claim)
         size_t i;
         json_t *value;
         json_array_foreach(values, i, value) {
-            struct apiserver_impersonated what = {group, "userextras", key, NULL,
-                                                  json_string_value(value)};
+            struct apiserver_attributes what = {
+                .group = group,
+                .resource = "userextras",
+                .subresource = key,
+                .name = json_string_value(value),
+            };
             if (ask(c, &what) < 0)
                 return -1;
         }

@@ -24,7 +24,7 @@ class Server:
     """One that listens on loopback until the block ends."""
 
     def __init__(self, folder, *flags):
-        self.argv = [program, "--data-dir", folder, "--port", "0", *flags]
+        self.argv = [program, "--data-dir", folder, "--port", "0", "--plain-http", *flags]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.argv, stdout=subprocess.PIPE, text=True)

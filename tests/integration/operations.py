@@ -37,7 +37,7 @@ class Server:
         # which is a file as well, somebody else writes.
         self.writer = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=open(self.log, "w"))
         self.process = subprocess.Popen(
-            [program, "--data-dir", self.folder, "--port", "0", *self.options],
+            [program, "--data-dir", self.folder, "--port", "0", "--plain-http", *self.options],
             stdout=subprocess.PIPE, stderr=self.writer.stdin, text=True,
             preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
         self.writer.stdin.close()

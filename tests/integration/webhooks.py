@@ -162,7 +162,7 @@ class Server:
         self.folder, self.log = folder, log
 
     def __enter__(self):
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0"],
+        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0", "--plain-http"],
                                         stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
         self.url = self.process.stdout.readline().strip()
         return self

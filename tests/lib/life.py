@@ -20,7 +20,7 @@ class Server:
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            [self.program, "--data-dir", self.folder, "--port", "0", *self.flags],
+            [self.program, "--data-dir", self.folder, "--port", "0", "--plain-http", *self.flags],
             stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         return self

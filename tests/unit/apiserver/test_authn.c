@@ -154,7 +154,7 @@ static void test_bound(void **state)
         check(token, builder);
         remove_object(table[i].kind, table[i].namespace, table[i].name);
         check(token, "-");
-        json_auto_t *other = create(table[i].kind, table[i].namespace, table[i].text);
+        json_decref(create(table[i].kind, table[i].namespace, table[i].text)); /* another */
         check(token, "-");
     }
 }
