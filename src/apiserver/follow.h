@@ -27,6 +27,9 @@ struct apiserver_follower {
     void (*tick)(struct apiserver *a);
 };
 
+/* Those that there are. */
+extern const struct apiserver_follower apiserver_follow_definitions;
+
 /* Starts the thread; the first resync of every follower is done when it returns. */
 struct apiserver_follow *apiserver_follow_start(struct apiserver *a);
 /* There are changes; quick, from any thread. NULL is fine. */

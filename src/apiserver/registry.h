@@ -14,15 +14,22 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "api/admit.h"
 #include "apiserver/path.h"
 #include "apiserver/store.h"
 #include "apiserver/user.h"
 #include "base/clock.h"
 
+struct apiserver_kinds;
+
 struct apiserver_registry {
     struct apiserver_store *store;
     const struct clock *clock;
+    /* Kinds in service (apiserver/kinds.h), under the lock; NULL: only those of the tables. */
+    struct apiserver_kinds *kinds;
+    pthread_mutex_t kinds_lock;
 };
 
 struct apiserver_request {

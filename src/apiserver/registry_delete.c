@@ -55,6 +55,8 @@ struct apiserver_object *apiserver_delete(struct apiserver_registry *g,
         return NULL;
     if (r->finalizer)
         add_finalizer(metadata, r->finalizer);
+    if (r->kind->cleanup && !json_object_get(metadata, "deletionTimestamp"))
+        add_finalizer(metadata, r->kind->cleanup);
     if (!json_array_size(json_object_get(metadata, "finalizers"))) {
         *ret_gone = true;
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);

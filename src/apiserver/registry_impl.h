@@ -12,6 +12,8 @@ void registry_now(const struct apiserver_registry *g, char buf[RFC3339_MAX]);
 /* The stored object that a request names; NULL with NotFound. */
 struct apiserver_object *registry_current(struct apiserver_registry *g,
                                           const struct apiserver_request *r, struct err *e);
+/* What is stored, as the kind's schema has it; of a kind without one, as it is. */
+json_t *registry_read(const struct api_kind *kind, const struct apiserver_object *o, struct err *e);
 void registry_bump_generation(json_t *metadata);
 /* Encodes an object and makes the change, or only says what it would be. */
 struct apiserver_object *registry_write(struct apiserver_registry *g,

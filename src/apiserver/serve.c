@@ -48,6 +48,22 @@ bool call_wants_table(const struct call *c)
     return accept && strstr(accept, "as=Table");
 }
 
+/* Kinds with a schema show what that makes of an object. */
+static int append_table(struct call *c, const struct apiserver_table *t,
+                        struct apiserver_object *const *objects, size_t n, struct str *out)
+{
+    if (!t->kind->schema)
+        return apiserver_table(t, objects, n, out, &c->err);
+    apiserver_table_begin(t, out);
+    for (size_t i = 0; i < n; i++) {
+        json_auto_t *object = call_object(c, objects[i]);
+        str_append(out, i ? "," : "");
+        apiserver_table_row(t, object, NULL, out);
+    }
+    apiserver_table_end(out);
+    return 0;
+}
+
 void call_reply_table(struct call *c, struct apiserver_object *const *objects, size_t n,
                       uint64_t revision, const char *continue_token, size_t remaining)
 {
@@ -61,7 +77,7 @@ void call_reply_table(struct call *c, struct apiserver_object *const *objects, s
     struct str text = {0};
     if (apiserver_include_parse(http_request_query(c->http, "includeObject"), &t.include, &c->err) <
             0 ||
-        apiserver_table(&t, objects, n, &text, &c->err) < 0) {
+        append_table(c, &t, objects, n, &text) < 0) {
         str_done(&text);
         call_fail(c);
         return;
@@ -69,24 +85,49 @@ void call_reply_table(struct call *c, struct apiserver_object *const *objects, s
     call_reply_text(c, 200, "application/json", &text);
 }
 
-void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
+bool call_is_as_stored(const struct call *c)
+{
+    return c->path.gv == api_kind_canonical(c->path.kind) && !c->path.kind->schema;
+}
+
+json_t *call_object(const struct call *c, const struct apiserver_object *o)
 {
     const struct api_kind *kind = c->path.kind;
-    if (c->path.gv == api_kind_canonical(kind)) {
-        str_append_n(out, o->bytes, o->size); /* as it is stored */
-        return;
-    }
     json_auto_t *stored = json_parse(o->bytes, o->size, NULL, NULL);
-    if (c->path.gv == &kind->versions[kind->published]) {
+    if (!stored)
+        return NULL;
+    if (!kind->schema && c->path.gv == &kind->versions[kind->published]) {
         struct api_report warnings = {0};
-        json_auto_t *published = api_convert(kind, stored, API_FORM_PUBLISHED, &warnings);
-        json_format(published, out);
+        json_t *published = api_convert(kind, stored, API_FORM_PUBLISHED, &warnings);
         api_report_done(&warnings);
-        return;
+        return published;
     }
     char text[128];
-    json_object_set_new(stored, "apiVersion", json_string(api_version_text(c->path.gv, text)));
-    json_format(stored, out);
+    json_t *object = kind->schema ? api_read(kind, stored) : json_incref(stored);
+    json_object_set_new(object, "apiVersion", json_string(api_version_text(c->path.gv, text)));
+    return object;
+}
+
+void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
+{
+    if (call_is_as_stored(c)) {
+        str_append_n(out, o->bytes, o->size);
+        return;
+    }
+    json_auto_t *object = call_object(c, o);
+    json_format(object, out);
+}
+
+/* A path by which objects of a kind with a schema cannot be selected; NULL. */
+static const char *unknown_field(const struct api_kind *kind, const struct api_field_selector *s)
+{
+    static const char *const always[] = {"metadata.name", "metadata.namespace", NULL};
+    for (size_t i = 0; kind->schema && i < s->terms.len; i++) {
+        const char *path = s->terms.p[i].path;
+        if (!str_in(path, always) && !(kind->selectable && str_in(path, kind->selectable)))
+            return path;
+    }
+    return NULL;
 }
 
 int call_selection(struct call *c, struct selection *ret_selection)
@@ -97,6 +138,13 @@ int call_selection(struct call *c, struct selection *ret_selection)
     if ((labels && api_selector_parse(labels, &ret_selection->labels, &c->err) < 0) ||
         (fields && api_field_selector_parse(fields, &ret_selection->fields, &c->err) < 0)) {
         c->err.reason = "BadRequest";
+        selection_done(ret_selection);
+        return -1;
+    }
+    const char *unknown = unknown_field(c->path.kind, &ret_selection->fields);
+    if (unknown) {
+        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "field label not supported: %s",
+                unknown);
         selection_done(ret_selection);
         return -1;
     }
@@ -121,11 +169,12 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
 
 static void handle(void *context, struct http_request *http)
 {
-    struct call c = {.server = context, .http = http};
+    struct apiserver *a = context;
+    struct call c = {.server = a, .http = http, .kinds = apiserver_kinds_get(&a->registry)};
     const char *watch = http_request_query(http, "watch");
     bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
     if (apiserver_authenticate(&c) < 0 ||
-        apiserver_path_parse(api_kinds, http->method, http->path, strlen(http->path), watching,
+        apiserver_path_parse(c.kinds->all, http->method, http->path, strlen(http->path), watching,
                              &c.path, &c.err) < 0 ||
         apiserver_authorize(&c) < 0)
         call_fail(&c);
@@ -134,6 +183,7 @@ static void handle(void *context, struct http_request *http)
     else
         call_description(&c);
     api_report_done(&c.report);
+    apiserver_kinds_unref(c.kinds);
 }
 
 /* The namespaces that are always there. */
@@ -169,6 +219,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->registry.clock = clock_system();
     list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
+    pthread_mutex_init(&a->registry.kinds_lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
     if (apiserver_store_open(options->store, NULL, &a->registry.store, e) < 0 ||
@@ -196,13 +247,11 @@ void apiserver_stop(struct apiserver *a)
 {
     http_server_stop(a->http);
     apiserver_follow_stop(a->follow);
+    definitions_free(a->definitions);
+    apiserver_kinds_set(&a->registry, NULL, 0);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
-    map_for_each(&a->documents, it) {
-        str_done(it->value);
-        free(it->value);
-    }
-    map_done(&a->documents);
+    pthread_mutex_destroy(&a->registry.kinds_lock);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

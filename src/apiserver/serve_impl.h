@@ -7,6 +7,7 @@
 
 #include "api/selector.h"
 #include "apiserver/follow.h"
+#include "apiserver/kinds.h"
 #include "apiserver/path.h"
 #include "apiserver/registry.h"
 #include "apiserver/serve.h"
@@ -21,8 +22,7 @@ struct apiserver {
     /* Watches that are open; they are woken after each change. */
     pthread_mutex_t lock;
     struct list_link watches;
-    /* OpenAPI documents, made when they are first asked for: "group/version" -> struct str. */
-    struct map documents;
+    struct definitions *definitions; /* the follower's own; NULL: there are none */
 };
 
 /* One request and what is known of it. */
@@ -30,6 +30,7 @@ struct call {
     struct apiserver *server;
     struct http_request *http;
     const struct apiserver_user *user;
+    struct apiserver_kinds *kinds; /* in service when the request came; path points into it */
     struct apiserver_path path;
     struct api_report report;
     struct err err;
@@ -43,6 +44,12 @@ void call_reply_json(struct call *c, unsigned status, const json_t *value);
 void call_fail(struct call *c);
 /* The collection that the path names, its objects' key prefix, or NULL for all. */
 void call_collection(const struct call *c, struct str *ret_collection, struct str *ret_prefix);
+/* Whether the bytes of objects as they are stored are what was asked for. */
+bool call_is_as_stored(const struct call *c);
+/* An object in the version that was asked for, for all others. NULL when it is damaged. */
+json_t *call_object(const struct call *c, const struct apiserver_object *o);
+/* Puts the warnings of the report, and of a version that is on its way out, into the reply. */
+void call_add_warnings(struct call *c);
 /* Whether the client wants a Table. */
 bool call_wants_table(const struct call *c);
 /* Answers with a Table of these objects. */
@@ -61,6 +68,9 @@ struct selection {
 int call_selection(struct call *c, struct selection *ret_selection);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct apiserver_object *o);
+
+/* definitions.c: gives up what the follower of definitions has. */
+void definitions_free(struct definitions *d);
 
 /* serve_description.c: everything but objects. */
 void call_description(struct call *c);

@@ -37,10 +37,11 @@ static void reply_object(struct call *c, unsigned status, struct apiserver_objec
         call_fail(c);
         return;
     }
+    call_add_warnings(c);
     if (call_wants_table(c)) {
         call_reply_table(c, &o, 1, o->revision, NULL, 0);
         apiserver_object_unref(o);
-    } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
+    } else if (call_is_as_stored(c)) {
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
         struct str text = {0};
