@@ -50,14 +50,12 @@ void apiserver_taken_done(struct apiserver_taken *t)
     map_done(&t->resources);
 }
 
-/* The first name is the first conflict that is reported. */
+/* Of several conflicts the last is reported, as Kubernetes does. */
 static bool refuse(struct apiserver_names *n, const char *reason, const char *name)
 {
-    if (!n->conflict) {
-        n->conflict = reason;
-        snprintf(n->message, sizeof(n->message), "\"%.*s\" is already in use",
-                 (int)str_cut(name, 250), name);
-    }
+    n->conflict = reason;
+    snprintf(n->message, sizeof(n->message), "\"%.*s\" is already in use",
+             (int)str_cut(name, 250), name);
     return false;
 }
 

@@ -1,6 +1,8 @@
 /*
  * Requests about objects: one function for each verb.
  */
+#include <stdio.h>
+
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
@@ -97,6 +99,10 @@ static void create(struct call *c)
 {
     struct apiserver_request r = request_of(c);
     json_auto_t *object = body_object(c);
+    const char *name = json_str(json_object_get(object, "metadata"), "name");
+    if (name) /* for what is said of it when it fails */
+        snprintf(c->path.name, sizeof(c->path.name), "%.*s",
+                 (int)str_cut(name, APISERVER_NAME_MAX), name);
     reply_object(c, 201,
                  object ? apiserver_create(&c->server->registry, &r, object, &c->report, &c->err)
                         : NULL);
