@@ -11,6 +11,8 @@
 /* All patterns of one object together may take that long. */
 #define PATTERNS_NS (2 * CLOCK_SECOND)
 
+#define LARGE 9007199254740992.0 /* 2 to the power of 53 */
+
 /* Exact for every number that JSON has here: 64 bits of integer, or a double. */
 static long double number_of(const json_t *value)
 {
@@ -35,8 +37,10 @@ static bool is_multiple(const json_t *value, const json_t *of)
 {
     if (json_is_integer(value) && json_is_integer(of))
         return json_integer_value(value) % json_integer_value(of) == 0;
+    json_int_t whole;
     double quotient = (double)(number_of(value) / number_of(of));
-    return isfinite(quotient) && quotient == trunc(quotient);
+    bool large = quotient >= LARGE || quotient <= -LARGE; /* too large to have a fraction */
+    return isfinite(quotient) && (large || json_real_is_whole(quotient, &whole));
 }
 
 static void check_number(struct schema_walk *w, const struct api_schema *s, const json_t *value,

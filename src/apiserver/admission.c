@@ -4,7 +4,10 @@ typedef int step(struct apiserver_admission *a, struct err *e);
 
 /* Each list ends with NULL. */
 static step *const mutating[] = {NULL};
-static step *const validating[] = {NULL};
+static step *const validating[] = {
+    apiserver_definitions_admit,
+    NULL,
+};
 
 static int run(step *const *steps, struct apiserver_admission *a, struct err *e)
 {

@@ -27,3 +27,6 @@ struct apiserver_admission {
 /* Fail with the error that the client gets; "Invalid" where there are problems in the report. */
 int apiserver_admission_mutate(struct apiserver_admission *a, struct err *e);
 int apiserver_admission_validate(struct apiserver_admission *a, struct err *e);
+
+/* definitions.c: nothing is created of a kind whose definition is being deleted. */
+int apiserver_definitions_admit(struct apiserver_admission *a, struct err *e);

@@ -54,8 +54,8 @@ void apiserver_taken_done(struct apiserver_taken *t)
 static bool refuse(struct apiserver_names *n, const char *reason, const char *name)
 {
     n->conflict = reason;
-    snprintf(n->message, sizeof(n->message), "\"%.*s\" is already in use",
-             (int)str_cut(name, 250), name);
+    snprintf(n->message, sizeof(n->message), "\"%.*s\" is already in use", (int)str_cut(name, 250),
+             name);
     return false;
 }
 

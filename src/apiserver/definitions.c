@@ -12,13 +12,15 @@
  * A definition of a kind that has a table changes nothing but itself: the table goes on serving the
  * kind, and its objects stay when the definition goes.
  */
-#include <inttypes.h>
-
 #include "api/kinds/kinds.h"
+#include "apiserver/admission.h"
+#include "apiserver/definition_cleanup.h"
 #include "apiserver/definition_names.h"
 #include "apiserver/registry_impl.h"
 #include "apiserver/serve_impl.h"
 #include "base/log.h"
+
+#define SETTLE (CLOCK_SECOND / 2)
 
 static const char collection[] = "apiextensions.k8s.io/customresourcedefinitions";
 
@@ -29,8 +31,9 @@ struct known {
     char *group, *plural, *uid;
     json_t *accepted; /* names */
     bool established, terminating, refused;
-    bool seen;                               /* in the list that is looked at */
-    bool stale;                              /* its status may have to be written */
+    bool seen;           /* in the list that is looked at */
+    bool stale;          /* its status may have to be written */
+    int64_t empty_since; /* when none of its objects was left, of a deleted one; 0: not yet */
     const struct api_kind *table;            /* that serves it; NULL: none */
     struct apiserver_definition *definition; /* in service; NULL: not */
 };
@@ -295,77 +298,21 @@ static void write_status(struct apiserver *a, struct definitions *d, struct know
     api_report_done(&report);
 }
 
-/* Deletes what there is of the kind; how many objects are left. */
-static size_t delete_objects(struct apiserver *a, const struct known *k)
+/*
+ * Whether the objects are gone for good: a create that was admitted before the deletion may still be
+ * on its way to the disk, so it takes a second look some time later.
+ */
+static bool is_empty(struct apiserver *a, struct known *k)
 {
-    const struct api_group_version gv[] = {{k->group, "v1"}, {0}};
-    const struct api_kind unserved = {.kind = k->plural,
-                                      .plural = k->plural,
-                                      .singular = k->plural,
-                                      .versions = gv,
-                                      .fields = api_type_and_meta};
-    const struct api_kind *kind =
-        k->definition && k->definition->n ? k->definition->kinds : &unserved;
-    struct apiserver_list list;
-    _cleanup_(str_done) struct str objects = {0};
-    apiserver_collection(kind, &objects);
-    if (apiserver_store_list(a->registry.store, str_get(&objects),
-                             &(struct apiserver_list_options){0}, &list, NULL) < 0)
-        return 1;
-    size_t left = list.objects.len;
-    vec_for_each(&list.objects, o) {
-        const char *slash = strrchr((*o)->key, '/');
-        _cleanup_free_ char *namespace =
-            slash ? mem_strndup((*o)->key, (size_t)(slash - (*o)->key)) : NULL;
-        struct apiserver_request r = {.user = &apiserver_self,
-                                      .kind = kind,
-                                      .namespace = namespace,
-                                      .name = slash ? slash + 1 : (*o)->key};
-        bool gone = false;
-        struct err e = {0};
-        apiserver_object_unref(apiserver_delete(&a->registry, &r, &gone, &e));
-        left -= gone || e.code == ERR_NOT_FOUND;
+    int64_t now = clock_mono_ns(a->registry.clock);
+    const struct api_kind *kind = k->definition && k->definition->n ? k->definition->kinds : NULL;
+    if (definition_delete_objects(&a->registry, kind, k->group, k->plural) > 0) {
+        k->empty_since = 0;
+        return false;
     }
-    apiserver_list_done(&list);
-    return left;
-}
-
-/* Takes off the finalizer of a definition whose objects are gone; the rest follows from that. */
-static void release(struct apiserver *a, const struct known *k)
-{
-    struct err e = {0};
-    struct api_report report = {0};
-    struct apiserver_request r = {.user = &apiserver_self,
-                                  .kind = &api_custom_resource_definition,
-                                  .name = k->object->key,
-                                  .unknown = API_UNKNOWN_IGNORE};
-    struct apiserver_object *now = registry_current(&a->registry, &r, &e);
-    json_auto_t *object = now ? json_parse(now->bytes, now->size, NULL, &e) : NULL;
-    json_t *finalizers = json_object_get(json_object_get(object, "metadata"), "finalizers");
-    apiserver_object_unref(now);
-    for (size_t i = json_array_size(finalizers); i-- > 0;) {
-        if (str_eq(json_string_value(json_array_get(finalizers, i)),
-                   api_custom_resource_definition.cleanup))
-            json_array_remove(finalizers, i);
-    }
-    if (object)
-        apiserver_object_unref(apiserver_update(&a->registry, &r, object, &report, &e));
-    if (e.code != ERR_OK && e.code != ERR_ABORTED && e.code != ERR_NOT_FOUND)
-        log_warn("cannot end the deletion of a definition", LOG_S("name", k->object->key),
-                 LOG_ERR(&e));
-    api_report_done(&report);
-}
-
-static bool has_cleanup(const json_t *object)
-{
-    size_t i;
-    json_t *finalizer;
-    const json_t *finalizers = json_at(object, "metadata", "finalizers");
-    json_array_foreach(finalizers, i, finalizer) {
-        if (str_eq(json_string_value(finalizer), api_custom_resource_definition.cleanup))
-            return true;
-    }
-    return false;
+    if (!k->empty_since)
+        k->empty_since = now;
+    return now - k->empty_since >= SETTLE;
 }
 
 static void clean_up(struct apiserver *a, struct definitions *d)
@@ -376,10 +323,10 @@ static void clean_up(struct apiserver *a, struct definitions *d)
         if (!k->terminating)
             continue;
         json_auto_t *object = parse(k);
-        if (!has_cleanup(object))
+        if (!definition_has_cleanup(object))
             continue;
-        if (k->table || delete_objects(a, k) == 0)
-            release(a, k);
+        if (k->table || is_empty(a, k))
+            definition_release(&a->registry, k->object->key);
         else
             d->waiting = true;
     }
@@ -421,6 +368,21 @@ static void changed(struct apiserver *a, const struct apiserver_event *event)
 {
     if (str_eq(event->object->collection, collection))
         touch(a);
+}
+
+int apiserver_definitions_admit(struct apiserver_admission *a, struct err *e)
+{
+    const struct apiserver_request *r = a->request;
+    if (a->operation != APISERVER_OP_CREATE || !r->kind->schema)
+        return 0;
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *now =
+        apiserver_kinds_get(a->registry);
+    const struct api_kind *kind =
+        apiserver_kinds_find(now, api_kind_canonical(r->kind), r->kind->plural);
+    if (kind && !(kind->flags & API_TERMINATING))
+        return 0;
+    return err_set(e, ERR_UNIMPLEMENTED, "MethodNotAllowed",
+                   "create not allowed while custom resource definition is terminating");
 }
 
 const struct apiserver_follower apiserver_follow_definitions = {

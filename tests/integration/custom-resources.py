@@ -310,6 +310,41 @@ with Scratch() as scratch:
                ["delete", "crd", "jivavolumes.openebs.io", "--timeout=20s"], stdout="deleted")
         expect(server, "its objects stay", ["get", "jv", "j"], stdout="j")
 
+        # What this server does not do is said.
+        rules = version("v1", {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]})
+        expect(server, "rules in CEL are not evaluated", ["create", "-f", "-"],
+               stdin=definition("rules", "Rule", [rules]),
+               stderr="Warning: spec.versions[0].schema.openAPIV3Schema: x-kubernetes-validations")
+        hooked = definition("hooks", "Hook", [version("v1", SPEC)])
+        hooked["spec"]["conversion"] = {"strategy": "Webhook"}
+        expect(server, "conversion webhooks are refused", ["create", "-f", "-"], stdin=hooked,
+               status=1, stderr="does not call conversion webhooks")
+
+        # Another storage version, one that is not served, a kind of the whole cluster.
+        spec2 = {"type": "object", "properties": {"b": {"type": "string", "default": "new"}}}
+        spec1 = {"type": "object", "properties": {"a": {"type": "string"}}}
+        things = definition("things", "Thing", [version("v1", spec1)], scope="Cluster",
+                            group="other.test")
+        expect(server, "a kind of the whole cluster", ["create", "-f", "-"], stdin=things)
+        established(server, "things.other.test")
+        expect(server, "an object of it", ["create", "-f", "-"], stdin={
+            "apiVersion": "other.test/v1", "kind": "Thing", "metadata": {"name": "t"},
+            "spec": {"a": "x"}, "status": {"seen": 1}})
+        things["spec"]["versions"] = [version("v2", spec2), version("v1", spec1, storage=False),
+                                      {**version("v0", spec1, storage=False), "served": False}]
+        expect(server, "a new version to store", ["apply", "-f", "-"], stdin=things,
+               stdout="configured")
+        expect(server, "both are recorded", ["wait", "crd/things.other.test", "--for=jsonpath="
+                                             "{.status.storedVersions[1]}=v2", "--timeout=20s"])
+        expect(server, "what was stored before is shown in it", [
+            "wait", "things.v2.other.test/t", "--for=jsonpath={.spec.b}=new", "--timeout=20s"])
+        status, _, _ = server.request("GET", "/apis/other.test/v0/things")
+        tap.equal(status, 404, "a version that is not served is not there")
+        status, thing, _ = server.request("PATCH", "/apis/other.test/v1/things/t",
+                                          {"status": {"seen": 2}}, "application/merge-patch+json")
+        tap.equal((thing["spec"], thing["metadata"]["generation"]), ({"a": "x"}, 2),
+                  "without /status it is like any other field")
+
         # Names that are taken.
         other = definition("widgets", "Gadget", [version("v1", SPEC)])
         status, _, _ = server.request("POST", CRDS, other)

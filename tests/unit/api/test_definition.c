@@ -12,6 +12,7 @@
     CRD("gadgets.a.test", "'group': 'a.test', " NAMES ", 'versions': [" versions "]", "")
 #define OF(more) PLAIN("{'name': 'v1', 'served': true, 'storage': true, " more "}")
 
+/* The object as admitted, or half way; report says which. */
 static json_t *admit(const char *text, const json_t *old, struct api_report *report)
 {
     json_t *object = parse_quoted(text);
@@ -121,7 +122,7 @@ static void test_refuses(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct api_report report = {0};
-        json_auto_t *object = admit(cases[i].object, NULL, &report);
+        json_decref(admit(cases[i].object, NULL, &report));
         _cleanup_free_ char *got = problems_of(&report);
         if (!strstr(got, cases[i].expected))
             fail_msg("%s:\n%sinstead of\n%s", cases[i].object, got, cases[i].expected);
@@ -164,7 +165,7 @@ static void test_updates(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct api_report report = {0};
         json_auto_t *old = parse_quoted(cases[i].old);
-        json_auto_t *object = admit(cases[i].object, old, &report);
+        json_decref(admit(cases[i].object, old, &report));
         _cleanup_free_ char *got = problems_of(&report);
         if (!strstr(got, cases[i].expected) || (!*cases[i].expected && *got))
             fail_msg("%s:\n%sinstead of\n%s", cases[i].object, got, cases[i].expected);
@@ -176,10 +177,10 @@ static void test_warns(void **state)
 {
     (void)state;
     struct api_report report = {0};
-    json_auto_t *object =
+    json_decref(
         admit(OF("'schema': {'openAPIV3Schema': {'type': 'object', 'x-kubernetes-validations': "
                  "[{'rule': 'true'}]}}"),
-              NULL, &report);
+              NULL, &report));
     assert_int_equal(report.errors, 0);
     assert_int_equal(report.warnings, 1);
     assert_non_null(strstr(report.problems.p[0].message, "does not evaluate"));
