@@ -101,8 +101,8 @@ static void create(struct call *c)
     json_auto_t *object = body_object(c);
     const char *name = json_str(json_object_get(object, "metadata"), "name");
     if (name) /* for what is said of it when it fails */
-        snprintf(c->path.name, sizeof(c->path.name), "%.*s",
-                 (int)str_cut(name, APISERVER_NAME_MAX), name);
+        snprintf(c->path.name, sizeof(c->path.name), "%.*s", (int)str_cut(name, APISERVER_NAME_MAX),
+                 name);
     reply_object(c, 201,
                  object ? apiserver_create(&c->server->registry, &r, object, &c->report, &c->err)
                         : NULL);
