@@ -28,6 +28,7 @@ OWNERS = {
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/abstract.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/crypto.h": ["src/pki/impl.h", "src/apiserver/seal.c"],
+    "pcre2.h": ["src/api/pattern.c"],
     "microhttpd.h": ["src/http/server.c"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
     "isa-l.h": ["src/base/crc.c"],

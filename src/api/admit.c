@@ -3,6 +3,7 @@
 #include "api/default.h"
 #include "api/metadata.h"
 #include "api/normalize.h"
+#include "api/schema.h"
 #include "api/update.h"
 
 /* A kind of ours or of Kubernetes whose name is near, to suggest. */
@@ -70,6 +71,8 @@ json_t *api_read(const struct api_kind *kind, const json_t *object)
     struct api_report ignored = {0};
     json_t *normal = json_deep_copy(object);
     api_normalize(kind, normal, &ignored);
+    if (kind->schema)
+        api_schema_prune(kind->schema, normal, API_UNKNOWN_IGNORE, &ignored);
     api_default(kind, normal);
     api_report_done(&ignored);
     return normal;
@@ -100,10 +103,14 @@ bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
 {
     api_normalize(kind, object, report);
     api_check_structure(kind, object, unknown, report);
+    if (kind->schema)
+        api_schema_prune(kind->schema, object, unknown, report);
     if (report->errors)
         return false;
     api_check_metadata(kind, object, report);
     api_default(kind, object);
+    if (kind->schema)
+        api_schema_validate(kind->schema, object, old, report);
     if (kind->validate)
         kind->validate(object, report);
     if (old && !report->errors)

@@ -4,6 +4,9 @@
  *
  *     object ─> kind? ─> normal form ─> structure ─> defaults ─> rules ─> update rules ─> admitted
  *
+ * Of a kind with a schema, unknown members are dropped after the structure was checked, and the
+ * schema's rules come first.
+ *
  * Each step runs only when the ones before it found no error, except that structure reports all it
  * finds. Rules that need other objects (is this block device claimed?) are not here; they belong to
  * whoever can read those objects.

@@ -1,5 +1,7 @@
 #include "api/default.h"
 
+#include "api/schema.h"
+
 /* The commonest without parsing: this runs for every object. */
 static json_t *default_value(const struct api_field *f)
 {
@@ -41,7 +43,9 @@ static void default_object(const struct api_field *fields, json_t *object)
 
 void api_default(const struct api_kind *kind, json_t *object)
 {
-    default_object(kind->fields, object);
+    default_object(api_kind_structure(kind), object);
+    if (kind->schema)
+        api_schema_default(kind->schema, object);
     if (kind->derive)
         kind->derive(object);
 }

@@ -28,7 +28,13 @@ enum api_kind_flag {
     API_TOKEN = 1 << 8,      /* has /token */
     API_LOG = 1 << 9,        /* has /log */
     API_FINALIZE = 1 << 10,  /* has /finalize, for finalizers in its spec that hold it too */
+
+    /* Of kinds that users define: */
+    API_TERMINATING = 1 << 11, /* its definition is being deleted: nothing can be created */
+    API_SIBLING = 1 << 12,     /* another version of the kind before it, with the same objects */
 };
+
+struct api_schema;
 
 struct api_kind {
     const char *kind, *plural, *singular;
@@ -43,6 +49,21 @@ struct api_kind {
      * selector is a LabelSelector, or the text of one, and may be NULL.
      */
     const char *scale_spec, *scale_status, *scale_selector;
+    const char *const *categories; /* ends with NULL; NULL: those that go without saying */
+    /* A finalizer that every deletion adds: the server has to clean up behind the object. */
+    const char *cleanup;
+    /*
+     * Of a kind that a user defined; NULL of all others. The schema then decides what its objects
+     * look like, and `fields` only how they merge.
+     */
+    const struct api_schema *schema;
+    const struct api_group_version *stored; /* the version that objects are kept in */
+    const char *list_kind;
+    const char *const *selectable; /* paths that field selectors may name; ends with NULL */
+    const char *warning;           /* what whoever uses this version is told; NULL: nothing */
+    /* The definition as JSON, for what is too large to keep in another form. */
+    const char *source;
+    size_t source_size;
     /*
      * Turns the published form into the normal one beyond what aliases and synonyms can say. The
      * object has not been checked yet: leave alone what has not the expected type.
@@ -78,8 +99,21 @@ static inline const struct api_group_version *api_kind_canonical(const struct ap
     return &kind->versions[0];
 }
 
+/* The version in which its objects are written to the store. */
+static inline const struct api_group_version *api_kind_stored(const struct api_kind *kind)
+{
+    return kind->stored ? kind->stored : api_kind_canonical(kind);
+}
+
 /* metadata, shared by all kinds. */
 extern const struct api_field api_object_meta[];
+/* What a table begins with, by itself: all that is known of an object that has a schema. */
+extern const struct api_field api_type_and_meta[];
+/* The table by which an object's structure is checked. */
+static inline const struct api_field *api_kind_structure(const struct api_kind *kind)
+{
+    return kind->schema ? api_type_and_meta : kind->fields;
+}
 
 /* How the table of every kind begins. */
 #define API_TYPE_AND_META                                                                          \

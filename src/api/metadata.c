@@ -47,6 +47,8 @@ const struct api_field api_object_meta[] = {
     {0},
 };
 
+const struct api_field api_type_and_meta[] = {API_TYPE_AND_META, {0}};
+
 static const char *check_path_segment(const char *name)
 {
     if (str_eq(name, ".") || str_eq(name, ".."))

@@ -124,7 +124,7 @@ static void normalize_object(const struct api_field *fields, json_t *object,
 
 void api_normalize(const struct api_kind *kind, json_t *object, struct api_report *report)
 {
-    normalize_object(kind->fields, object, NULL, report);
+    normalize_object(api_kind_structure(kind), object, NULL, report);
     if (kind->normalize)
         kind->normalize(object, report);
 }

@@ -178,8 +178,36 @@ static json_t *object_schema(const struct api_field *fields, bool keep)
     return schema;
 }
 
+/* The schema that a user's definition has for the kind; what goes without saying is added. */
+static json_t *defined_schema(const struct api_kind *kind)
+{
+    json_auto_t *definition = json_parse(kind->source, kind->source_size, NULL, NULL);
+    json_t *schema = NULL, *version;
+    size_t i;
+    json_array_foreach(json_at(definition, "spec", "versions"), i, version) {
+        const char *name = json_str(version, "name");
+        if (name && str_eq(name, api_kind_canonical(kind)->version))
+            schema = json_object_get(json_object_get(version, "schema"), "openAPIV3Schema");
+    }
+    schema = schema ? json_incref(schema) : json_object();
+    json_t *properties = json_object();
+    for (const struct api_field *f = api_type_and_meta; f->name; f++)
+        add_property(properties, f->name, f);
+    json_t *given = json_object_get(schema, "properties");
+    const char *key;
+    json_t *value;
+    json_object_foreach(given, key, value) {
+        if (!api_field_find(api_type_and_meta, key))
+            json_object_set(properties, key, value);
+    }
+    json_object_set_new(schema, "properties", properties);
+    return schema;
+}
+
 json_t *api_openapi_schema(const struct api_kind *kind)
 {
+    if (kind->schema)
+        return defined_schema(kind);
     json_t *schema = json_object();
     json_object_set_new(schema, "description", json_string(kind->doc));
     json_auto_t *rest = object_schema(kind->fields, kind->flags & API_BUILTIN);

@@ -12,6 +12,7 @@ static const struct {
     [API_FORBIDDEN] = {"FieldValueForbidden", "Forbidden"},
     [API_WRONG_TYPE] = {"FieldValueTypeInvalid", "Invalid value"},
     [API_TOO_LONG] = {"FieldValueTooLong", "Too long"},
+    [API_TOO_MANY] = {"FieldValueTooMany", "Too many"},
     [API_UNKNOWN] = {"FieldValueInvalid", "Unknown field"},
     [API_BAD_KEY] = {"FieldValueInvalid", "Invalid value"},
     [API_OWNED] = {"FieldManagerConflict", "Conflict"},
@@ -92,6 +93,13 @@ static void append_dotted(struct str *out, const char *pointer)
     }
 }
 
+void api_path_format(const struct api_path *at, struct str *out)
+{
+    _cleanup_(str_done) struct str pointer = {0};
+    append_pointer(&pointer, at);
+    append_dotted(out, str_get(&pointer));
+}
+
 /* The value as it would stand in JSON, cut to a length that a line can bear. */
 static void append_value(struct str *out, const json_t *value)
 {
@@ -138,11 +146,15 @@ void api_problem(struct api_report *r, const struct api_path *at, enum api_cause
         str_append(&text, ": ");
         append_value(&text, value);
     }
+    size_t before = text.len;
     str_append(&text, ": ");
+    size_t begin = text.len;
     va_list ap;
     va_start(ap, fmt);
     str_vappendf(&text, fmt, ap);
     va_end(ap);
+    if (text.len == begin)
+        str_truncate(&text, before);
     bool at_key = cause == API_UNKNOWN || cause == API_MISSING || cause == API_BAD_KEY;
     add(r, at, (struct api_problem){.cause = cause, .at_key = at_key}, str_get(&text));
 }
@@ -167,4 +179,14 @@ void api_warn(struct api_report *r, const struct api_path *at, const char *fmt, 
     str_vappendf(&text, fmt, ap);
     va_end(ap);
     add(r, at, (struct api_problem){.cause = API_INVALID, .warning = true}, str_get(&text));
+}
+
+void api_warn_unknown(struct api_report *r, const struct api_path *at, const char *key)
+{
+    if (!count(&r->warnings))
+        return;
+    _cleanup_(str_done) struct str text = {0};
+    str_appendf(&text, "unknown field \"%s\"", key);
+    add(r, at, (struct api_problem){.cause = API_UNKNOWN, .warning = true, .at_key = true},
+        str_get(&text));
 }

@@ -23,6 +23,7 @@ enum api_cause {
     API_FORBIDDEN,   /* FieldValueForbidden */
     API_WRONG_TYPE,  /* FieldValueTypeInvalid */
     API_TOO_LONG,    /* FieldValueTooLong */
+    API_TOO_MANY,    /* FieldValueTooMany */
     API_UNKNOWN,     /* a field that the kind does not have */
     API_BAD_KEY,     /* FieldValueInvalid, of a member's name */
     API_OWNED,       /* FieldManagerConflict: server-side apply, see api_report_owned() */
@@ -66,7 +67,7 @@ void api_report_clear(struct api_report *r);
 
 /*
  * Adds an error. `value` is shown after "Invalid value: " and the like; NULL shows none. The text
- * says what is expected.
+ * says what is expected; it may be empty where nothing remains to be said.
  */
 void api_problem(struct api_report *r, const struct api_path *at, enum api_cause cause,
                  const json_t *value, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -76,6 +77,11 @@ void api_warn(struct api_report *r, const struct api_path *at, const char *fmt, 
 /* Adds a field that a manager owns: its path as it is, and who that is: conflict with "kubectl" */
 void api_report_owned(struct api_report *r, const char *path, const char *message);
 
+/* A member that the kind does not have, where that is only worth a warning. */
+void api_warn_unknown(struct api_report *r, const struct api_path *at, const char *key);
+
+/* "spec.pools[0].type", appended. */
+void api_path_format(const struct api_path *at, struct str *out);
 /* What now stands at `normal` was written at `source`. */
 void api_report_renamed(struct api_report *r, const struct api_path *normal,
                         const struct api_path *source);

@@ -279,7 +279,7 @@ static void unknown_field(const struct walk *w, const struct api_field *fields, 
     const char *near = str_nearest(key, names);
     json_auto_t *shown = json_string(key);
     if (w->unknown == API_UNKNOWN_WARN)
-        api_warn(w->report, at, "unknown field \"%s\"", key);
+        api_warn_unknown(w->report, at, key);
     else if (near)
         api_problem(w->report, at, API_UNKNOWN, shown, "did you mean \"%s\"?", near);
     else
@@ -313,5 +313,5 @@ void api_check_structure(const struct api_kind *kind, const json_t *object,
                          enum api_unknown unknown, struct api_report *report)
 {
     struct walk w = {unknown, kind->flags & API_BUILTIN, report};
-    check_object(&w, kind->fields, object, false, NULL);
+    check_object(&w, api_kind_structure(kind), object, kind->schema, NULL);
 }

@@ -18,8 +18,13 @@ static step *const mutating[] = {
     NULL,
 };
 static step *const validating[] = {
-    apiserver_rbac_admit, rules_namespace_deletable,   rules_storage_check,
-    rules_limits_check,   apiserver_webhooks_validate, NULL,
+    apiserver_definitions_admit,
+    apiserver_rbac_admit,
+    rules_namespace_deletable,
+    rules_storage_check,
+    rules_limits_check,
+    apiserver_webhooks_validate,
+    NULL,
 };
 static step *const holding[] = {
     rules_namespace_hold,

@@ -40,3 +40,6 @@ int apiserver_admission_validate(struct apiserver_admission *a, struct err *e);
 int apiserver_admission_hold(struct apiserver_admission *a, struct err *e);
 /* Due at the end, however it went, also when nothing is held. */
 void apiserver_admission_release(struct apiserver_admission *a);
+
+/* definitions.c: nothing is created of a kind whose definition is being deleted. */
+int apiserver_definitions_admit(struct apiserver_admission *a, struct err *e);

@@ -114,6 +114,8 @@ static json_t *categories(const struct api_kind *kind)
     static const char *const extensions[] = {"customresourcedefinitions",
                                              "validatingwebhookconfigurations",
                                              "mutatingwebhookconfigurations", NULL};
+    if (kind->categories)
+        return strings(kind->categories);
     json_t *list = json_array();
     if (!(kind->flags & API_BUILTIN))
         json_array_append_new(list, json_string("orlop"));

@@ -29,6 +29,9 @@ struct apiserver_follower {
     void (*stop)(struct apiserver *a);
 };
 
+/* Those that there are. */
+extern const struct apiserver_follower apiserver_follow_definitions;
+
 /* Sets a->follow and starts the thread; the first resync of every follower is done by then. */
 void apiserver_follow_start(struct apiserver *a);
 /* There are changes; quick, from any thread. NULL is fine. */

@@ -17,6 +17,7 @@
  * one of the two finalizers, is looked at again.
  */
 #include "apiserver/gc_index.h"
+#include "apiserver/kinds.h"
 #include "apiserver/registry_impl.h"
 #include "apiserver/self.h"
 #include "apiserver/serve_impl.h"
@@ -347,8 +348,10 @@ static void resync(struct apiserver *a)
 {
     stop(a);
     a->gc = NEW(struct gc);
-    for (const struct api_kind *const *k = apiserver_kinds(&a->registry); *k; k++) {
-        if (!((*k)->flags & API_REVIEW))
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *set =
+        apiserver_kinds_get(&a->registry);
+    for (const struct api_kind *const *k = set->all; *k; k++) {
+        if (!((*k)->flags & (API_REVIEW | API_SIBLING)))
             self_each(&a->registry, *k, NULL, see_one, a->gc);
     }
 }

@@ -1,7 +1,9 @@
 /*
- * The JSONPath of printer columns: members and elements, nothing that could find more than one.
+ * The JSONPath of printer columns: members, elements, and the first element of which something
+ * holds. A path that could find more finds the first.
  *
  *     .status.phase    .status.conditions[0].type    .metadata.labels.example\.test/name
+ *     .status.conditions[?(@.type=="Ready")].status    .spec['a.b']    .spec.ports[*].name    [-1]
  */
 #pragma once
 

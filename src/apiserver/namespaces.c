@@ -7,6 +7,7 @@
  * enough.
  */
 #include "api/kinds/kinds.h"
+#include "apiserver/kinds.h"
 #include "apiserver/registry_impl.h"
 #include "apiserver/self.h"
 #include "apiserver/serve_impl.h"
@@ -62,8 +63,9 @@ static void count_one(void *context, const struct api_kind *kind, struct apiserv
 
 static void empty(struct rest *rest, const char *namespace)
 {
-    for (const struct api_kind *const *k = apiserver_kinds(rest->g); *k; k++) {
-        if ((*k)->flags & (API_CLUSTER_SCOPED | API_REVIEW))
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *set = apiserver_kinds_get(rest->g);
+    for (const struct api_kind *const *k = set->all; *k; k++) {
+        if ((*k)->flags & (API_CLUSTER_SCOPED | API_REVIEW | API_SIBLING))
             continue;
         self_each(rest->g, *k, namespace, delete_one, rest);
         rest->of_kind = 0;

@@ -67,7 +67,8 @@ static json_t *reference(const char *name)
 
 static json_t *list_schema(const struct document *d, const struct api_kind *kind, const char *item)
 {
-    _cleanup_free_ char *name = mem_printf("%sList", kind->kind);
+    _cleanup_free_ char *name =
+        kind->list_kind ? mem_strdup(kind->list_kind) : mem_printf("%sList", kind->kind);
     return json_pack(
         "{s:o,s:s,s:[s],s:{s:{s:s,s:s},s:{s:s,s:o,s:s},s:{s:s,s:s},s:{s:s,s:s}},s:[o]}",
         "description", json_sprintf("A list of %s.", kind->plural), "type", "object", "required",

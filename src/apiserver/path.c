@@ -55,6 +55,8 @@ bool apiserver_allows(const struct api_kind *kind, enum apiserver_subresource su
                subresources[subresource].verbs & 1U << verb;
     if (kind->flags & API_REVIEW)
         return verb == APISERVER_CREATE;
+    if (kind->flags & API_TERMINATING && verb == APISERVER_CREATE)
+        return false;
     /* Nobody deletes all namespaces in one go. */
     return verb != APISERVER_DELETE_COLLECTION || !str_eq(kind->plural, "namespaces") ||
            *api_kind_canonical(kind)->group;

@@ -13,11 +13,11 @@ static bool parse_claims(const char *name, struct quota_term *t)
 }
 
 /* "deployments.apps" */
-static bool parse_count(const struct apiserver_registry *g, const char *name, struct quota_term *t)
+static bool parse_count(const struct api_kind *const *kinds, const char *name, struct quota_term *t)
 {
     size_t n = strcspn(name, ".");
     const char *group = name[n] ? name + n + 1 : "";
-    for (const struct api_kind *const *k = apiserver_kinds(g); *k; k++) {
+    for (const struct api_kind *const *k = kinds; *k; k++) {
         if (strlen((*k)->plural) == n && strncmp((*k)->plural, name, n) == 0 &&
             str_eq(api_kind_canonical(*k)->group, group)) {
             t->kind = *k;
@@ -27,7 +27,7 @@ static bool parse_count(const struct apiserver_registry *g, const char *name, st
     return false;
 }
 
-bool quota_term_parse(const struct apiserver_registry *g, const char *name,
+bool quota_term_parse(const struct api_kind *const *kinds, const char *name,
                       struct quota_term *ret_term)
 {
     static const char *const plain[] = {"pods",       "services",       "secrets",
@@ -42,10 +42,10 @@ bool quota_term_parse(const struct apiserver_registry *g, const char *name,
         return parse_claims(infix + strlen(class_infix), ret_term);
     }
     if (str_starts_with(name, "count/"))
-        return parse_count(g, name + strlen("count/"), ret_term);
+        return parse_count(kinds, name + strlen("count/"), ret_term);
     if (str_in(name, plain)) {
         ret_term->unfinished = str_eq(name, "pods");
-        return parse_count(g, name, ret_term);
+        return parse_count(kinds, name, ret_term);
     }
     return parse_claims(name, ret_term);
 }

@@ -23,8 +23,8 @@ struct quota_term {
     bool unfinished;                    /* only pods that have not ended */
 };
 
-/* False when nothing is counted under that name. */
-bool quota_term_parse(const struct apiserver_registry *g, const char *name,
+/* False when nothing is counted under that name. The kinds are all there are. */
+bool quota_term_parse(const struct api_kind *const *kinds, const char *name,
                       struct quota_term *ret_term);
 /* What one object of the term's kind uses, in nano-units; NULL uses nothing. */
 __int128 quota_term_amount(const struct quota_term *t, const json_t *object);

@@ -3,6 +3,7 @@
  * namespace uses of each. Only for people: admission counts by itself.
  */
 #include "api/kinds/kinds.h"
+#include "apiserver/kinds.h"
 #include "apiserver/quota.h"
 #include "apiserver/self.h"
 #include "apiserver/serve_impl.h"
@@ -28,6 +29,7 @@ static void add(void *context, const struct api_kind *kind, struct apiserver_obj
 static enum self_result update_one(struct apiserver_registry *g, const char *namespace,
                                    const struct apiserver_object *o)
 {
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *set = apiserver_kinds_get(g);
     json_auto_t *quota = self_parse(o);
     const json_t *hard = json_at(quota, "spec", "hard");
     json_t *used = json_object();
@@ -35,7 +37,7 @@ static enum self_result update_one(struct apiserver_registry *g, const char *nam
     json_t *limit;
     json_object_foreach((json_t *)hard, name, limit) {
         struct quota_term term;
-        if (!quota_applies(quota) || !quota_term_parse(g, name, &term))
+        if (!quota_applies(quota) || !quota_term_parse(set->all, name, &term))
             continue;
         struct sum sum = {.term = &term};
         self_each(g, term.kind, namespace, add, &sum);

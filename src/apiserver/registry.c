@@ -66,7 +66,7 @@ static void set_version(const struct api_kind *kind, json_t *object)
 {
     char text[128];
     json_object_set_new(object, "apiVersion",
-                        json_string(api_version_text(api_kind_canonical(kind), text)));
+                        json_string(api_version_text(api_kind_stored(kind), text)));
 }
 
 /* Everything that is asked before a write. */
@@ -164,6 +164,19 @@ struct apiserver_object *registry_current(struct apiserver_registry *g,
     return o;
 }
 
+json_t *registry_read(const struct api_kind *kind, const struct apiserver_object *o, struct err *e)
+{
+    json_t *stored = json_parse(o->bytes, o->size, NULL, e);
+    if (!stored || !kind->schema)
+        return stored;
+    json_t *read = api_read(kind, stored);
+    char text[128];
+    json_object_set_new(read, "apiVersion",
+                        json_string(api_version_text(api_kind_canonical(kind), text)));
+    json_decref(stored);
+    return read;
+}
+
 /* The update must be of the object that is there, as it is there, if it says so. */
 static int check_preconditions(const struct apiserver_request *r, const json_t *metadata,
                                const json_t *stored, uint64_t revision, struct err *e)
@@ -204,12 +217,15 @@ static void keep_identity(json_t *metadata, const json_t *stored)
     json_object_del(metadata, "resourceVersion");
 }
 
-/* Whether anything but metadata and status differs. */
-static bool spec_differs(const json_t *a, const json_t *b)
+/* Whether anything but metadata and a status that is kept apart differs. */
+static bool spec_differs(const struct api_kind *kind, const json_t *a, const json_t *b)
 {
     json_auto_t *x = json_copy((json_t *)a), *y = json_copy((json_t *)b);
-    static const char *const apart[] = {"metadata", "status", "apiVersion", NULL};
+    static const char *const apart[] = {"metadata", "apiVersion", "status", NULL};
+    bool all = kind->schema && !(kind->flags & API_STATUS);
     for (const char *const *key = apart; *key; key++) {
+        if (all && str_eq(*key, "status"))
+            continue;
         json_object_del(x, *key);
         json_object_del(y, *key);
     }
@@ -239,11 +255,13 @@ static struct apiserver_object *write_update(struct apiserver_registry *g,
 {
     json_t *metadata = json_object_get(object, "metadata");
     managed_begin_update(r, object, stored);
-    if (spec_differs(object, stored))
+    if (spec_differs(r->kind, object, stored))
         registry_bump_generation(metadata);
     if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object))
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
-    if (is_stored(object, stored))
+    json_auto_t *before = r->kind->schema ? json_parse(there->bytes, there->size, NULL, NULL)
+                                          : json_incref((json_t *)stored);
+    if (is_stored(object, before))
         return apiserver_object_ref(there);
     if (managed_update(g, r, object, stored, e) < 0)
         return NULL;
@@ -256,7 +274,7 @@ static struct apiserver_object *update(struct apiserver_registry *g,
 {
     _cleanup_(apiserver_object_unrefp) struct apiserver_object *there = registry_current(g, r, e);
     json_t *metadata = there ? metadata_of(object, e) : NULL;
-    json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;
+    json_auto_t *stored = there ? registry_read(r->kind, there, e) : NULL;
     const json_t *stored_metadata = json_object_get(stored, "metadata");
     if (!metadata || !stored || set_namespace(r, metadata, e) < 0 ||
         check_preconditions(r, metadata, stored_metadata, there->revision, e) < 0)

@@ -15,6 +15,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "api/admit.h"
 #include "apiserver/notes.h"
 #include "apiserver/path.h"
@@ -25,6 +27,7 @@
 struct apiserver_rules;
 struct apiserver_rbac;
 struct apiserver_webhooks;
+struct apiserver_kinds;
 
 struct apiserver_registry {
     struct apiserver_store *store;
@@ -32,6 +35,9 @@ struct apiserver_registry {
     struct apiserver_rules *rules;       /* NULL: no namespaces that must exist, no quotas */
     struct apiserver_rbac *rbac;         /* who may do what; NULL: nobody asks */
     struct apiserver_webhooks *webhooks; /* NULL: nobody else is asked */
+    /* Kinds in service (apiserver/kinds.h), under the lock; NULL: only those of the tables. */
+    struct apiserver_kinds *kinds;
+    pthread_mutex_t kinds_lock;
 };
 
 /* What becomes of the objects that a deleted one owns. */
@@ -66,16 +72,13 @@ struct apiserver_request {
 };
 
 /*
- * The kinds that are served; ends with NULL. The one place from which everything that looks at all
- * objects gets them, whoever adds kinds while the server runs.
+ * A kind in service, by "group/version" (or "v1") and kind, or by the name of its collection; NULL.
+ * Only for the followers' thread, which is the one that changes the set: the result is valid until
+ * it does so. All others hold the set (apiserver/kinds.h).
  */
-const struct api_kind *const *apiserver_kinds(const struct apiserver_registry *g);
-/* By "group/version" (or "v1") and kind; NULL. */
-const struct api_kind *apiserver_kind_find(const struct apiserver_registry *g,
-                                           const char *api_version, const char *kind);
-/* By the name of its collection; NULL. */
-const struct api_kind *apiserver_kind_of(const struct apiserver_registry *g,
-                                         const char *collection);
+const struct api_kind *apiserver_kind_find(struct apiserver_registry *g, const char *api_version,
+                                           const char *kind);
+const struct api_kind *apiserver_kind_of(struct apiserver_registry *g, const char *collection);
 
 /* "openebs.io/cstorpoolclusters": where a kind's objects are kept, whatever version they came in. */
 void apiserver_collection(const struct api_kind *kind, struct str *ret_name);

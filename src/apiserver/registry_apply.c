@@ -322,7 +322,7 @@ struct apiserver_object *apiserver_apply(struct apiserver_registry *g,
             keep_status(p.config);
         _cleanup_(apiserver_object_unrefp) struct apiserver_object *there =
             registry_current(g, r, e);
-        json_auto_t *live = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;
+        json_auto_t *live = there ? registry_read(r->kind, there, e) : NULL;
         bool again = false; /* somebody else was faster */
         struct apiserver_object *o = NULL;
         *ret_created = !there;

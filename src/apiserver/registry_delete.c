@@ -125,6 +125,8 @@ static struct apiserver_object *try_delete(struct apiserver_registry *g,
         apiserver_admission_hold(&a, e) < 0)
         return NULL;
     bool changed = set_propagation(metadata, r->propagation);
+    if (r->kind->cleanup && !json_object_get(metadata, "deletionTimestamp"))
+        changed |= set_finalizer(metadata, r->kind->cleanup, true);
     if (!registry_is_held(r->kind, object)) {
         *ret_gone = true;
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);

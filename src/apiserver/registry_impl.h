@@ -23,6 +23,8 @@ int registry_outdated(const struct apiserver_request *r, const char *name, struc
 /* "Invalid", with what the report says first; returns -1. */
 int registry_invalid(const struct apiserver_request *r, const json_t *object,
                      const struct api_report *report, struct err *e);
+/* What is stored, as the kind's schema has it; of a kind without one, as it is. */
+json_t *registry_read(const struct api_kind *kind, const struct apiserver_object *o, struct err *e);
 void registry_bump_generation(json_t *metadata);
 /* Whether finalizers keep a deleted object. */
 bool registry_is_held(const struct api_kind *kind, const json_t *object);

@@ -1,15 +1,11 @@
+#include "apiserver/kinds.h"
 #include "apiserver/registry_impl.h"
 
-const struct api_kind *const *apiserver_kinds(const struct apiserver_registry *g)
+const struct api_kind *apiserver_kind_find(struct apiserver_registry *g, const char *api_version,
+                                           const char *kind)
 {
-    (void)g;
-    return api_kinds;
-}
-
-const struct api_kind *apiserver_kind_find(const struct apiserver_registry *g,
-                                           const char *api_version, const char *kind)
-{
-    for (const struct api_kind *const *k = apiserver_kinds(g); *k; k++) {
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *set = apiserver_kinds_get(g);
+    for (const struct api_kind *const *k = set->all; *k; k++) {
         if (!str_eq((*k)->kind, kind))
             continue;
         for (const struct api_group_version *gv = (*k)->versions; gv->group; gv++) {
@@ -21,11 +17,12 @@ const struct api_kind *apiserver_kind_find(const struct apiserver_registry *g,
     return NULL;
 }
 
-const struct api_kind *apiserver_kind_of(const struct apiserver_registry *g, const char *collection)
+const struct api_kind *apiserver_kind_of(struct apiserver_registry *g, const char *collection)
 {
     const char *slash = strchr(collection, '/');
     size_t n = slash ? (size_t)(slash - collection) : 0;
-    for (const struct api_kind *const *k = apiserver_kinds(g); slash && *k; k++) {
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *set = apiserver_kinds_get(g);
+    for (const struct api_kind *const *k = set->all; slash && *k; k++) {
         const char *group = api_kind_canonical(*k)->group;
         if (str_eq((*k)->plural, slash + 1) && strlen(group) == n &&
             strncmp(group, collection, n) == 0)

@@ -52,7 +52,7 @@ struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
     for (int tries = REGISTRY_RACES;; tries--) {
         _cleanup_(apiserver_object_unrefp) struct apiserver_object *there =
             registry_current(g, r, e);
-        json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;
+        json_auto_t *stored = there ? registry_read(r->kind, there, e) : NULL;
         if (!stored)
             return NULL;
         json_auto_t *patched = apply(r, type, stored, patch, e);

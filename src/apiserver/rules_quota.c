@@ -8,6 +8,7 @@
  * reserved and stored already.
  */
 #include "api/kinds/kinds.h"
+#include "apiserver/kinds.h"
 #include "apiserver/quota.h"
 #include "apiserver/rules.h"
 #include "base/map.h"
@@ -110,15 +111,23 @@ static int refuse(struct check *c, const json_t *quota, struct err *e)
                    str_get(&text));
 }
 
+/* Of whatever version. */
+static bool is_same(const struct api_kind *a, const struct api_kind *b)
+{
+    return a == b || (str_eq(a->plural, b->plural) &&
+                      str_eq(api_kind_canonical(a)->group, api_kind_canonical(b)->group));
+}
+
 static int check_quota(struct check *c, const json_t *quota, struct err *e)
 {
     const char *name;
     json_t *limit;
     if (!quota_applies(quota))
         return 0;
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *set = apiserver_kinds_get(c->g);
     json_object_foreach((json_t *)json_at(quota, "spec", "hard"), name, limit) {
         struct quota_term term;
-        if (!quota_term_parse(c->g, name, &term) || term.kind != c->a->request->kind)
+        if (!quota_term_parse(set->all, name, &term) || !is_same(term.kind, c->a->request->kind))
             continue;
         __int128 more =
             quota_term_amount(&term, c->a->object) - quota_term_amount(&term, c->a->old);

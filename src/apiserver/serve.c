@@ -61,6 +61,22 @@ bool call_wants_table(const struct call *c)
     return accept && strstr(accept, "as=Table");
 }
 
+/* Kinds with a schema show what that makes of an object. */
+static int append_table(struct call *c, const struct apiserver_table *t,
+                        struct apiserver_object *const *objects, size_t n, struct str *out)
+{
+    if (!t->kind->schema)
+        return apiserver_table(t, objects, n, out, &c->err);
+    apiserver_table_begin(t, out);
+    for (size_t i = 0; i < n; i++) {
+        json_auto_t *object = call_object(c, objects[i]);
+        str_append(out, i ? "," : "");
+        apiserver_table_row(t, object, NULL, out);
+    }
+    apiserver_table_end(out);
+    return 0;
+}
+
 void call_reply_table(struct call *c, struct apiserver_object *const *objects, size_t n,
                       uint64_t revision, const char *continue_token, size_t remaining)
 {
@@ -74,7 +90,7 @@ void call_reply_table(struct call *c, struct apiserver_object *const *objects, s
     struct str text = {0};
     if (apiserver_include_parse(http_request_query(c->http, "includeObject"), &t.include, &c->err) <
             0 ||
-        apiserver_table(&t, objects, n, &text, &c->err) < 0) {
+        append_table(c, &t, objects, n, &text) < 0) {
         str_done(&text);
         call_fail(c);
         return;
@@ -82,24 +98,49 @@ void call_reply_table(struct call *c, struct apiserver_object *const *objects, s
     call_reply_text(c, 200, "application/json", &text);
 }
 
-void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
+bool call_is_as_stored(const struct call *c)
+{
+    return c->path.gv == api_kind_canonical(c->path.kind) && !c->path.kind->schema;
+}
+
+json_t *call_object(const struct call *c, const struct apiserver_object *o)
 {
     const struct api_kind *kind = c->path.kind;
-    if (c->path.gv == api_kind_canonical(kind)) {
-        str_append_n(out, o->bytes, o->size); /* as it is stored */
-        return;
-    }
     json_auto_t *stored = json_parse(o->bytes, o->size, NULL, NULL);
-    if (c->path.gv == &kind->versions[kind->published]) {
+    if (!stored)
+        return NULL;
+    if (!kind->schema && c->path.gv == &kind->versions[kind->published]) {
         struct api_report warnings = {0};
-        json_auto_t *published = api_convert(kind, stored, API_FORM_PUBLISHED, &warnings);
-        json_format(published, out);
+        json_t *published = api_convert(kind, stored, API_FORM_PUBLISHED, &warnings);
         api_report_done(&warnings);
-        return;
+        return published;
     }
     char text[128];
-    json_object_set_new(stored, "apiVersion", json_string(api_version_text(c->path.gv, text)));
-    json_format(stored, out);
+    json_t *object = kind->schema ? api_read(kind, stored) : json_incref(stored);
+    json_object_set_new(object, "apiVersion", json_string(api_version_text(c->path.gv, text)));
+    return object;
+}
+
+void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
+{
+    if (call_is_as_stored(c)) {
+        str_append_n(out, o->bytes, o->size);
+        return;
+    }
+    json_auto_t *object = call_object(c, o);
+    json_format(object, out);
+}
+
+/* A path by which objects of a kind with a schema cannot be selected; NULL. */
+static const char *unknown_field(const struct api_kind *kind, const struct api_field_selector *s)
+{
+    static const char *const always[] = {"metadata.name", "metadata.namespace", NULL};
+    for (size_t i = 0; kind->schema && i < s->terms.len; i++) {
+        const char *path = s->terms.p[i].path;
+        if (!str_in(path, always) && !(kind->selectable && str_in(path, kind->selectable)))
+            return path;
+    }
+    return NULL;
 }
 
 int call_selection(struct call *c, struct selection *ret_selection)
@@ -110,6 +151,13 @@ int call_selection(struct call *c, struct selection *ret_selection)
     if ((labels && api_selector_parse(labels, &ret_selection->labels, &c->err) < 0) ||
         (fields && api_field_selector_parse(fields, &ret_selection->fields, &c->err) < 0)) {
         c->err.reason = "BadRequest";
+        selection_done(ret_selection);
+        return -1;
+    }
+    const char *unknown = unknown_field(c->path.kind, &ret_selection->fields);
+    if (unknown) {
+        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "field label not supported: %s",
+                unknown);
         selection_done(ret_selection);
         return -1;
     }
@@ -150,7 +198,7 @@ static void answer(struct call *c)
     const char *watch = http_request_query(c->http, "watch");
     bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
     struct err missing = {0};
-    c->known = apiserver_path_parse(api_kinds, c->http->method, c->http->path,
+    c->known = apiserver_path_parse(c->kinds->all, c->http->method, c->http->path,
                                     strlen(c->http->path), watching, &c->path, &missing) == 0;
     if (apiserver_authorize(c) < 0) {
         call_fail(c);
@@ -166,7 +214,8 @@ static void answer(struct call *c)
 
 static void handle(void *context, struct http_request *http)
 {
-    struct call c = {.server = context, .http = http};
+    struct apiserver *a = context;
+    struct call c = {.server = a, .http = http, .kinds = apiserver_kinds_get(&a->registry)};
     call_begin(&c);
     call_audit_begin(&c);
     if (apiserver_authenticate(&c) < 0 || limit(&c) < 0) {
@@ -181,6 +230,7 @@ static void handle(void *context, struct http_request *http)
     api_report_done(&c.report);
     apiserver_notes_done(&c.notes);
     apiserver_user_unref(c.user);
+    apiserver_kinds_unref(c.kinds);
 }
 
 /* The namespaces that are always there. */
@@ -257,6 +307,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->plain_http = options->plain_http;
     list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
+    pthread_mutex_init(&a->registry.kinds_lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
     struct apiserver_certificates_options certificates = {
@@ -302,13 +353,11 @@ void apiserver_stop(struct apiserver *a)
     apiserver_rbac_free(a->registry.rbac);
     apiserver_control_stop(a->control);
     apiserver_webhooks_free(a->registry.webhooks);
+    definitions_free(a->definitions);
+    apiserver_kinds_set(&a->registry, NULL, 0);
+    pthread_mutex_destroy(&a->registry.kinds_lock);
     if (a->registry.store)
         apiserver_store_close(a->registry.store);
-    map_for_each(&a->documents, it) {
-        str_done(it->value);
-        free(it->value);
-    }
-    map_done(&a->documents);
     apiserver_metrics_free(a->metrics);
     apiserver_health_done(&a->health);
     free(a->store_path);

@@ -28,30 +28,24 @@ static void reply_versions(struct call *c, bool core)
 {
     const char *accept = http_request_header(c->http, "Accept");
     if (accept && strstr(accept, "as=APIGroupDiscoveryList"))
-        reply_made(c, aggregated_type, apiserver_aggregated_discovery(api_kinds, core));
+        reply_made(c, aggregated_type, apiserver_aggregated_discovery(c->kinds->all, core));
     else
         reply_made(c, "application/json",
-                   core ? apiserver_core_versions(api_kinds, NULL)
-                        : apiserver_group_list(api_kinds));
+                   core ? apiserver_core_versions(c->kinds->all, NULL)
+                        : apiserver_group_list(c->kinds->all));
 }
 
-/* A document, made once; it lives as long as the server. */
-static const struct str *document(struct apiserver *a, const struct api_group_version *gv)
+static void unref_kinds(void *kinds)
 {
-    char name[128] = "";
-    if (gv)
-        api_version_text(gv, name);
-    pthread_mutex_lock(&a->lock);
-    struct str *text = map_get(&a->documents, name);
-    if (!text) {
-        json_auto_t *made = gv ? apiserver_openapi_document(api_kinds, gv->group, gv->version)
-                               : apiserver_openapi_index(api_kinds);
-        text = NEW(struct str);
-        json_format(made, text);
-        map_set(&a->documents, name, text);
-    }
-    pthread_mutex_unlock(&a->lock);
-    return text;
+    apiserver_kinds_unref(kinds);
+}
+
+/* Answers with a document, which lives as long as the kinds. */
+static void reply_document(struct call *c, const struct api_group_version *gv)
+{
+    const struct str *text = apiserver_kinds_document(c->kinds, gv);
+    http_reply(c->http, 200, "application/json", text->p, text->len, unref_kinds,
+               apiserver_kinds_ref(c->kinds));
 }
 
 static void reply_metrics(struct call *c)
@@ -64,7 +58,6 @@ static void reply_metrics(struct call *c)
 void call_description(struct call *c)
 {
     const struct apiserver_path *p = &c->path;
-    const struct str *text;
     switch (p->asked) {
     case APISERVER_ASKED_HEALTH:
         call_health(c);
@@ -80,11 +73,11 @@ void call_description(struct call *c)
         reply_versions(c, p->asked == APISERVER_ASKED_CORE);
         return;
     case APISERVER_ASKED_GROUP:
-        reply_made(c, "application/json", apiserver_group(api_kinds, p->group));
+        reply_made(c, "application/json", apiserver_group(c->kinds->all, p->group));
         return;
     case APISERVER_ASKED_RESOURCES:
         reply_made(c, "application/json",
-                   apiserver_resource_list(api_kinds, p->gv->group, p->gv->version));
+                   apiserver_resource_list(c->kinds->all, p->gv->group, p->gv->version));
         return;
     case APISERVER_ASKED_OPENAPI_V2:
         http_reply(c->http, 200, APISERVER_OPENAPI_V2_TYPE, apiserver_openapi_v2,
@@ -92,8 +85,7 @@ void call_description(struct call *c)
         return;
     case APISERVER_ASKED_OPENAPI_V3:
     case APISERVER_ASKED_OPENAPI_V3_DOCUMENT:
-        text = document(c->server, p->asked == APISERVER_ASKED_OPENAPI_V3 ? NULL : p->gv);
-        http_reply(c->http, 200, "application/json", text->p, text->len, NULL, NULL);
+        reply_document(c, p->asked == APISERVER_ASKED_OPENAPI_V3 ? NULL : p->gv);
         return;
     case APISERVER_ASKED_ROOT:
     case APISERVER_ASKED_OBJECTS:

@@ -12,6 +12,7 @@
 #include "apiserver/control.h"
 #include "apiserver/follow.h"
 #include "apiserver/health.h"
+#include "apiserver/kinds.h"
 #include "apiserver/limit.h"
 #include "apiserver/managed.h"
 #include "apiserver/metrics.h"
@@ -42,8 +43,6 @@ struct apiserver {
     /* Watches that are open; they are woken after each change. */
     pthread_mutex_t lock;
     struct list_link watches;
-    /* OpenAPI documents, made when they are first asked for: "group/version" -> struct str. */
-    struct map documents;
     /* What followers keep; only their thread touches it. */
     struct gc *gc;
     struct namespaces *namespaces;
@@ -63,6 +62,7 @@ struct apiserver {
         _Atomic int64_t second; /* in which lines are counted */
         _Atomic unsigned lines, dropped;
     } log;
+    struct definitions *definitions; /* the follower's own; NULL: there are none */
 };
 
 /* One request and what is known of it. */
@@ -70,6 +70,7 @@ struct call {
     struct apiserver *server;
     struct http_request *http;
     const struct apiserver_user *user; /* a reference */
+    struct apiserver_kinds *kinds;     /* in service when the request came; path points into it */
     struct apiserver_path path;
     char manager[MANAGED_NAME_MAX + 1]; /* of the fields that a write changes */
     bool known;                         /* the path leads somewhere */
@@ -123,6 +124,10 @@ int review_token(struct call *c, json_t *object);
 /* serve.c, again */
 /* The collection that the path names, its objects' key prefix, or NULL for all. */
 void call_collection(const struct call *c, struct str *ret_collection, struct str *ret_prefix);
+/* Whether the bytes of objects as they are stored are what was asked for. */
+bool call_is_as_stored(const struct call *c);
+/* An object in the version that was asked for, for all others. NULL when it is damaged. */
+json_t *call_object(const struct call *c, const struct apiserver_object *o);
 /* Whether the client wants a Table. */
 bool call_wants_table(const struct call *c);
 /* Answers with a Table of these objects. */
@@ -146,6 +151,8 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
 int call_manager(struct call *c);
 /* What an apply must and only an apply may say. */
 int call_check_apply(struct call *c, bool apply, bool *ret_force);
+/* definitions.c: gives up what the follower of definitions has. */
+void definitions_free(struct definitions *d);
 
 /* serve_description.c: everything but objects. */
 void call_description(struct call *c);

@@ -47,9 +47,11 @@ static void append_list(struct call *c, const struct apiserver_list *list, const
     char version[128];
     str_appendf(
         out,
-        "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
+        "{\"kind\":\"%s%s\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
         "\"",
-        c->path.kind->kind, api_version_text(c->path.gv, version), list->revision);
+        c->path.kind->list_kind ? c->path.kind->list_kind : c->path.kind->kind,
+        c->path.kind->list_kind ? "" : "List", api_version_text(c->path.gv, version),
+        list->revision);
     if (token) {
         json_auto_t *text = json_string(token);
         str_append(out, ",\"continue\":");

@@ -144,8 +144,10 @@ void call_record_finish(struct call_record *r)
 
 void call_headers(struct call *c)
 {
+    if (c->path.kind && c->path.kind->warning)
+        apiserver_notes_warn(&c->notes, "%s", c->path.kind->warning);
     vec_for_each(&c->report.problems, p) {
-        if (p->warning && str_starts_with(p->message, "unknown field \""))
+        if (p->warning && p->cause == API_UNKNOWN)
             apiserver_notes_warn(&c->notes, "unknown field \"%s\"", p->path);
         else if (p->warning)
             apiserver_notes_warn(&c->notes, "%s: %s", p->path, p->message);

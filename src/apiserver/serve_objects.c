@@ -49,7 +49,7 @@ void call_reply_object(struct call *c, unsigned status, struct apiserver_object 
         apiserver_object_unref(o);
         json_auto_t *object = json_parse(text.p, text.len, NULL, NULL);
         call_reply_value(c, status, object);
-    } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
+    } else if (call_is_as_stored(c)) {
         call_headers(c);
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {

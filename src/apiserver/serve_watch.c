@@ -94,13 +94,42 @@ static void catch_up(struct watch *w)
     }
 }
 
+/* Follows the kinds in service; false when there is no such kind any more. */
+static bool renew_kind(struct call *c)
+{
+    struct apiserver_kinds *now = apiserver_kinds_get(&c->server->registry);
+    const struct api_kind *kind = NULL;
+    if (now == c->kinds) {
+        apiserver_kinds_unref(now);
+        return true;
+    }
+    kind = apiserver_kinds_find(now, c->path.gv, c->path.kind->plural);
+    if (!kind) {
+        apiserver_kinds_unref(now);
+        return false;
+    }
+    for (const struct api_group_version *gv = kind->versions; gv->group; gv++) {
+        if (str_eq(gv->group, c->path.gv->group) && str_eq(gv->version, c->path.gv->version)) {
+            c->path.gv = gv;
+            break;
+        }
+    }
+    c->path.kind = kind;
+    apiserver_kinds_unref(c->kinds);
+    c->kinds = now;
+    return true;
+}
+
 static ssize_t read_watch(void *context, char *buf, size_t max)
 {
     struct watch *w = context;
     if (w->sent == w->out.len) {
         if (w->ended)
             return -1;
+        bool served = renew_kind(&w->call);
         catch_up(w);
+        if (!served && !w->out.len)
+            return -1; /* and all its objects are gone */
     }
     size_t n = w->out.len - w->sent;
     if (n > max)
@@ -125,6 +154,7 @@ static void watch_done(void *context)
     }
     apiserver_user_unref(w->call.user);
     selection_done(&w->selection);
+    apiserver_kinds_unref(w->call.kinds);
     str_done(&w->collection);
     str_done(&w->prefix);
     str_done(&w->out);
@@ -169,8 +199,10 @@ void call_watch(struct call *c)
     static const struct http_stream_ops ops = {read_watch, watch_done};
     struct watch *w = NEW(struct watch);
     w->server = c->server;
-    w->call =
-        (struct call){.server = c->server, .user = apiserver_user_ref(c->user), .path = c->path};
+    w->call = (struct call){.server = c->server,
+                            .user = apiserver_user_ref(c->user),
+                            .kinds = apiserver_kinds_ref(c->kinds),
+                            .path = c->path};
     list_init(&w->link);
     call_collection(c, &w->collection, &w->prefix);
     const char *revision = http_request_query(c->http, "resourceVersion");

@@ -86,7 +86,8 @@ static void test_admits(void **state)
                  "'None', 'admissionReviewVersions': ['v1']}]}",
         "{'apiVersion': 'apiextensions.k8s.io/v1', 'kind': 'CustomResourceDefinition', 'metadata': "
         "{'name': 'as.b.c'}, 'spec': {'group': 'b.c', 'scope': 'Cluster', 'names': {'plural': 'as',"
-        "'kind': 'A'}, 'versions': [{'name': 'v1', 'served': true, 'storage': true}]}}",
+        "'kind': 'A'}, 'versions': [{'name': 'v1', 'served': true, 'storage': true, 'schema': "
+        "{'openAPIV3Schema': {'type': 'object'}}}]}}",
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -123,7 +123,7 @@ static void test_terms(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct quota_term t;
-        bool found = quota_term_parse(&registry, cases[i].name, &t);
+        bool found = quota_term_parse(api_kinds, cases[i].name, &t);
         if (found != (cases[i].kind != NULL))
             fail_msg("%s: %s", cases[i].name, found ? "found" : "not found");
         if (!found)

@@ -30,23 +30,60 @@ static void test_jsonpath(void **state)
 {
     (void)state;
     json_auto_t *object = parse_quoted(
-        "{'a': {'b': 1, 'x.y/z': 2, 'q\\\\r': 3}, 'l': [{'m': 4}, [5, 6]], 'n': null}");
+        "{'a': {'b': 1, 'x.y/z': 2, 'q\\\\r': 3}, 'l': [{'m': 4}, [5, 6]], 'n': null, "
+        "'c': [{'t': 'x', 'v': 1}, {'t': 'y', 'v': 2}, {'t': 'x', 'v': 3, 'w': true}]}");
     static const struct {
         const char *path, *expected; /* NULL: nothing */
     } cases[] = {
-        {".a.b", "1"},      {".a.x\\.y/z", "2"},
-        {".a.q\\\\r", "3"}, {".l[0].m", "4"},
-        {".l[1][0]", "5"},  {".l[1][1]", "6"},
-        {".n", "null"},     {".a.c", NULL},
-        {".a.b.c", NULL},   {".l[2]", NULL},
-        {".l[-1]", NULL},   {".l[]", NULL},
-        {".l[0", NULL},     {".l[0]m", NULL},
-        {".l[*].m", NULL},  {".l[99999999999999999999]", NULL},
-        {".l.0", NULL},     {".a[0]", NULL},
-        {"..a", NULL},      {".a.", NULL},
-        {".a.b\\", NULL},   {"a", NULL},
-        {".", NULL},        {"", NULL},
+        {".a.b", "1"},
+        {".a.x\\.y/z", "2"},
+        {".a.q\\\\r", "3"},
+        {".l[0].m", "4"},
+        {".l[1][0]", "5"},
+        {".l[1][1]", "6"},
+        {".n", "null"},
+        {".a.c", NULL},
+        {".a.b.c", NULL},
+        {".l[2]", NULL},
+        {".l[]", NULL},
+        {".l[-3]", NULL},
+        {".l[0", NULL},
+        {".l[0]m", NULL},
+        {".l[-]", NULL},
+        {".l[99999999999999999999]", NULL},
+        {".l.0", NULL},
+        {".a[0]", NULL},
+        {"..a", NULL},
+        {".a.", NULL},
+        {".a.b\\", NULL},
+        {"a", NULL},
+        {".", NULL},
+        {"", NULL},
         {"{.a.b}", NULL},
+        /* The first of several, and the first of which something holds. */
+        {".l[-1]", "[5,6]"},
+        {".l[*].m", "4"},
+        {".l[1][*]", "5"},
+        {".l[*", NULL},
+        {".a['x.y/z']", "2"},
+        {".a[\"b\"]", "1"},
+        {".a.['b']", "1"},
+        {".a['b", NULL},
+        {".a['b'", NULL},
+        {".c[?(@.t==\"y\")].v", "2"},
+        {".c[?(@.t=='y')].v", "2"},
+        {".c[?(@.t == 'y')].v", "2"},
+        {".c[?(@.t!='x')].v", "2"},
+        {".c[?(@.w)].v", "3"},
+        {".c[?(@.w==true)].v", "3"},
+        {".c[?(@.v==2)].t", "\"y\""},
+        {".c[?(@.t=='n')].v", NULL},
+        {".c[?(@.t=='y')", NULL},
+        {".c[?(@.t=='y]", NULL},
+        {".c[?(@.t>1)].v", NULL},
+        {".c[?(t=='y')].v", NULL},
+        {".c[?(", NULL},
+        {".a[?(@.t=='y')]", NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const json_t *got = apiserver_jsonpath(object, cases[i].path);

@@ -1,0 +1,41 @@
+/*
+ * The kinds in service: those of the tables, and those that CustomResourceDefinitions add.
+ *
+ * A set of kinds never changes; when definitions do, another takes its place. Whoever needs kinds
+ * for longer than a moment takes a reference to the set in service, once, and uses that one: a
+ * request for as long as it is served, a watch until it has caught up with a newer one. As long as
+ * there are no definitions the set is a constant, and nothing is allocated or counted.
+ */
+#pragma once
+
+#include "apiserver/definition.h"
+#include "apiserver/registry.h"
+#include "base/map.h"
+
+struct apiserver_kinds {
+    const struct api_kind *const *all; /* ends with NULL; those of the tables first */
+    /* Private. */
+    struct apiserver_definition **definitions; /* ends with NULL */
+    unsigned refs;                             /* atomic */
+    pthread_mutex_t lock;
+    struct map documents; /* under the lock: "group/version" -> struct str */
+};
+
+/* The set in service, a new reference. */
+struct apiserver_kinds *apiserver_kinds_get(struct apiserver_registry *g);
+/* Puts the kinds of these definitions, and of the tables, in service. */
+void apiserver_kinds_set(struct apiserver_registry *g, struct apiserver_definition *const *added,
+                         size_t n);
+struct apiserver_kinds *apiserver_kinds_ref(struct apiserver_kinds *k);
+void apiserver_kinds_unref(struct apiserver_kinds *k); /* NULL is fine */
+DEFINE_CLEANUP(struct apiserver_kinds *, apiserver_kinds_unref)
+
+/* By group, version and plural, as in paths; NULL. */
+const struct api_kind *apiserver_kinds_find(const struct apiserver_kinds *k,
+                                            const struct api_group_version *gv, const char *plural);
+/*
+ * The OpenAPI document of a version, of NULL the index: made when it is first asked for, kept as
+ * long as the set.
+ */
+const struct str *apiserver_kinds_document(struct apiserver_kinds *k,
+                                           const struct api_group_version *gv);
