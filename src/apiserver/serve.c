@@ -196,6 +196,16 @@ static void changed(void *context, uint64_t revision)
     apiserver_follow_wake(a->follow);
 }
 
+/* The objects that are always there; they are many, so they are made durable in one go. */
+static int make_defaults(struct apiserver *a, struct err *e)
+{
+    if (apiserver_store_relax(a->registry.store, e) < 0 || make_namespaces(a, e) < 0 ||
+        apiserver_rbac_bootstrap(&a->registry, e) < 0)
+        return -1;
+    apiserver_rbac_aggregation.resync(a);
+    return apiserver_store_settle(a->registry.store, e);
+}
+
 static int open_all(struct apiserver *a, const struct apiserver_options *o, struct err *e)
 {
     static const char *const sealed[] = {"/secrets", NULL};
@@ -204,10 +214,9 @@ static int open_all(struct apiserver *a, const struct apiserver_options *o, stru
         return -1;
     a->registry.rbac = apiserver_rbac_new(a->registry.store);
     a->limits = apiserver_limits_new(&o->limits, a->registry.clock);
-    return make_namespaces(a, e) < 0 || apiserver_rbac_bootstrap(&a->registry, e) < 0 ||
-                   apiserver_audit_open(&o->audit, &a->audit, e) < 0
-               ? -1
-               : 0;
+    if (make_defaults(a, e) < 0)
+        return -1;
+    return apiserver_audit_open(&o->audit, &a->audit, e);
 }
 
 int apiserver_start(const struct apiserver_options *options, struct apiserver **ret_server,

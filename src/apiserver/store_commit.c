@@ -257,3 +257,14 @@ void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uin
     s->on_change_context = context;
     pthread_mutex_unlock(&s->queue);
 }
+
+int apiserver_store_relax(struct apiserver_store *s, struct err *e)
+{
+    return execute(s, "PRAGMA synchronous = NORMAL", e);
+}
+
+/* A checkpoint begins with making the journal durable; what it then does to the file is no harm. */
+int apiserver_store_settle(struct apiserver_store *s, struct err *e)
+{
+    return execute(s, "PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(PASSIVE)", e);
+}

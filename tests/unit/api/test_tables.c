@@ -224,7 +224,8 @@ static void test_subresources_have_their_fields(void **state)
     for (const struct api_kind *const *k = api_kinds; *k; k++) {
         const struct api_field *spec = api_field_find((*k)->fields, "spec");
         const struct api_field *status = api_field_find((*k)->fields, "status");
-        bool has_status = (*k)->flags & (API_STATUS | API_STATUS_BOTH);
+        /* Of a question the status is the answer, and there is no path for it alone. */
+        bool has_status = (*k)->flags & (API_STATUS | API_STATUS_BOTH | API_REVIEW);
         if (has_status != (status != NULL))
             fail_msg("%s: has %sa status", (*k)->kind, status ? "" : "not ");
         if (!((*k)->flags & API_SCALE))
