@@ -36,9 +36,10 @@ static int forbid(struct call *c, const struct apiserver_attributes *a)
         str_appendf(&what, "path \"%.300s\"", a->path);
         c->path.kind = NULL; /* the Status is about no resource */
     } else {
-        str_appendf(&what, "resource \"%s%s%s\" in API group \"%s\" ", a->resource,
-                    *a->subresource ? "/" : "", a->subresource, a->group);
-        if (*a->namespace)
+        bool part = a->subresource && *a->subresource;
+        str_appendf(&what, "resource \"%s%s%s\" in API group \"%s\" ", a->resource, part ? "/" : "",
+                    part ? a->subresource : "", a->group);
+        if (a->namespace && *a->namespace)
             str_appendf(&what, "in the namespace \"%s\"", a->namespace);
         else
             str_append(&what, "at the cluster scope");

@@ -57,7 +57,7 @@ static bool read_item(struct input *in, struct item *ret)
     if (!read_varint(in, &tag) || tag >> 3 == 0)
         return false;
     *ret = (struct item){.number = tag >> 3, .wire = (enum wire)(tag & 7)};
-    size_t left = (size_t)(in->end - in->p);
+    size_t left;
     switch (ret->wire) {
     case VARINT:
         return read_varint(in, &ret->value);
@@ -134,7 +134,7 @@ static int decode_fields(struct decoder *d, struct input in, field *fields, json
 static int decode_entry(struct decoder *d, struct input in, field *f, json_t *map)
 {
     static field items[] = {
-        {1, "items", APISERVER_PROTOBUF_STRING, .repeated = true},
+        {"items", 1, APISERVER_PROTOBUF_STRING, .repeated = true},
         {0},
     };
     struct item key, value;
@@ -269,7 +269,7 @@ static int read_envelope(struct input in, json_t **ret_version, json_t **ret_kin
 json_t *apiserver_protobuf_parse(const void *bytes, size_t size, struct err *e)
 {
     json_auto_t *version = NULL, *kind = NULL;
-    struct input raw, in = {bytes, (const unsigned char *)bytes + size};
+    struct input raw = {0}, in = {bytes, (const unsigned char *)bytes + size};
     if (size < sizeof(magic) || memcmp(bytes, magic, sizeof(magic)) != 0) {
         broken(e, "it does not begin as one of Kubernetes does");
         return NULL;

@@ -30,8 +30,8 @@ enum apiserver_protobuf_kind {
 };
 
 struct apiserver_protobuf_field {
-    unsigned number; /* 0 ends a table */
     const char *name;
+    unsigned number; /* 0 ends a table */
     enum apiserver_protobuf_kind kind;
     const struct apiserver_protobuf_field *fields;
     bool repeated;

@@ -4,59 +4,23 @@
  */
 #include "apiserver/protobuf.h"
 
-#define STRING(n, name)                                                                            \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_STRING                                                     \
-    }
-#define STRINGS(n, name)                                                                           \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_STRING, .repeated = true                                   \
-    }
-#define BOOL(n, name)                                                                              \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_BOOL                                                       \
-    }
-#define INT(n, name)                                                                               \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_INT                                                        \
-    }
-#define TIME(n, name)                                                                              \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_TIME                                                       \
-    }
-#define MICRO_TIME(n, name)                                                                        \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_MICRO_TIME                                                 \
-    }
-#define MAP(n, name)                                                                               \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_MAP                                                        \
-    }
-#define BYTES_MAP(n, name)                                                                         \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_BYTES_MAP                                                  \
-    }
-#define LISTS(n, name)                                                                             \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_LISTS                                                      \
-    }
-#define ONE(n, name, of)                                                                           \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_MESSAGE, (of)                                              \
-    }
-#define MANY(n, name, of)                                                                          \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_MESSAGE, (of), .repeated = true                            \
-    }
+/* clang-format off */
+#define STRING(n, name)      {(name), (n), APISERVER_PROTOBUF_STRING}
+#define STRINGS(n, name)     {(name), (n), APISERVER_PROTOBUF_STRING, .repeated = true}
+#define BOOL(n, name)        {(name), (n), APISERVER_PROTOBUF_BOOL}
+#define INT(n, name)         {(name), (n), APISERVER_PROTOBUF_INT}
+#define TIME(n, name)        {(name), (n), APISERVER_PROTOBUF_TIME}
+#define MICRO_TIME(n, name)  {(name), (n), APISERVER_PROTOBUF_MICRO_TIME}
+#define MAP(n, name)         {(name), (n), APISERVER_PROTOBUF_MAP}
+#define BYTES_MAP(n, name)   {(name), (n), APISERVER_PROTOBUF_BYTES_MAP}
+#define LISTS(n, name)       {(name), (n), APISERVER_PROTOBUF_LISTS}
+#define ONE(n, name, of)     {(name), (n), APISERVER_PROTOBUF_MESSAGE, (of)}
+#define MANY(n, name, of)    {(name), (n), APISERVER_PROTOBUF_MESSAGE, (of), .repeated = true}
 /* Pointers in Go: what is there was meant. */
-#define GIVEN(n, name, type)                                                                       \
-    {                                                                                              \
-        (n), (name), APISERVER_PROTOBUF_##type, .keep = true                                       \
-    }
+#define GIVEN(n, name, type) {(name), (n), APISERVER_PROTOBUF_##type, .keep = true}
 
 typedef const struct apiserver_protobuf_field message[];
 
-/* clang-format off */
 static message owner_reference = {
     STRING(1, "kind"),
     STRING(3, "name"),
@@ -73,7 +37,7 @@ static message managed_fields = {
     STRING(3, "apiVersion"),
     TIME(4, "time"),
     STRING(6, "fieldsType"),
-    {7, "fieldsV1", APISERVER_PROTOBUF_JSON},
+    {"fieldsV1", 7, APISERVER_PROTOBUF_JSON},
     STRING(8, "subresource"),
     {0},
 };

@@ -55,18 +55,15 @@ static bool has_resource(const char *const *list, const char *resource, const ch
 {
     size_t n = strlen(resource);
     for (; *list; list++) {
-        const char *own = *list;
+        const char *own = *list, *part = NULL; /* what is behind the slash, if it fits so far */
         if (str_eq(own, "*"))
             return true;
-        if (!*subresource) {
-            if (str_eq(own, resource))
-                return true;
-        } else if (str_starts_with(own, "*/") && str_eq(own + 2, subresource)) {
+        if (str_starts_with(own, "*/"))
+            part = own + 2;
+        else if (strncmp(own, resource, n) == 0 && own[n] == '/')
+            part = own + n + 1;
+        if (*subresource ? part && str_eq(part, subresource) : str_eq(own, resource))
             return true;
-        } else if (strncmp(own, resource, n) == 0 && own[n] == '/' &&
-                   str_eq(own + n + 1, subresource)) {
-            return true;
-        }
     }
     return false;
 }

@@ -260,6 +260,16 @@ static void changed(void *context, uint64_t revision)
     apiserver_follow_wake(a->follow);
 }
 
+/* The objects that are always there; they are many, so they are made durable in one go. */
+static int make_defaults(struct apiserver *a, struct err *e)
+{
+    if (apiserver_store_relax(a->registry.store, e) < 0 || make_namespaces(a, e) < 0 ||
+        apiserver_rbac_bootstrap(&a->registry, e) < 0)
+        return -1;
+    apiserver_rbac_aggregation.resync(a);
+    return apiserver_store_settle(a->registry.store, e);
+}
+
 static void committed(void *context, size_t changes, int64_t ns, const struct err *error)
 {
     struct apiserver *a = context;
@@ -284,8 +294,7 @@ static int open_all(struct apiserver *a, const struct apiserver_options *o, stru
     apiserver_store_on_commit(a->registry.store, committed, a);
     a->registry.rbac = apiserver_rbac_new(a->registry.store);
     a->limits = apiserver_limits_new(&o->limits, a->registry.clock);
-    if (make_namespaces(a, e) < 0 || apiserver_rbac_bootstrap(&a->registry, e) < 0 ||
-        apiserver_audit_open(&o->audit, &a->audit, e) < 0)
+    if (make_defaults(a, e) < 0 || apiserver_audit_open(&o->audit, &a->audit, e) < 0)
         return -1;
     a->registry.webhooks = apiserver_webhooks_new(a->metrics); /* not for what was made above */
     return o->control ? apiserver_control_start(o->control, a->registry.store, &a->control, e) : 0;

@@ -112,6 +112,14 @@ struct apiserver_write {
 int apiserver_store_write(struct apiserver_store *s, const struct apiserver_write *w,
                           struct apiserver_object **ret_object, struct err *e);
 
+/*
+ * For the first objects of a store, which are many and can be made again: from relax to settle a
+ * change that is acknowledged may still be lost with the machine. After settle all of them are
+ * durable. Nobody else may write meanwhile, or know of what is written.
+ */
+int apiserver_store_relax(struct apiserver_store *s, struct err *e);
+int apiserver_store_settle(struct apiserver_store *s, struct err *e);
+
 /* The object, a new reference; NULL when there is none. */
 struct apiserver_object *apiserver_store_get(struct apiserver_store *s, const char *collection,
                                              const char *key);

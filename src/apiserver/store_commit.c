@@ -292,3 +292,14 @@ int apiserver_store_probe(struct apiserver_store *s, struct err *e)
     pthread_mutex_unlock(&s->queue);
     return status;
 }
+
+int apiserver_store_relax(struct apiserver_store *s, struct err *e)
+{
+    return execute(s, "PRAGMA synchronous = NORMAL", e);
+}
+
+/* A checkpoint begins with making the journal durable; what it then does to the file is no harm. */
+int apiserver_store_settle(struct apiserver_store *s, struct err *e)
+{
+    return execute(s, "PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(PASSIVE)", e);
+}

@@ -80,6 +80,7 @@ static void test_words(void **state)
 {
     (void)state;
     static const struct apiserver_about pod = {.kind = &api_pod, .name = "p"};
+    static const struct apiserver_about pods = {.kind = &api_pod, .name = ""};
     static const struct apiserver_about other = {&gadget, &versions[1], "nope"};
     static const struct apiserver_about all = {.kind = &gadget};
     static const struct {
@@ -99,6 +100,11 @@ static void test_words(void **state)
         {&pod, ERR_PERMISSION_DENIED, "Forbidden", "not today",
          "pods \"p\" is forbidden: not today",
          "'reason': 'Forbidden', 'details': {'name': 'p', 'kind': 'pods'}, 'code': 403"},
+        {&pods, ERR_PERMISSION_DENIED, "Forbidden", "User \"x\" cannot list them",
+         "pods is forbidden: User \"x\" cannot list them",
+         "'reason': 'Forbidden', 'details': {'kind': 'pods'}, 'code': 403"},
+        {NULL, ERR_PERMISSION_DENIED, "Forbidden", "User \"x\" cannot get path \"/y\"",
+         "forbidden: User \"x\" cannot get path \"/y\"", "'reason': 'Forbidden', 'code': 403"},
         {&pod, ERR_ABORTED, "Conflict",
          "Operation cannot be fulfilled on pods \"p\": the object has been modified",
          "Operation cannot be fulfilled on pods \"p\": the object has been modified",
