@@ -119,7 +119,7 @@ bool selection_matches(const struct selection *s, const struct apiserver_object 
            api_field_selector_matches(&s->fields, object);
 }
 
-static void handle(void *context, struct http_request *http)
+static void answer(void *context, struct http_request *http)
 {
     struct call c = {.server = context, .http = http};
     const char *watch = http_request_query(http, "watch");
@@ -134,6 +134,15 @@ static void handle(void *context, struct http_request *http)
     else
         call_description(&c);
     api_report_done(&c.report);
+}
+
+/* What only reads is answered at once; a write waits for the disk, and perhaps for webhooks. */
+static void handle(void *context, struct http_request *http)
+{
+    if (str_eq(http->method, "GET") || str_eq(http->method, "HEAD"))
+        answer(context, http);
+    else
+        http_defer(http, answer, context);
 }
 
 /* The namespaces that are always there. */

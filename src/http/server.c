@@ -21,6 +21,11 @@
  * http_server_stop() resumes each stream under its lock, and read under the same lock before a
  * stream suspends; so one of the two sees the other. Streams that register later see it too.
  *
+ * A request whose handler defers is suspended likewise, and the pool has it: nobody else touches it
+ * until its function has answered and the pool resumes the connection. The library then asks for the
+ * request's next step, on its own thread, which hands over the answer that was kept. At stop the
+ * pool finishes before the library is told; what comes later is not deferred but done at once.
+ *
  * Connections are refused at stop by the accept policy, not by MHD_quiesce_daemon(), which with a
  * pool of epoll threads races with threads that leave the listening socket alone for a while.
  *
@@ -44,10 +49,12 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "http/listen.h"
+#include "http/pool.h"
 #include "http/target.h"
 
 enum {
-    DEFAULT_THREADS = 4,
+    DEFAULT_THREADS = 2,
+    DEFAULT_DEFERRED_THREADS = 64,
     DEFAULT_BODY = 3 << 20,
     DEFAULT_HEADER = 64 << 10,
     LEAST_HEADER = 1024,
@@ -61,6 +68,7 @@ enum {
 struct http_server {
     struct http_server_options o; /* without address */
     struct MHD_Daemon *daemon;
+    struct http_pool *pool;
     uint16_t port;
     int epoll, stop_fd; /* of the watcher */
     pthread_t watcher;
@@ -88,6 +96,12 @@ struct request {
     bool bad;                   /* the target; e says why */
     bool begun, too_long, busy, answered;
     struct err e;
+    /* Of a handler that has deferred. */
+    void (*deferred)(void *context, struct http_request *r);
+    void *deferred_context;
+    bool asleep;                   /* the connection is suspended: an answer is kept */
+    struct MHD_Response *response; /* that one */
+    unsigned status;
 };
 
 struct http_stream {
@@ -170,6 +184,12 @@ static bool queue(struct request *r, unsigned status, const char *content_type,
         MHD_add_response_header(response, h->name, h->value);
     if (r->server->stopping)
         MHD_add_response_header(response, "Connection", "close");
+    if (r->asleep && status >= 200 && status <= 999) {
+        r->response = response;
+        r->status = status;
+        r->answered = true;
+        return true;
+    }
     r->answered = status >= 200 && MHD_queue_response(r->connection, status, response) == MHD_YES;
     MHD_destroy_response(response);
     return r->answered;
@@ -354,6 +374,14 @@ const char *http_request_header(const struct http_request *r, const char *name)
     return MHD_lookup_connection_value(request_of(r)->connection, MHD_HEADER_KIND, name);
 }
 
+void http_defer(struct http_request *r, void (*fn)(void *context, struct http_request *r),
+                void *context)
+{
+    struct request *own = request_of(r);
+    own->deferred = fn;
+    own->deferred_context = context;
+}
+
 /* Frees what only the handler needs. */
 static void request_release(struct request *r)
 {
@@ -381,6 +409,8 @@ static void request_completed(void *cls, struct MHD_Connection *connection, void
     if (!r)
         return;
     *context = NULL;
+    if (r->response)
+        MHD_destroy_response(r->response);
     request_release(r);
     if (r->busy)
         server_unbusy(r->server);
@@ -429,6 +459,43 @@ static enum MHD_Result request_body(struct request *r, const char *bytes, size_t
     return r->discarded / 2 <= limit ? MHD_YES : MHD_NO; /* no: closes the connection */
 }
 
+/* The handler's part ends. */
+static void request_handled(struct request *r)
+{
+    reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the request was not answered");
+    request_release(r);
+}
+
+/* On a thread of the pool. */
+static void request_deferred(void *context)
+{
+    struct request *r = context;
+    struct MHD_Connection *connection = r->connection;
+    r->deferred(r->deferred_context, &r->pub);
+    request_handled(r);
+    MHD_resume_connection(connection); /* from here on the request may be gone */
+}
+
+static void request_defer(struct request *r)
+{
+    r->asleep = true;
+    MHD_suspend_connection(r->connection);
+    if (http_pool_run(r->server->pool, request_deferred, r))
+        return;
+    request_deferred(r); /* the server stops */
+}
+
+/* The connection was resumed and nobody but this thread has the request: the answer goes out. */
+static void request_answer(struct request *r)
+{
+    struct MHD_Response *response = TAKE_PTR(r->response);
+    r->asleep = false;
+    if (response) {
+        MHD_queue_response(r->connection, r->status, response);
+        MHD_destroy_response(response);
+    }
+}
+
 static void request_handle(struct request *r, const char *method)
 {
     struct http_server *s = r->server;
@@ -445,11 +512,13 @@ static void request_handle(struct request *r, const char *method)
     r->pub.body = str_get(&r->body);
     r->pub.body_size = r->body.len;
     s->o.handle(s->o.context, &r->pub);
-    reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the request was not answered");
-    request_release(r);
+    if (r->deferred)
+        request_defer(r);
+    else
+        request_handled(r);
 }
 
-/* Called once with the headers, then with each piece of the body, then at its end. */
+/* Called with the headers, then with each piece of the body, at its end, and when resumed. */
 static enum MHD_Result request_step(void *cls, struct MHD_Connection *connection, const char *url,
                                     const char *method, const char *version, const char *bytes,
                                     size_t *n, void **context)
@@ -463,6 +532,8 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *connection
         size_t had = *n;
         *n = 0;
         return request_body(r, bytes, had);
+    } else if (r->asleep) {
+        request_answer(r);
     } else {
         request_handle(r, method);
     }
@@ -557,6 +628,7 @@ static int take_options(struct http_server *s, const struct http_server_options 
     s->o = *o;
     s->o.address = NULL;
     s->o.threads = o->threads ? o->threads : DEFAULT_THREADS;
+    s->o.deferred_threads = o->deferred_threads ? o->deferred_threads : DEFAULT_DEFERRED_THREADS;
     s->o.body_bytes = o->body_bytes ? o->body_bytes : DEFAULT_BODY;
     s->o.header_bytes = o->header_bytes ? o->header_bytes : DEFAULT_HEADER;
     s->o.connections = o->connections ? o->connections : DEFAULT_CONNECTIONS;
@@ -584,6 +656,7 @@ static void server_free(struct http_server *s)
     if (s->stop_fd >= 0)
         close(s->stop_fd);
     vec_done(&s->streams);
+    http_pool_free(s->pool);
     pthread_cond_destroy(&s->idle);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -612,6 +685,7 @@ int http_server_start(const struct http_server_options *o, struct http_server **
     if (take_options(s, o, e) < 0 ||
         http_listen(o->address ? o->address : "127.0.0.1", o->port, &fd, &s->port, e) < 0)
         return -1;
+    s->pool = http_pool_new(s->o.deferred_threads);
     /* Signals are for the program's own threads. */
     sigset_t all, was;
     sigfillset(&all);
@@ -651,6 +725,9 @@ void http_server_stop(struct http_server *s)
         resume_locked(*stream);
         pthread_mutex_unlock(&(*stream)->lock);
     }
+    pthread_mutex_unlock(&s->lock);
+    http_pool_stop(s->pool);
+    pthread_mutex_lock(&s->lock);
     while (s->busy && pthread_cond_timedwait(&s->idle, &s->lock, &until) == 0)
         ;
     pthread_mutex_unlock(&s->lock);
