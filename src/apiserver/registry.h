@@ -25,6 +25,12 @@ struct apiserver_registry {
     const struct clock *clock;
 };
 
+struct apiserver_pledge {
+    void (*begin)(void *pledged); /* before each write that was decided */
+    /* After it, on another thread: NULL, or why it was not made after all. */
+    void (*done)(void *pledged, const struct err *failure);
+};
+
 struct apiserver_request {
     const struct apiserver_user *user; /* who asks; NULL: the server itself */
     const struct api_kind *kind;
@@ -38,6 +44,12 @@ struct apiserver_request {
     const char *uid;       /* it must have this uid; NULL: any */
     uint64_t revision;     /* it must have this revision; 0: any */
     const char *finalizer; /* add this one when deleting: foreground or orphan propagation; NULL */
+    /*
+     * Who answers for the write, instead of waiting for it here: when the function returns the
+     * write may only be under way. NULL: it is durable then.
+     */
+    const struct apiserver_pledge *pledge;
+    void *pledged;
 };
 
 /* "openebs.io/cstorpoolclusters": where a kind's objects are kept, whatever version they came in. */

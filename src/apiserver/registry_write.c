@@ -84,5 +84,11 @@ struct apiserver_object *registry_write(struct apiserver_registry *g,
         .tail_size = tail.len,
     };
     struct apiserver_object *stored = NULL;
-    return apiserver_store_write(g->store, &w, &stored, e) < 0 ? NULL : stored;
+    if (!r->pledge)
+        return apiserver_store_write(g->store, &w, &stored, e) < 0 ? NULL : stored;
+    r->pledge->begin(r->pledged);
+    if (apiserver_store_submit(g->store, &w, r->pledge->done, r->pledged, &stored, e) == 0)
+        return stored;
+    r->pledge->done(r->pledged, NULL); /* there is nothing to wait for */
+    return NULL;
 }

@@ -4,6 +4,29 @@
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
+/* A write: its answer is ready and kept back until the disk has it, and an error if it has not. */
+
+static void hold_answer(void *http)
+{
+    http_hold(http);
+}
+
+static void release_answer(void *http, const struct err *failure)
+{
+    if (failure) {
+        unsigned code;
+        struct str text = {0};
+        json_auto_t *status = apiserver_status(failure, NULL, NULL, &code);
+        json_format(status, &text);
+        size_t size = text.len;
+        char *bytes = str_take(&text);
+        http_overrule(http, code, "application/json", bytes, size, free, bytes);
+    }
+    http_release(http);
+}
+
+static const struct apiserver_pledge pledge = {hold_answer, release_answer};
+
 static struct apiserver_request request_of(const struct call *c)
 {
     const char *dry_run = http_request_query(c->http, "dryRun");
@@ -17,6 +40,8 @@ static struct apiserver_request request_of(const struct call *c)
         .name = *c->path.name ? c->path.name : NULL,
         .dry_run = dry_run && str_eq(dry_run, "All"),
         .unknown = API_UNKNOWN_WARN,
+        .pledge = &pledge,
+        .pledged = c->http,
     };
     if (validation && str_eq(validation, "Strict"))
         r.unknown = API_UNKNOWN_ERROR;

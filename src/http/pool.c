@@ -23,7 +23,7 @@ struct http_pool {
     pthread_cond_t work, empty; /* there is some, or the pool stops; threads became 0 */
     struct job *jobs, **jobs_end;
     unsigned threads, idle;
-    unsigned called; /* jobs that idle threads were woken for and have not taken yet */
+    bool called; /* an idle thread was woken and has not come yet */
     bool stopping;
 };
 
@@ -42,6 +42,8 @@ struct http_pool *http_pool_new(unsigned most_threads)
     return p;
 }
 
+static void *serve(void *context);
+
 /* Waits for work, with the lock; false when there was none for a while. */
 static bool await_work(struct http_pool *p)
 {
@@ -50,31 +52,12 @@ static bool await_work(struct http_pool *p)
     until.tv_sec += IDLE_SECONDS;
     int timed_out = 0;
     p->idle++;
-    while (!p->jobs && !p->stopping && !timed_out)
+    while (!p->jobs && !p->stopping && !timed_out) {
         timed_out = pthread_cond_timedwait(&p->work, &p->lock, &until);
+        p->called = false; /* also when others were faster and this one sleeps on */
+    }
     p->idle--;
     return p->jobs != NULL;
-}
-
-static void *serve(void *context)
-{
-    struct http_pool *p = context;
-    pthread_mutex_lock(&p->lock);
-    while (p->jobs || await_work(p)) {
-        struct job *job = p->jobs;
-        p->jobs = job->next;
-        if (!p->jobs)
-            p->jobs_end = &p->jobs;
-        p->called -= p->called > 0;
-        pthread_mutex_unlock(&p->lock);
-        job->fn(job->context);
-        free(job);
-        pthread_mutex_lock(&p->lock);
-    }
-    if (--p->threads == 0)
-        pthread_cond_broadcast(&p->empty);
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
 }
 
 /* With the lock. */
@@ -95,23 +78,53 @@ static bool add_thread(struct http_pool *p)
     return made;
 }
 
+/*
+ * There is work that nobody has taken: one more thread is to come, and will look after the rest.
+ * So a burst of short jobs is not met by as many threads. With the lock; false without a thread.
+ */
+static bool call_thread(struct http_pool *p)
+{
+    if (p->called)
+        return true;
+    if (!p->idle)
+        return p->threads == p->most || add_thread(p) || p->threads > 0;
+    p->called = true;
+    pthread_cond_signal(&p->work);
+    return true;
+}
+
+static void *serve(void *context)
+{
+    struct http_pool *p = context;
+    pthread_mutex_lock(&p->lock);
+    while (p->jobs || await_work(p)) {
+        struct job *job = p->jobs;
+        p->jobs = job->next;
+        if (!p->jobs)
+            p->jobs_end = &p->jobs;
+        else
+            call_thread(p);
+        pthread_mutex_unlock(&p->lock);
+        job->fn(job->context);
+        free(job);
+        pthread_mutex_lock(&p->lock);
+    }
+    if (--p->threads == 0)
+        pthread_cond_broadcast(&p->empty);
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
 bool http_pool_run(struct http_pool *p, void (*fn)(void *context), void *context)
 {
     struct job *job = NEW(struct job);
     job->fn = fn;
     job->context = context;
     pthread_mutex_lock(&p->lock);
-    bool served = true;
-    if (p->stopping)
-        served = false;
-    else if (p->idle > p->called)
-        p->called++;
-    else if (p->threads < p->most)
-        served = add_thread(p) || p->threads > 0;
+    bool served = !p->stopping && call_thread(p);
     if (served) {
         *p->jobs_end = job;
         p->jobs_end = &job->next;
-        pthread_cond_signal(&p->work);
     }
     pthread_mutex_unlock(&p->lock);
     if (!served)

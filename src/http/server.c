@@ -102,6 +102,9 @@ struct request {
     bool asleep;                   /* the connection is suspended: an answer is kept */
     struct MHD_Response *response; /* that one */
     unsigned status;
+    _Atomic unsigned holds;                  /* the connection sleeps until there are none */
+    struct MHD_Response *_Atomic overruling; /* instead of the answer that is kept */
+    _Atomic unsigned overruling_status;
 };
 
 struct http_stream {
@@ -195,16 +198,10 @@ static bool queue(struct request *r, unsigned status, const char *content_type,
     return r->answered;
 }
 
-void http_reply(struct http_request *r, unsigned status, const char *content_type,
-                const void *bytes, size_t size, void (*free_fn)(void *free_context),
-                void *free_context)
+/* NULL, and the bytes are released, when there is no memory. */
+static struct MHD_Response *response_of(const void *bytes, size_t size,
+                                        void (*free_fn)(void *free_context), void *free_context)
 {
-    struct request *own = request_of(r);
-    if (own->answered) {
-        if (free_fn)
-            free_fn(free_context);
-        return;
-    }
     /* The library never writes to it. An empty buffer must not be NULL. */
     void *buffer = size ? (void *)(uintptr_t)bytes : (void *)(uintptr_t) "";
     struct MHD_Response *response =
@@ -213,7 +210,18 @@ void http_reply(struct http_request *r, unsigned status, const char *content_typ
                 : MHD_create_response_from_buffer(size, buffer, MHD_RESPMEM_PERSISTENT);
     if (!response && free_fn)
         free_fn(free_context);
-    queue(own, status, content_type, response);
+    return response;
+}
+
+void http_reply(struct http_request *r, unsigned status, const char *content_type,
+                const void *bytes, size_t size, void (*free_fn)(void *free_context),
+                void *free_context)
+{
+    struct request *own = request_of(r);
+    if (!own->answered)
+        queue(own, status, content_type, response_of(bytes, size, free_fn, free_context));
+    else if (free_fn)
+        free_fn(free_context);
 }
 
 /* An answer of the server's own; text is copied. */
@@ -382,6 +390,36 @@ void http_defer(struct http_request *r, void (*fn)(void *context, struct http_re
     own->deferred_context = context;
 }
 
+void http_hold(struct http_request *r)
+{
+    atomic_fetch_add_explicit(&request_of(r)->holds, 1, memory_order_relaxed);
+}
+
+void http_release(struct http_request *r)
+{
+    struct request *own = request_of(r);
+    struct MHD_Connection *connection = own->connection;
+    if (atomic_fetch_sub_explicit(&own->holds, 1, memory_order_acq_rel) == 1)
+        MHD_resume_connection(connection); /* from here on the request may be gone */
+}
+
+void http_overrule(struct http_request *r, unsigned status, const char *content_type,
+                   const void *bytes, size_t size, void (*free_fn)(void *free_context),
+                   void *free_context)
+{
+    struct request *own = request_of(r);
+    struct MHD_Response *none = NULL;
+    struct MHD_Response *response = response_of(bytes, size, free_fn, free_context);
+    if (!response)
+        return;
+    if (content_type && !has_control(content_type))
+        MHD_add_response_header(response, "Content-Type", content_type);
+    if (atomic_compare_exchange_strong(&own->overruling, &none, response))
+        own->overruling_status = status;
+    else
+        MHD_destroy_response(response);
+}
+
 /* Frees what only the handler needs. */
 static void request_release(struct request *r)
 {
@@ -389,6 +427,15 @@ static void request_release(struct request *r)
     arena_done(&r->arena);
     str_done(&r->body);
     vec_done(&r->headers);
+}
+
+static void request_drop_answers(struct request *r)
+{
+    if (r->overruling)
+        MHD_destroy_response(r->overruling);
+    if (r->response)
+        MHD_destroy_response(r->response);
+    r->overruling = r->response = NULL;
 }
 
 /* The library has the request line; what this returns is the request's context. */
@@ -409,8 +456,7 @@ static void request_completed(void *cls, struct MHD_Connection *connection, void
     if (!r)
         return;
     *context = NULL;
-    if (r->response)
-        MHD_destroy_response(r->response);
+    request_drop_answers(r);
     request_release(r);
     if (r->busy)
         server_unbusy(r->server);
@@ -470,15 +516,15 @@ static void request_handled(struct request *r)
 static void request_deferred(void *context)
 {
     struct request *r = context;
-    struct MHD_Connection *connection = r->connection;
     r->deferred(r->deferred_context, &r->pub);
     request_handled(r);
-    MHD_resume_connection(connection); /* from here on the request may be gone */
+    http_release(&r->pub);
 }
 
 static void request_defer(struct request *r)
 {
     r->asleep = true;
+    r->holds = 1;
     MHD_suspend_connection(r->connection);
     if (http_pool_run(r->server->pool, request_deferred, r))
         return;
@@ -488,12 +534,12 @@ static void request_defer(struct request *r)
 /* The connection was resumed and nobody but this thread has the request: the answer goes out. */
 static void request_answer(struct request *r)
 {
-    struct MHD_Response *response = TAKE_PTR(r->response);
     r->asleep = false;
-    if (response) {
-        MHD_queue_response(r->connection, r->status, response);
-        MHD_destroy_response(response);
-    }
+    if (r->overruling)
+        MHD_queue_response(r->connection, r->overruling_status, r->overruling);
+    else if (r->response)
+        MHD_queue_response(r->connection, r->status, r->response);
+    request_drop_answers(r);
 }
 
 static void request_handle(struct request *r, const char *method)

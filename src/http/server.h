@@ -76,9 +76,9 @@ struct http_request {
 };
 
 struct http_server_options {
-    const char *address; /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
-    uint16_t port;       /* 0 is any that is free */
-    unsigned threads;    /* 0 is 2 */
+    const char *address;       /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
+    uint16_t port;             /* 0 is any that is free */
+    unsigned threads;          /* 0 is 2 */
     unsigned deferred_threads; /* at most; 0 is 64 */
     /* Limits; 0 is the default. */
     size_t body_bytes;    /* 3 MiB */
@@ -112,6 +112,18 @@ DEFINE_CLEANUP(struct http_server *, http_server_stop)
  */
 void http_defer(struct http_request *r, void (*fn)(void *context, struct http_request *r),
                 void *context);
+
+/*
+ * Of a request that was deferred: its answer is kept back, when there is one, until as many calls of
+ * http_release() as there were of http_hold(), from any thread; this one is for the function that
+ * was deferred to. With http_release() the request may be gone.
+ */
+void http_hold(struct http_request *r);
+void http_release(struct http_request *r);
+/* Answers with this in place of whatever is kept back; of several the first. For who holds it. */
+void http_overrule(struct http_request *r, unsigned status, const char *content_type,
+                   const void *bytes, size_t size, void (*free_fn)(void *free_context),
+                   void *free_context);
 
 /* The first parameter of that name, decoded ('+' is a space); "" for "?name"; NULL when missing. */
 const char *http_request_query(const struct http_request *r, const char *name);

@@ -37,10 +37,10 @@ enum state { HEAD, LENGTH, CHUNK_SIZE, CHUNK, CHUNK_END, TRAILER };
 struct connection {
     int fd;
     enum state state;
-    bool over;             /* the answer is complete */
-    unsigned status;       /* of the answer */
-    uint64_t left;         /* bytes of the body or chunk that are still to come */
-    char line[HEAD_MAX];   /* of the head, or of a chunk's size */
+    bool over;           /* the answer is complete */
+    unsigned status;     /* of the answer */
+    uint64_t left;       /* bytes of the body or chunk that are still to come */
+    char line[HEAD_MAX]; /* of the head, or of a chunk's size */
     size_t line_size;
     uint64_t sent_ns;
     uint64_t lines, bytes; /* of the body so far */
@@ -49,9 +49,9 @@ struct connection {
 static struct {
     uint16_t port;
     size_t clients, count, first;
-    struct str request;   /* as sent, with marks */
-    VEC(size_t) marks;    /* where */
-    VEC(uint64_t) times;  /* ns of each */
+    struct str request;  /* as sent, with marks */
+    VEC(size_t) marks;   /* where */
+    VEC(uint64_t) times; /* ns of each */
     uint64_t bytes, errors;
     unsigned last_error;
     int epoll;

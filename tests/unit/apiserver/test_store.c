@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -196,11 +197,11 @@ static void test_history(void **state)
     assert_string_equal(e.reason, "Expired");
     apiserver_store_close(s);
 
-    /* the same after a restart, except for what was before the history */
+    /* the same after a restart */
     s = open_store(4);
     assert_int_equal(apiserver_store_revision(s), 6);
     assert_events(s, 1, 0, "Expired");
-    assert_events(s, 2, 0, "Cb Da Cc Uc*");
+    assert_events(s, 2, 0, "Cb Da* Cc Uc*");
     assert_list(s, (struct apiserver_list_options){0}, "b=0 c=1");
     assert_list(s, (struct apiserver_list_options){.revision = 5}, "b=0 c=0");
     for (int i = 0; i < 50; i++)
@@ -211,6 +212,71 @@ static void test_history(void **state)
     assert_events(s, 40, 0, "Expired");
     assert_events(s, 55, 0, "Ub*");
     apiserver_store_close(s);
+}
+
+/* Objects that nobody has any more are kept up to a size; those that are current do not count. */
+static void test_history_by_bytes(void **state)
+{
+    (void)state;
+    enum { TEXT = 1000, KEPT = 10 };
+    struct apiserver_store_options options = {.history_bytes = (size_t)KEPT * TEXT};
+    struct apiserver_store *s = NULL;
+    struct err e = {0};
+    assert_int_equal(apiserver_store_open(path_of("db"), &options, &s, &e), 0);
+    char text[TEXT + 1] = "";
+    memset(text, 'x', TEXT);
+    for (int i = 0; i < 2 * KEPT; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "k%d", i);
+        must(s, APISERVER_CREATED, key, text);
+    }
+    struct apiserver_events events;
+    assert_int_equal(apiserver_store_events(s, "things", 0, 0, &events, &e), 0);
+    assert_int_equal(events.events.len, 2 * KEPT);
+    apiserver_events_done(&events);
+    for (int i = 0; i < 2 * KEPT; i++)
+        must(s, APISERVER_UPDATED, "k1", text);
+    uint64_t last = apiserver_store_revision(s);
+    assert_events(s, last - KEPT - 1, 0, "Expired");
+    assert_int_equal(apiserver_store_events(s, "things", last - KEPT / 2, 0, &events, &e), 0);
+    assert_int_equal(events.events.len, KEPT / 2);
+    apiserver_events_done(&events);
+    apiserver_store_close(s);
+}
+
+static void note_done(void *context, const struct err *failure)
+{
+    atomic_store((_Atomic int *)context, failure ? -1 : 1);
+}
+
+/* A change that nobody waits for: done when the store is closed at the latest, and not visible before. */
+static void test_submit(void **state)
+{
+    (void)state;
+    struct apiserver_store *s = open_store(0);
+    _Atomic int done = 0, refused = 0;
+    struct err e = {0};
+    struct apiserver_write w = {.change = APISERVER_CREATED,
+                                .collection = "things",
+                                .key = "a",
+                                .head = "{",
+                                .head_size = 1,
+                                .tail = "}",
+                                .tail_size = 1};
+    struct apiserver_object *o = NULL;
+    assert_int_equal(apiserver_store_submit(s, &w, note_done, (void *)&done, &o, &e), 0);
+    assert_int_equal(o->revision, 1);
+    assert_string_equal(o->bytes, "{1}");
+    apiserver_object_unref(o);
+    /* of the same key: waits until it is there */
+    assert_int_equal(apiserver_store_submit(s, &w, note_done, (void *)&refused, NULL, &e), -1);
+    assert_string_equal(e.reason, "AlreadyExists");
+    o = apiserver_store_get(s, "things", "a");
+    assert_non_null(o);
+    apiserver_object_unref(o);
+    apiserver_store_close(s);
+    assert_int_equal(done, 1);
+    assert_int_equal(refused, 0);
 }
 
 static void test_one_process_only(void **state)
@@ -420,10 +486,11 @@ static void test_disk_that_takes_no_more(void **state)
     tight.rlim_max = old.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
     struct err e = {0};
-    _cleanup_free_ char *text = mem_zalloc(20000);
-    memset(text, 'x', 19999);
+    enum { TEXT = 1 << 20, MORE_THAN_FITS = 64 };
+    _cleanup_free_ char *text = mem_zalloc(TEXT);
+    memset(text, 'x', TEXT - 1);
     int status = 0;
-    for (int i = 0; i < 5 && status == 0; i++)
+    for (int i = 0; i < MORE_THAN_FITS && status == 0; i++)
         status = change(s, APISERVER_UPDATED, "a", text, 0, NULL, &e);
     setrlimit(RLIMIT_FSIZE, &old);
     signal(SIGXFSZ, handler);
@@ -446,6 +513,8 @@ int main(void)
         TEST(test_changes),
         TEST(test_lists),
         TEST(test_history),
+        TEST(test_history_by_bytes),
+        TEST(test_submit),
         TEST(test_one_process_only),
         TEST(test_damage_is_noticed),
         TEST(test_backup_and_restore),
