@@ -8,7 +8,10 @@
 enum { EVENTS_AT_ONCE = 500 };
 
 /* In the order in which they are called. */
-static const struct apiserver_follower *const followers[] = {NULL};
+static const struct apiserver_follower *const followers[] = {
+    &watch_follower,
+    NULL,
+};
 
 struct apiserver_follow {
     struct apiserver *server;

@@ -4,12 +4,11 @@
  */
 #include "apiserver/serve.h"
 
-#include "api/convert.h"
 #include "apiserver/authn.h"
 #include "apiserver/authz.h"
 #include "apiserver/serve_impl.h"
+#include "apiserver/span.h"
 #include "apiserver/status.h"
-#include "apiserver/table.h"
 
 void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text)
 {
@@ -42,53 +41,6 @@ void call_collection(const struct call *c, struct str *ret_collection, struct st
         str_appendf(ret_prefix, "%s/", c->path.namespace);
 }
 
-bool call_wants_table(const struct call *c)
-{
-    const char *accept = http_request_header(c->http, "Accept");
-    return accept && strstr(accept, "as=Table");
-}
-
-void call_reply_table(struct call *c, struct apiserver_object *const *objects, size_t n,
-                      uint64_t revision, const char *continue_token, size_t remaining)
-{
-    struct apiserver_table t = {
-        .kind = c->path.kind,
-        .clock = c->server->registry.clock,
-        .revision = revision,
-        .continue_token = continue_token,
-        .remaining = remaining,
-    };
-    struct str text = {0};
-    if (apiserver_include_parse(http_request_query(c->http, "includeObject"), &t.include, &c->err) <
-            0 ||
-        apiserver_table(&t, objects, n, &text, &c->err) < 0) {
-        str_done(&text);
-        call_fail(c);
-        return;
-    }
-    call_reply_text(c, 200, "application/json", &text);
-}
-
-void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
-{
-    const struct api_kind *kind = c->path.kind;
-    if (c->path.gv == api_kind_canonical(kind)) {
-        str_append_n(out, o->bytes, o->size); /* as it is stored */
-        return;
-    }
-    json_auto_t *stored = json_parse(o->bytes, o->size, NULL, NULL);
-    if (c->path.gv == &kind->versions[kind->published]) {
-        struct api_report warnings = {0};
-        json_auto_t *published = api_convert(kind, stored, API_FORM_PUBLISHED, &warnings);
-        json_format(published, out);
-        api_report_done(&warnings);
-        return;
-    }
-    char text[128];
-    json_object_set_new(stored, "apiVersion", json_string(api_version_text(c->path.gv, text)));
-    json_format(stored, out);
-}
-
 int call_selection(struct call *c, struct selection *ret_selection)
 {
     *ret_selection = (struct selection){0};
@@ -100,7 +52,16 @@ int call_selection(struct call *c, struct selection *ret_selection)
         selection_done(ret_selection);
         return -1;
     }
-    ret_selection->any = (labels && *labels) || (fields && *fields);
+    const struct api_field_selector *f = &ret_selection->fields;
+    ret_selection->name = api_field_selector_exact(f, "metadata.name");
+    ret_selection->namespace = api_field_selector_exact(f, "metadata.namespace");
+    ret_selection->by_label = labels && *labels;
+    vec_for_each(&f->terms, term) {
+        bool known =
+            str_eq(term->path, "metadata.name") || str_eq(term->path, "metadata.namespace");
+        ret_selection->by_value |= !known || term->differs;
+    }
+    ret_selection->any = ret_selection->by_label || f->terms.len;
     return 0;
 }
 
@@ -110,13 +71,36 @@ void selection_done(struct selection *s)
     api_field_selector_done(&s->fields);
 }
 
+bool selection_may_match(const struct selection *s, const struct apiserver_object *o)
+{
+    const char *slash = strchr(o->key, '/');
+    const char *name = slash ? slash + 1 : o->key;
+    size_t namespace_size = slash ? (size_t)(slash - o->key) : 0;
+    if (s->name && !str_eq(s->name, name))
+        return false;
+    return !s->namespace || (strlen(s->namespace) == namespace_size &&
+                             memcmp(s->namespace, o->key, namespace_size) == 0);
+}
+
+/* As little of the object is looked at as the selectors need. */
 bool selection_matches(const struct selection *s, const struct apiserver_object *o)
 {
     if (!s->any)
         return true;
+    if (!selection_may_match(s, o))
+        return false;
+    if (s->by_label) {
+        struct apiserver_span metadata = apiserver_span_member(o->bytes, o->size, "metadata");
+        struct apiserver_span text =
+            metadata.p ? apiserver_span_member(metadata.p, metadata.size, "labels") : metadata;
+        json_auto_t *labels = text.p ? json_parse(text.p, text.size, NULL, NULL) : NULL;
+        if (!api_selector_matches(&s->labels, labels))
+            return false;
+    }
+    if (!s->by_value)
+        return true;
     json_auto_t *object = json_parse(o->bytes, o->size, NULL, NULL);
-    return api_selector_matches(&s->labels, json_at(object, "metadata", "labels")) &&
-           api_field_selector_matches(&s->fields, object);
+    return api_field_selector_matches(&s->fields, object);
 }
 
 static void answer(void *context, struct http_request *http)
@@ -164,10 +148,10 @@ static int make_namespaces(struct apiserver *a, struct err *e)
     return 0;
 }
 
-static void changed(void *context, uint64_t revision)
+static void changed(void *context, struct apiserver_object *const *objects, size_t n)
 {
     struct apiserver *a = context;
-    watch_wake_all(a, revision);
+    watch_changed(a, objects, n);
     apiserver_follow_wake(a->follow);
 }
 
@@ -176,8 +160,8 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
 {
     struct apiserver *a = NEW(struct apiserver);
     a->registry.clock = clock_system();
-    list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
+    pthread_mutex_init(&a->shared_lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
     if (apiserver_store_open(options->store, NULL, &a->registry.store, e) < 0 ||
@@ -185,6 +169,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         apiserver_stop(a);
         return -1;
     }
+    a->announced = apiserver_store_revision(a->registry.store);
     a->follow = apiserver_follow_start(a);
     apiserver_store_on_change(a->registry.store, changed, a);
     apiserver_follow_wake(a->follow); /* what changed before */
@@ -212,6 +197,12 @@ void apiserver_stop(struct apiserver *a)
         free(it->value);
     }
     map_done(&a->documents);
+    map_for_each(&a->watches, it)
+        free(it->value);
+    map_done(&a->watches);
+    for (size_t i = 0; i < SHARED_TEXTS; i++)
+        str_done(&a->shared[i].text);
+    pthread_mutex_destroy(&a->shared_lock);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

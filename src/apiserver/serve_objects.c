@@ -62,14 +62,15 @@ static void reply_object(struct call *c, unsigned status, struct apiserver_objec
         call_fail(c);
         return;
     }
-    if (call_wants_table(c)) {
-        call_reply_table(c, &o, 1, o->revision, NULL, 0);
+    struct form form;
+    if (call_form(c, &form) < 0) {
         apiserver_object_unref(o);
-    } else if (c->path.gv == api_kind_canonical(c->path.kind)) {
+        call_fail(c);
+    } else if (form_is_stored(&form)) {
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
         struct str text = {0};
-        call_append_object(c, o, &text);
+        form_append(&form, o, true, &text);
         apiserver_object_unref(o);
         call_reply_text(c, status, "application/json", &text);
     }

@@ -152,10 +152,12 @@ int apiserver_store_events(struct apiserver_store *s, const char *collection, ui
 void apiserver_events_done(struct apiserver_events *l);
 
 /*
- * Calls fn after changes became visible, with the new revision. It is called on one thread and in
- * order; it must be quick and must not call the store.
+ * Calls fn after changes became visible, with what they made, in the order of revisions. It is
+ * called on one thread; it must be quick and must not call the store.
  */
-void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uint64_t revision),
+void apiserver_store_on_change(struct apiserver_store *s,
+                               void (*fn)(void *, struct apiserver_object *const *objects,
+                                          size_t n),
                                void *context);
 
 /* A copy of the store as of now, made while it is in use; replaces the file at path whole. */

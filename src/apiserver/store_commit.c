@@ -117,13 +117,16 @@ static int write_group(struct apiserver_store *s, const struct write_op *group, 
 
 static void publish(struct apiserver_store *s, const struct write_op *group)
 {
+    struct apiserver_object *objects[GROUP_MAX];
+    size_t n = 0;
     pthread_rwlock_wrlock(&s->memory);
-    for (const struct write_op *op = group; op; op = op->next)
+    for (const struct write_op *op = group; op; op = op->next) {
+        objects[n++] = op->object;
         store_publish(s, op->change, apiserver_object_ref(op->object));
-    uint64_t revision = s->revision;
+    }
     pthread_rwlock_unlock(&s->memory);
     if (s->on_change)
-        s->on_change(s->on_change_context, revision);
+        s->on_change(s->on_change_context, objects, n);
 }
 
 /* The first of what is waiting, off the queue, which is locked. */
@@ -305,7 +308,9 @@ int apiserver_store_write(struct apiserver_store *s, const struct apiserver_writ
     return b.status;
 }
 
-void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uint64_t revision),
+void apiserver_store_on_change(struct apiserver_store *s,
+                               void (*fn)(void *, struct apiserver_object *const *objects,
+                                          size_t n),
                                void *context)
 {
     pthread_mutex_lock(&s->queue);

@@ -46,7 +46,7 @@ struct apiserver_store {
     uint64_t assigned;  /* the last revision that was given out */
     pthread_t committer;
     bool started, idle, stopping;
-    void (*on_change)(void *, uint64_t);
+    void (*on_change)(void *, struct apiserver_object *const *objects, size_t n);
     void *on_change_context;
 };
 

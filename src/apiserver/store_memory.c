@@ -8,6 +8,8 @@
  * The past of a collection is its present with the later changes undone, newest first: a change of
  * a key is undone by putting its previous object back, or nothing if it was created by it.
  */
+#include <inttypes.h>
+
 #include "apiserver/store_impl.h"
 #include "base/str.h"
 
@@ -156,11 +158,11 @@ static bool history_after(const struct apiserver_store *s, uint64_t revision, si
     return true;
 }
 
-static int expired(uint64_t revision, struct err *e)
+static int expired(const struct apiserver_store *s, uint64_t revision, struct err *e)
 {
     return err_set(e, ERR_OUT_OF_RANGE, "Expired",
-                   "the changes since revision %llu are no longer kept; list again",
-                   (unsigned long long)revision);
+                   "too old resource version: %" PRIu64 " (%" PRIu64 ")", revision,
+                   store_horizon(s));
 }
 
 struct apiserver_object *apiserver_store_get(struct apiserver_store *s, const char *collection,
@@ -254,7 +256,7 @@ int apiserver_store_list(struct apiserver_store *s, const char *collection,
         if (c)
             list_present(c, options, ret_list);
     } else if (!history_after(s, options->revision, &since)) {
-        status = expired(options->revision, e);
+        status = expired(s, options->revision, e);
     } else if (c) {
         list_past(s, c, since, options, ret_list);
     }
@@ -277,8 +279,9 @@ int apiserver_store_events(struct apiserver_store *s, const char *collection, ui
     pthread_rwlock_rdlock(&s->memory);
     size_t i;
     if (!history_after(s, after, &i)) {
+        int status = expired(s, after, e);
         pthread_rwlock_unlock(&s->memory);
-        return expired(after, e);
+        return status;
     }
     for (; i < s->count && (!limit || ret_events->events.len < limit); i++) {
         struct apiserver_event event = *event_at(s, i);
