@@ -18,6 +18,7 @@ struct listing {
     size_t next; /* object */
     struct str part;
     size_t sent; /* of it */
+    size_t at;   /* of stored bytes: how much of the next object and its comma was sent */
     bool ended;
 };
 
@@ -44,7 +45,15 @@ static bool append_part(struct listing *l)
     return false;
 }
 
-static ssize_t read_listing(void *context, char *buf, size_t max)
+static size_t copy(char *buf, size_t max, const char *bytes, size_t n)
+{
+    n = n < max ? n : max;
+    memcpy(buf, bytes, n);
+    return n;
+}
+
+/* Objects in another form, made as they are asked for. */
+static ssize_t read_made(void *context, char *buf, size_t max)
 {
     struct listing *l = context;
     size_t n = 0;
@@ -56,23 +65,73 @@ static ssize_t read_listing(void *context, char *buf, size_t max)
             l->sent = 0;
             append_part(l);
         }
-        size_t some = l->part.len - l->sent < max - n ? l->part.len - l->sent : max - n;
-        memcpy(buf + n, l->part.p + l->sent, some);
+        size_t some = copy(buf + n, max - n, l->part.p + l->sent, l->part.len - l->sent);
         l->sent += some;
         n += some;
     }
     return n ? (ssize_t)n : -1;
 }
 
+/* Objects as they are stored: begin, the objects straight from where they are, end. */
+static ssize_t read_stored(void *context, char *buf, size_t max)
+{
+    struct listing *l = context;
+    size_t n = 0;
+    while (n < max) {
+        if (l->sent < l->part.len) {
+            size_t some = copy(buf + n, max - n, l->part.p + l->sent, l->part.len - l->sent);
+            l->sent += some;
+            n += some;
+        } else if (l->next == l->list.objects.len) {
+            if (l->ended)
+                break;
+            str_clear(&l->part);
+            l->sent = 0;
+            append_part(l); /* the end */
+        } else {
+            const struct apiserver_object *o = l->list.objects.p[l->next];
+            bool last = l->next + 1 == l->list.objects.len;
+            if (l->at < o->size) {
+                size_t some = copy(buf + n, max - n, o->bytes + l->at, o->size - l->at);
+                l->at += some;
+                n += some;
+                continue;
+            }
+            if (!last)
+                buf[n++] = ',';
+            l->at = 0;
+            l->next++;
+        }
+    }
+    return n ? (ssize_t)n : -1;
+}
+
+/* The list as objects that are stored in the form that is asked for; false when it is short. */
+static bool reply_stored(struct call *c, struct listing *l)
+{
+    static const struct http_stream_ops ops = {read_stored, listing_done};
+    uint64_t size = l->part.len;
+    vec_for_each(&l->list.objects, o)
+        size += (*o)->size + 1;
+    if (size <= PART_BYTES)
+        return false;
+    _cleanup_(str_done) struct str end = {0};
+    form_append_end(&l->form, &end);
+    http_reply_parts(c->http, 200, "application/json", size - 1 + end.len, &ops, l);
+    return true;
+}
+
 /* Takes over the list. */
 static void reply(struct call *c, const struct form *form, struct apiserver_list *list,
                   const char *token)
 {
-    static const struct http_stream_ops ops = {read_listing, listing_done};
+    static const struct http_stream_ops ops = {read_made, listing_done};
     struct listing *l = NEW(struct listing);
     l->form = *form;
     l->list = *list;
     form_append_begin(form, list, token, &l->part);
+    if (form_is_stored(form) && reply_stored(c, l))
+        return;
     if (append_part(l)) {
         http_stream_unref(http_reply_stream(c->http, 200, "application/json", &ops, l));
         return;

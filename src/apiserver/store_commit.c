@@ -245,7 +245,7 @@ int apiserver_store_submit(struct apiserver_store *s, const struct apiserver_wri
                            struct apiserver_object **ret_object, struct err *e)
 {
     _cleanup_free_ char *id = mem_printf("%s %s", w->collection, w->key);
-    const char *collection;
+    const char *collection = NULL;
     pthread_mutex_lock(&s->queue);
     while (map_has(&s->pending, id))
         pthread_cond_wait(&s->freed, &s->queue);

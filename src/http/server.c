@@ -62,6 +62,7 @@ enum {
     DEFAULT_IDLE_SECONDS = 120,
     MOST_THREADS = 256,
     STREAM_BLOCK = 16 << 10, /* one read, for clients of HTTP/1.0; else the library's buffer */
+    PARTS_BLOCK = 128 << 10, /* one read of an answer in parts */
     GRACE_SECONDS = 2,
 };
 
@@ -368,6 +369,44 @@ struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
     http_stream_unref(s);
     /* NOLINTEND(clang-analyzer-unix.Malloc) */
     return NULL;
+}
+
+/* Answers in parts. */
+
+struct parts {
+    const struct http_stream_ops *ops;
+    void *context;
+};
+
+static ssize_t parts_read(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    struct parts *p = cls;
+    (void)pos;
+    ssize_t n = p->ops->read(p->context, buf, max);
+    return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void parts_over(void *cls)
+{
+    struct parts *p = cls;
+    p->ops->done(p->context);
+    free(p);
+}
+
+void http_reply_parts(struct http_request *r, unsigned status, const char *content_type,
+                      uint64_t size, const struct http_stream_ops *ops, void *context)
+{
+    struct request *own = request_of(r);
+    struct parts *p = NEW(struct parts);
+    p->ops = ops;
+    p->context = context;
+    struct MHD_Response *response = NULL;
+    if (!own->answered)
+        response = MHD_create_response_from_callback(size, PARTS_BLOCK, parts_read, p, parts_over);
+    if (response)
+        queue(own, status, content_type, response);
+    else
+        parts_over(p);
 }
 
 /* Requests. */

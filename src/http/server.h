@@ -162,6 +162,14 @@ struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
                                       const char *content_type, const struct http_stream_ops *ops,
                                       void *context) __attribute__((warn_unused_result));
 
+/*
+ * Answers with so many bytes, which are read when the client takes them: long answers that need not
+ * be in memory. read() must return at least 1 until it has given them all, and -1 only if it cannot;
+ * the client then sees that the answer was cut. done() is called once, also when nothing is read.
+ */
+void http_reply_parts(struct http_request *r, unsigned status, const char *content_type,
+                      uint64_t size, const struct http_stream_ops *ops, void *context);
+
 void http_stream_wake(struct http_stream *s);
 struct http_stream *http_stream_ref(struct http_stream *s);
 void http_stream_unref(struct http_stream *s); /* NULL is ignored */
