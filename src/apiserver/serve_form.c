@@ -100,9 +100,39 @@ static void append_metadata(const struct apiserver_object *o, struct str *out)
     str_append_c(out, '}');
 }
 
+/* Adds a top-level member of the stored object, unless it is there. */
+static void take_member(json_t *object, const struct apiserver_object *o, const char *key)
+{
+    if (json_object_get(object, key))
+        return;
+    struct apiserver_span text = apiserver_span_member(o->bytes, o->size, key);
+    json_t *value = text.p ? json_parse(text.p, text.size, NULL, NULL) : NULL;
+    if (value)
+        json_object_set_new(object, key, value);
+}
+
+/* As much of the object as its columns show: most of it is mostly not shown. */
+static json_t *parse_shown(const struct form *f, const struct apiserver_object *o)
+{
+    json_t *object = json_object();
+    take_member(object, o, "metadata");
+    for (const struct api_column *c = f->table.kind->columns; c && c->name; c++) {
+        char key[64];
+        size_t n = c->path[0] == '.' ? strcspn(c->path + 1, ".[\\") : 0;
+        if (n == 0 || n >= sizeof(key) || c->path[n + 1] == '\\') {
+            json_decref(object);
+            return json_parse(o->bytes, o->size, NULL, NULL);
+        }
+        memcpy(key, c->path + 1, n);
+        key[n] = '\0';
+        take_member(object, o, key);
+    }
+    return object;
+}
+
 static void append_row(const struct form *f, const struct apiserver_object *o, struct str *out)
 {
-    json_auto_t *object = json_parse(o->bytes, o->size, NULL, NULL);
+    json_auto_t *object = parse_shown(f, o);
     apiserver_table_cells(&f->table, object, out);
     if (f->table.include != APISERVER_INCLUDE_NONE)
         str_append(out, ",\"object\":");
