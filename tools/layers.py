@@ -21,7 +21,7 @@ BELOW = {
 OWNERS = {
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
-    "microhttpd.h": ["src/http/server.c"],
+    "microhttpd.h": ["src/http/server_impl.h"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
     "isa-l.h": ["src/base/crc.c"],
     "isa-l/crc.h": ["src/base/crc.c"],
