@@ -2,6 +2,7 @@
  * orlop-apiserver: flags, and the server until it is told to stop.
  */
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,6 +251,7 @@ static int serve(const struct settings *s)
     sigaddset(&ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &ends, NULL); /* for every thread: one waits for them */
     signal(SIGPIPE, SIG_IGN);
+    mallopt(M_ARENA_MAX, 2); /* memory that one thread freed is there for the others */
     if (file_make_dirs(s->folder, 0700, &e) < 0 || apiserver_start(o, &server, &e) < 0) {
         fprintf(stderr, "orlop apiserver: %s\n", e.msg);
         return 1;

@@ -29,7 +29,7 @@ OWNERS = {
     "gnutls/abstract.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/crypto.h": ["src/pki/impl.h", "src/apiserver/seal.c"],
     "pcre2.h": ["src/api/pattern.c"],
-    "microhttpd.h": ["src/http/server.c"],
+    "microhttpd.h": ["src/http/server_impl.h"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
     "isa-l.h": ["src/base/crc.c"],
     "isa-l/crc.h": ["src/base/crc.c"],

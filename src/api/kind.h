@@ -58,6 +58,7 @@ struct api_kind {
      */
     const struct api_schema *schema;
     const struct api_group_version *stored; /* the version that objects are kept in */
+    uint64_t since; /* objects that were written after this revision are as the schema has them */
     const char *list_kind;
     const char *const *selectable; /* paths that field selectors may name; ends with NULL */
     const char *warning;           /* what whoever uses this version is told; NULL: nothing */

@@ -153,6 +153,7 @@ static struct api_kind common(struct apiserver_definition *d, const json_t *defi
         .short_names = copy_words(d, json_object_get(names, "shortNames")),
         .categories = copy_words(d, json_object_get(names, "categories")),
         .stored = stored,
+        .since = d->source->revision,
         .source = d->source->bytes,
         .source_size = d->source->size,
     };

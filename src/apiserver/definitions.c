@@ -234,7 +234,7 @@ static void put_in_service(struct apiserver *a, struct definitions *d)
     }
     apiserver_kinds_set(&a->registry, all.p, all.len);
     vec_done(&all);
-    watch_wake_all(a, 0); /* those of kinds that have gone end */
+    watch_wake_all(a); /* those of kinds that have gone end */
 }
 
 /* Sets conditions and names; false when the status says it all already. */

@@ -12,9 +12,16 @@ enum { EVENTS_AT_ONCE = 500 };
 
 /* In the order in which they are called. */
 static const struct apiserver_follower *const followers[] = {
-    &apiserver_follow_definitions, &apiserver_rbac_aggregation, &gc_follower,
-    &namespaces_follower,          &protection_follower,        &quota_follower,
-    &event_ttl_follower,           &apiserver_serviceaccounts,  NULL,
+    &watch_follower,
+    &apiserver_follow_definitions,
+    &apiserver_rbac_aggregation,
+    &gc_follower,
+    &namespaces_follower,
+    &protection_follower,
+    &quota_follower,
+    &event_ttl_follower,
+    &apiserver_serviceaccounts,
+    NULL,
 };
 
 struct apiserver_follow {

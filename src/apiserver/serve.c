@@ -4,13 +4,12 @@
  */
 #include "apiserver/serve.h"
 
-#include "api/convert.h"
 #include "apiserver/authz.h"
 #include "apiserver/rbac.h"
 #include "apiserver/rules.h"
 #include "apiserver/serve_impl.h"
+#include "apiserver/span.h"
 #include "apiserver/status.h"
-#include "apiserver/table.h"
 #include "apiserver/webhook.h"
 
 enum { EVENT_TTL = 3600 }; /* seconds */
@@ -55,82 +54,6 @@ void call_collection(const struct call *c, struct str *ret_collection, struct st
         str_appendf(ret_prefix, "%s/", c->path.namespace);
 }
 
-bool call_wants_table(const struct call *c)
-{
-    const char *accept = http_request_header(c->http, "Accept");
-    return accept && strstr(accept, "as=Table");
-}
-
-/* Kinds with a schema show what that makes of an object. */
-static int append_table(struct call *c, const struct apiserver_table *t,
-                        struct apiserver_object *const *objects, size_t n, struct str *out)
-{
-    if (!t->kind->schema)
-        return apiserver_table(t, objects, n, out, &c->err);
-    apiserver_table_begin(t, out);
-    for (size_t i = 0; i < n; i++) {
-        json_auto_t *object = call_object(c, objects[i]);
-        str_append(out, i ? "," : "");
-        apiserver_table_row(t, object, NULL, out);
-    }
-    apiserver_table_end(out);
-    return 0;
-}
-
-void call_reply_table(struct call *c, struct apiserver_object *const *objects, size_t n,
-                      uint64_t revision, const char *continue_token, size_t remaining)
-{
-    struct apiserver_table t = {
-        .kind = c->path.kind,
-        .clock = c->server->registry.clock,
-        .revision = revision,
-        .continue_token = continue_token,
-        .remaining = remaining,
-    };
-    struct str text = {0};
-    if (apiserver_include_parse(http_request_query(c->http, "includeObject"), &t.include, &c->err) <
-            0 ||
-        append_table(c, &t, objects, n, &text) < 0) {
-        str_done(&text);
-        call_fail(c);
-        return;
-    }
-    call_reply_text(c, 200, "application/json", &text);
-}
-
-bool call_is_as_stored(const struct call *c)
-{
-    return c->path.gv == api_kind_canonical(c->path.kind) && !c->path.kind->schema;
-}
-
-json_t *call_object(const struct call *c, const struct apiserver_object *o)
-{
-    const struct api_kind *kind = c->path.kind;
-    json_auto_t *stored = json_parse(o->bytes, o->size, NULL, NULL);
-    if (!stored)
-        return NULL;
-    if (!kind->schema && c->path.gv == &kind->versions[kind->published]) {
-        struct api_report warnings = {0};
-        json_t *published = api_convert(kind, stored, API_FORM_PUBLISHED, &warnings);
-        api_report_done(&warnings);
-        return published;
-    }
-    char text[128];
-    json_t *object = kind->schema ? api_read(kind, stored) : json_incref(stored);
-    json_object_set_new(object, "apiVersion", json_string(api_version_text(c->path.gv, text)));
-    return object;
-}
-
-void call_append_object(const struct call *c, const struct apiserver_object *o, struct str *out)
-{
-    if (call_is_as_stored(c)) {
-        str_append_n(out, o->bytes, o->size);
-        return;
-    }
-    json_auto_t *object = call_object(c, o);
-    json_format(object, out);
-}
-
 /* A path by which objects of a kind with a schema cannot be selected; NULL. */
 static const char *unknown_field(const struct api_kind *kind, const struct api_field_selector *s)
 {
@@ -161,7 +84,16 @@ int call_selection(struct call *c, struct selection *ret_selection)
         selection_done(ret_selection);
         return -1;
     }
-    ret_selection->any = (labels && *labels) || (fields && *fields);
+    const struct api_field_selector *f = &ret_selection->fields;
+    ret_selection->name = api_field_selector_exact(f, "metadata.name");
+    ret_selection->namespace = api_field_selector_exact(f, "metadata.namespace");
+    ret_selection->by_label = labels && *labels;
+    vec_for_each(&f->terms, term) {
+        bool known =
+            str_eq(term->path, "metadata.name") || str_eq(term->path, "metadata.namespace");
+        ret_selection->by_value |= !known || term->differs;
+    }
+    ret_selection->any = ret_selection->by_label || f->terms.len;
     return 0;
 }
 
@@ -171,13 +103,36 @@ void selection_done(struct selection *s)
     api_field_selector_done(&s->fields);
 }
 
+bool selection_may_match(const struct selection *s, const struct apiserver_object *o)
+{
+    const char *slash = strchr(o->key, '/');
+    const char *name = slash ? slash + 1 : o->key;
+    size_t namespace_size = slash ? (size_t)(slash - o->key) : 0;
+    if (s->name && !str_eq(s->name, name))
+        return false;
+    return !s->namespace || (strlen(s->namespace) == namespace_size &&
+                             memcmp(s->namespace, o->key, namespace_size) == 0);
+}
+
+/* As little of the object is looked at as the selectors need. */
 bool selection_matches(const struct selection *s, const struct apiserver_object *o)
 {
     if (!s->any)
         return true;
+    if (!selection_may_match(s, o))
+        return false;
+    if (s->by_label) {
+        struct apiserver_span metadata = apiserver_span_member(o->bytes, o->size, "metadata");
+        struct apiserver_span text =
+            metadata.p ? apiserver_span_member(metadata.p, metadata.size, "labels") : metadata;
+        json_auto_t *labels = text.p ? json_parse(text.p, text.size, NULL, NULL) : NULL;
+        if (!api_selector_matches(&s->labels, labels))
+            return false;
+    }
+    if (!s->by_value)
+        return true;
     json_auto_t *object = json_parse(o->bytes, o->size, NULL, NULL);
-    return api_selector_matches(&s->labels, json_at(object, "metadata", "labels")) &&
-           api_field_selector_matches(&s->fields, object);
+    return api_field_selector_matches(&s->fields, object);
 }
 
 /* Who is counted as one: a user, or whoever has the same address. Administrators are not counted. */
@@ -193,7 +148,7 @@ static int limit(struct call *c)
 }
 
 /* May they, and is there such a thing: in that order, so that strangers learn nothing. */
-static void answer(struct call *c)
+static void dispatch(struct call *c)
 {
     const char *watch = http_request_query(c->http, "watch");
     bool watching = watch && !str_eq(watch, "false") && !str_eq(watch, "0");
@@ -212,7 +167,7 @@ static void answer(struct call *c)
     }
 }
 
-static void handle(void *context, struct http_request *http)
+static void answer(void *context, struct http_request *http)
 {
     struct apiserver *a = context;
     struct call c = {.server = a, .http = http, .kinds = apiserver_kinds_get(&a->registry)};
@@ -221,7 +176,7 @@ static void handle(void *context, struct http_request *http)
     if (apiserver_authenticate(&c) < 0 || limit(&c) < 0) {
         call_fail(&c);
     } else {
-        answer(&c);
+        dispatch(&c);
         apiserver_limit_end(c.server->limits);
     }
     call_audit_end(&c);
@@ -231,6 +186,15 @@ static void handle(void *context, struct http_request *http)
     apiserver_notes_done(&c.notes);
     apiserver_user_unref(c.user);
     apiserver_kinds_unref(c.kinds);
+}
+
+/* What only reads is answered at once; a write waits for the disk, and perhaps for webhooks. */
+static void handle(void *context, struct http_request *http)
+{
+    if (str_eq(http->method, "GET") || str_eq(http->method, "HEAD"))
+        answer(context, http);
+    else
+        http_defer(http, answer, context);
 }
 
 /* The namespaces that are always there. */
@@ -253,10 +217,10 @@ static int make_namespaces(struct apiserver *a, struct err *e)
     return 0;
 }
 
-static void changed(void *context, uint64_t revision)
+static void changed(void *context, struct apiserver_object *const *objects, size_t n)
 {
     struct apiserver *a = context;
-    watch_wake_all(a, revision);
+    watch_changed(a, objects, n);
     apiserver_follow_wake(a->follow);
 }
 
@@ -314,9 +278,9 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->metrics = apiserver_metrics_new();
     apiserver_health_init(&a->health);
     a->plain_http = options->plain_http;
-    list_init(&a->watches);
     pthread_mutex_init(&a->lock, NULL);
     pthread_mutex_init(&a->registry.kinds_lock, NULL);
+    pthread_mutex_init(&a->shared_lock, NULL);
     struct http_server_options http = {
         .address = options->address, .port = options->port, .handle = handle, .context = a};
     struct apiserver_certificates_options certificates = {
@@ -334,6 +298,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         apiserver_stop(a);
         return -1;
     }
+    a->announced = apiserver_store_revision(a->registry.store);
     apiserver_store_on_change(a->registry.store, changed, a); /* followers write at once */
     apiserver_follow_start(a);
     if (apiserver_certificates_start_http(a->certificates, &http, &a->http, e) < 0) {
@@ -372,6 +337,12 @@ void apiserver_stop(struct apiserver *a)
     free(a->store_path);
     apiserver_token_file_free(a->token_file);
     apiserver_certificates_close(a->certificates);
+    map_for_each(&a->watches, it)
+        free(it->value);
+    map_done(&a->watches);
+    for (size_t i = 0; i < SHARED_TEXTS; i++)
+        str_done(&a->shared[i].text);
+    pthread_mutex_destroy(&a->shared_lock);
     pthread_mutex_destroy(&a->lock);
     apiserver_rules_free(a->registry.rules);
     free(a->pods);

@@ -40,21 +40,22 @@ void call_reply_object(struct call *c, unsigned status, struct apiserver_object 
         call_fail(c);
         return;
     }
-    if (call_wants_table(c)) {
-        call_reply_table(c, &o, 1, o->revision, NULL, 0);
+    struct form form;
+    if (call_form(c, &form) < 0) {
         apiserver_object_unref(o);
-    } else if (call_wants_protobuf(c)) {
+        call_fail(c);
+    } else if (form.what == FORM_OBJECT && call_wants_protobuf(c)) {
         _cleanup_(str_done) struct str text = {0};
-        call_append_object(c, o, &text);
+        form_append(&form, o, true, &text);
         apiserver_object_unref(o);
         json_auto_t *object = json_parse(text.p, text.len, NULL, NULL);
         call_reply_value(c, status, object);
-    } else if (call_is_as_stored(c)) {
+    } else if (form_is_stored(&form, o)) {
         call_headers(c);
         http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
         struct str text = {0};
-        call_append_object(c, o, &text);
+        form_append(&form, o, true, &text);
         apiserver_object_unref(o);
         call_reply_text(c, status, "application/json", &text);
     }

@@ -1,50 +1,95 @@
 /*
  * Watches. A watch has a place in the history, the revision up to which its client knows
- * everything. Whenever it is read it sends what came since; when there is nothing it sleeps, and
- * every change wakes all watches, which look for themselves.
+ * everything. Whenever it is read it sends what came since; when there is nothing it sleeps.
+ *
+ * Watches are kept by collection, and a change wakes those that it concerns. `behind` is the first
+ * such change since a watch last looked, `announced` the last of all changes; so a watch of a
+ * collection in which nothing happens is as far as everybody else, however long it has slept and
+ * whatever the history has forgotten meanwhile.
+ *
+ *     known up to ───────── behind ──────── announced
+ *                 nothing  │ look here on
+ *
+ * Once a second the followers' thread wakes watches whose time has come: for a bookmark, which tells
+ * the client how far it is, or to end.
  *
  * With a selector, an object that no longer matches is deleted as far as the client can see, and
  * one that begins to match is added.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
-enum { EVENTS_AT_ONCE = 200 };
+enum {
+    EVENTS_AT_ONCE = 200,
+    OUT_BYTES = 64 << 10, /* enough for one read: more is encoded by the next */
+    BOOKMARK_SECONDS = 55,
+    BOOKMARK_JITTER_SECONDS = 10,
+    LEAST_SECONDS = 1800, /* a watch that says nothing ends after this, and up to as long again */
+};
 
 struct watch {
-    struct list_link link; /* in the server's list, under its lock */
+    struct list_link link; /* in the list of its collection, under the server's lock */
     struct apiserver *server;
     struct http_stream *stream; /* NULL until the reply is made */
-    struct call call;           /* kind, version, namespace and user; its request is gone */
+    struct apiserver_kinds *kinds;
+    struct apiserver_path path; /* points into the kinds, and so does the form */
+    struct form form;
     struct selection selection;
     struct str collection, prefix;
     uint64_t revision;
-    struct str out; /* encoded and not sent */
+    struct apiserver_list present; /* to be sent as ADDED first */
+    size_t next;                   /* of it */
+    bool bookmarks, initial_end;   /* wanted; and one is due after the present */
+    bool headed;                   /* a Table's columns were sent */
+    struct str out;                /* encoded and not sent */
     size_t sent;
     bool ended;
     struct call_record record;
     bool counted; /* as open */
+
+    uint64_t behind;                     /* under the server's lock; 0: nothing is */
+    _Atomic int64_t bookmark_ns, end_ns; /* monotonic: when the next is due */
 };
+
+static int64_t now(const struct watch *w)
+{
+    return clock_mono_ns(w->server->registry.clock);
+}
+
+static int64_t seconds(uint64_t n)
+{
+    return (int64_t)(n < INT32_MAX ? n : INT32_MAX) * CLOCK_SECOND;
+}
+
+/* Up to n, so that not everybody does the same thing at the same time. */
+static uint64_t jitter(uint64_t n)
+{
+    uint64_t random = (uint64_t)(uint32_t)rand(); /* NOLINT: nobody gains by guessing it */
+    return random % (n + 1);
+}
 
 static void append_event(struct watch *w, const char *type, const struct apiserver_object *o)
 {
-    apiserver_metrics_events(w->server->metrics, &w->call.path, 1);
+    apiserver_metrics_events(w->server->metrics, &w->path, 1);
     str_appendf(&w->out, "{\"type\":\"%s\",\"object\":", type);
-    call_append_object(&w->call, o, &w->out);
+    if (form_is_stored(&w->form, o))
+        str_append_n(&w->out, o->bytes, o->size);
+    else
+        watch_append_shared(w->server, &w->form, o, !w->headed, &w->out);
+    w->headed = true;
     str_append(&w->out, "}\n");
 }
 
-static void append_bookmark(struct watch *w)
+static void append_bookmark(struct watch *w, bool initial_end)
 {
-    char version[128];
-    str_appendf(
-        &w->out,
-        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":"
-        "{\"resourceVersion\":\"%" PRIu64
-        "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n",
-        w->call.path.kind->kind, api_version_text(w->call.path.gv, version), w->revision);
+    str_append(&w->out, "{\"type\":\"BOOKMARK\",\"object\":");
+    form_append_bookmark(&w->form, w->revision, initial_end, !w->headed, &w->out);
+    w->headed = true;
+    str_append(&w->out, "}\n");
+    w->bookmark_ns = now(w) + seconds(BOOKMARK_SECONDS + jitter(BOOKMARK_JITTER_SECONDS));
 }
 
 static void append_error(struct watch *w, const struct err *e)
@@ -71,14 +116,37 @@ static void append_change(struct watch *w, const struct apiserver_event *event)
         append_event(w, "DELETED", event->object);
 }
 
-/* What came since; nothing when there is nothing. */
-static void catch_up(struct watch *w)
+static void append_present(struct watch *w)
 {
-    struct apiserver_events events;
-    struct err e = {0};
-    str_clear(&w->out);
-    w->sent = 0;
+    while (w->next < w->present.objects.len && w->out.len < OUT_BYTES)
+        append_event(w, "ADDED", w->present.objects.p[w->next++]);
+    if (w->next < w->present.objects.len)
+        return;
+    apiserver_list_done(&w->present);
+    w->next = 0;
+    if (w->initial_end)
+        append_bookmark(w, true);
+    w->initial_end = false;
+}
+
+/* Passes over what does not concern this watch; false when there is nothing else. */
+static bool skip(struct watch *w)
+{
+    pthread_mutex_lock(&w->server->lock);
+    bool concerned = w->behind != 0;
+    uint64_t known = concerned ? w->behind - 1 : w->server->announced;
+    w->behind = 0;
+    pthread_mutex_unlock(&w->server->lock);
+    if (known > w->revision)
+        w->revision = known;
+    return concerned;
+}
+
+static void append_changes(struct watch *w)
+{
     while (!w->out.len && !w->ended) {
+        struct apiserver_events events;
+        struct err e = {0};
         uint64_t before = w->revision;
         if (apiserver_store_events(w->server->registry.store, str_get(&w->collection), w->revision,
                                    EVENTS_AT_ONCE, &events, &e) < 0) {
@@ -90,54 +158,73 @@ static void catch_up(struct watch *w)
         }
         apiserver_events_done(&events);
         if (w->revision == before)
-            break;
+            return;
     }
+    pthread_mutex_lock(&w->server->lock);
+    if (!w->behind) /* there may be more than fits */
+        w->behind = w->revision + 1;
+    pthread_mutex_unlock(&w->server->lock);
+}
+
+/* What is due by now; nothing when there is nothing. */
+static void catch_up(struct watch *w)
+{
+    str_clear(&w->out);
+    w->sent = 0;
+    if (w->present.objects.len || w->initial_end)
+        append_present(w);
+    if (!w->out.len && skip(w))
+        append_changes(w);
+    if (w->out.len)
+        return;
+    bool over = now(w) >= w->end_ns;
+    if (w->bookmarks && (over || now(w) >= w->bookmark_ns))
+        append_bookmark(w, false);
+    w->ended |= over;
 }
 
 /* Follows the kinds in service; false when there is no such kind any more. */
-static bool renew_kind(struct call *c)
+static bool renew_kind(struct watch *w)
 {
-    struct apiserver_kinds *now = apiserver_kinds_get(&c->server->registry);
+    struct apiserver_kinds *now_served = apiserver_kinds_get(&w->server->registry);
     const struct api_kind *kind = NULL;
-    if (now == c->kinds) {
-        apiserver_kinds_unref(now);
-        return true;
-    }
-    kind = apiserver_kinds_find(now, c->path.gv, c->path.kind->plural);
+    if (now_served != w->kinds)
+        kind = apiserver_kinds_find(now_served, w->path.gv, w->path.kind->plural);
     if (!kind) {
-        apiserver_kinds_unref(now);
-        return false;
+        bool same = now_served == w->kinds;
+        apiserver_kinds_unref(now_served);
+        return same;
     }
-    for (const struct api_group_version *gv = kind->versions; gv->group; gv++) {
-        if (str_eq(gv->group, c->path.gv->group) && str_eq(gv->version, c->path.gv->version)) {
-            c->path.gv = gv;
-            break;
-        }
-    }
-    c->path.kind = kind;
-    apiserver_kinds_unref(c->kinds);
-    c->kinds = now;
+    const struct api_group_version *gv = kind->versions;
+    while (gv->group &&
+           !(str_eq(gv->group, w->path.gv->group) && str_eq(gv->version, w->path.gv->version)))
+        gv++;
+    w->form.gv = w->path.gv = gv;
+    w->form.table.kind = w->path.kind = kind;
+    apiserver_kinds_unref(w->kinds);
+    w->kinds = now_served;
     return true;
 }
 
 static ssize_t read_watch(void *context, char *buf, size_t max)
 {
     struct watch *w = context;
-    if (w->sent == w->out.len) {
-        if (w->ended)
-            return -1;
-        bool served = renew_kind(&w->call);
+    if (w->sent == w->out.len && !w->ended) {
+        bool served = renew_kind(w);
         catch_up(w);
-        if (!served && !w->out.len)
-            return -1; /* and all its objects are gone */
+        w->ended |= !served && !w->out.len; /* and all its objects are gone */
     }
     size_t n = w->out.len - w->sent;
+    if (!n && w->ended)
+        return -1;
     if (n > max)
         n = max;
     if (n)
         memcpy(buf, w->out.p + w->sent, n);
     w->sent += n;
     w->record.bytes += n;
+    if (w->sent == w->out.len && w->out.cap > OUT_BYTES / 8)
+        str_done(&w->out), w->sent = 0; /* it may sleep for long */
     return (ssize_t)n;
 }
 
@@ -149,49 +236,128 @@ static void watch_done(void *context)
     pthread_mutex_unlock(&w->server->lock);
     http_stream_unref(w->stream);
     if (w->counted) {
-        apiserver_metrics_watch(w->server->metrics, &w->call.path, -1);
+        apiserver_metrics_watch(w->server->metrics, &w->path, -1);
         call_record_finish(&w->record);
     }
-    apiserver_user_unref(w->call.user);
+    apiserver_kinds_unref(w->kinds);
+    apiserver_list_done(&w->present);
     selection_done(&w->selection);
-    apiserver_kinds_unref(w->call.kinds);
     str_done(&w->collection);
     str_done(&w->prefix);
     str_done(&w->out);
     free(w);
 }
 
-void watch_wake_all(void *server, uint64_t revision)
+/* The watches of a collection; with the server's lock. */
+static struct list_link *watches_of(struct apiserver *a, const char *collection, bool create)
 {
-    struct apiserver *a = server;
-    (void)revision;
+    struct list_link *list = map_get(&a->watches, collection);
+    if (!list && create) {
+        list = NEW(struct list_link);
+        list_init(list);
+        map_set(&a->watches, collection, list);
+    }
+    return list;
+}
+
+void watch_changed(struct apiserver *a, struct apiserver_object *const *objects, size_t n)
+{
     pthread_mutex_lock(&a->lock);
-    list_for_each(&a->watches, w, struct watch, link)
-        http_stream_wake(w->stream);
+    for (size_t i = 0; i < n; i++) {
+        struct list_link *list = watches_of(a, objects[i]->collection, false);
+        a->announced = objects[i]->revision;
+        if (!list)
+            continue;
+        list_for_each(list, w, struct watch, link) {
+            if (w->behind || (w->prefix.len && !str_starts_with(objects[i]->key, w->prefix.p)) ||
+                !selection_may_match(&w->selection, objects[i]))
+                continue;
+            w->behind = objects[i]->revision;
+            http_stream_wake(w->stream);
+        }
+    }
     pthread_mutex_unlock(&a->lock);
 }
 
-/* The present as ADDED events, for a client that knows nothing yet. */
-static int append_present(struct watch *w, struct err *e)
+void watch_wake_all(struct apiserver *a)
 {
-    struct apiserver_list list;
-    struct apiserver_list_options all = {.prefix = w->prefix.len ? w->prefix.p : NULL};
-    if (apiserver_store_list(w->server->registry.store, str_get(&w->collection), &all, &list, e) <
-        0)
-        return -1;
-    vec_for_each(&list.objects, o) {
-        if (selection_matches(&w->selection, *o))
-            append_event(w, "ADDED", *o);
+    pthread_mutex_lock(&a->lock);
+    map_for_each(&a->watches, it) {
+        list_for_each((struct list_link *)it->value, w, struct watch, link)
+            http_stream_wake(w->stream);
     }
-    w->revision = list.revision;
-    apiserver_list_done(&list);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Wakes those whose time has come. */
+static void tick(struct apiserver *a)
+{
+    int64_t at = clock_mono_ns(a->registry.clock);
+    if (at < a->ticked_ns + CLOCK_SECOND / 2)
+        return;
+    a->ticked_ns = at;
+    pthread_mutex_lock(&a->lock);
+    map_for_each(&a->watches, it) {
+        list_for_each((struct list_link *)it->value, w, struct watch, link) {
+            if (at >= w->end_ns || (w->bookmarks && at >= w->bookmark_ns))
+                http_stream_wake(w->stream);
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void resync(struct apiserver *a)
+{
+    (void)a;
+}
+
+static void changed(struct apiserver *a, const struct apiserver_event *event)
+{
+    (void)a, (void)event;
+}
+
+const struct apiserver_follower watch_follower = {"watches", resync, changed, tick};
+
+/* What there is now, for a client that knows nothing yet. */
+static int list_present(struct watch *w, struct err *e)
+{
+    struct apiserver_list_options all = {.prefix = w->prefix.len ? w->prefix.p : NULL};
+    if (apiserver_store_list(w->server->registry.store, str_get(&w->collection), &all, &w->present,
+                             e) < 0)
+        return -1;
+    size_t kept = 0;
+    vec_for_each(&w->present.objects, o) {
+        if (selection_matches(&w->selection, *o))
+            w->present.objects.p[kept++] = *o;
+        else
+            apiserver_object_unref(*o);
+    }
+    w->present.objects.len = kept;
+    w->revision = w->present.revision;
     return 0;
 }
 
-static bool is_true(const struct call *c, const char *parameter)
+static int prepare(struct watch *w, struct call *c)
 {
-    const char *value = http_request_query(c->http, parameter);
-    return value && (str_eq(value, "true") || str_eq(value, "1"));
+    struct list_options o = {0};
+    int status = call_list_options(c, true, &o);
+    str_done(&o.token.after);
+    if (status < 0 || call_selection(c, &w->selection) < 0 || call_form(c, &w->form) < 0)
+        return -1;
+    call_collection(c, &w->collection, &w->prefix);
+    w->revision = o.revision;
+    w->bookmarks = o.bookmarks;
+    w->bookmark_ns = now(w) + seconds(BOOKMARK_SECONDS + jitter(BOOKMARK_JITTER_SECONDS));
+    w->end_ns = now(w) + seconds(o.timeout_seconds ? o.timeout_seconds
+                                                   : LEAST_SECONDS + jitter(LEAST_SECONDS));
+    bool asked = o.initial == INITIAL_SEND;
+    w->initial_end = w->bookmarks && (asked || !o.given);
+    if (asked || (o.initial == INITIAL_UNSET && !o.revision))
+        return list_present(w, &c->err);
+    w->initial_end = false;
+    if (!o.revision)
+        w->revision = apiserver_store_revision(c->server->registry.store);
+    return 0;
 }
 
 void call_watch(struct call *c)
@@ -199,35 +365,30 @@ void call_watch(struct call *c)
     static const struct http_stream_ops ops = {read_watch, watch_done};
     struct watch *w = NEW(struct watch);
     w->server = c->server;
-    w->call = (struct call){.server = c->server,
-                            .user = apiserver_user_ref(c->user),
-                            .kinds = apiserver_kinds_ref(c->kinds),
-                            .path = c->path};
+    w->kinds = apiserver_kinds_ref(c->kinds);
+    w->path = c->path;
     list_init(&w->link);
-    call_collection(c, &w->collection, &w->prefix);
-    const char *revision = http_request_query(c->http, "resourceVersion");
-    w->revision = revision ? strtoull(revision, NULL, 10) : 0;
-    bool initial = is_true(c, "sendInitialEvents");
-    if (call_selection(c, &w->selection) < 0 ||
-        ((initial || !w->revision) && append_present(w, &c->err) < 0)) {
+    if (prepare(w, c) < 0) {
         call_fail(c);
         watch_done(w);
         return;
     }
-    if (initial)
-        append_bookmark(w);
     w->record = call_record(c);
-    w->record.path = &w->call.path;
+    w->record.path = &w->path;
     w->record.status = 200;
     call_record_own(&w->record);
     apiserver_metrics_watch(c->server->metrics, &c->path, 1);
     c->streaming = w->counted = true; /* from here on watch_done() has the last word */
+    call_headers(c);
+    w->behind = w->revision + 1; /* what came before it is in the list */
     struct http_stream *stream = http_reply_stream(c->http, 200, "application/json", &ops, w);
     if (!stream)
         return; /* watch_done() has been called */
     pthread_mutex_lock(&c->server->lock);
     w->stream = stream;
-    list_push(&c->server->watches, &w->link);
+    list_push(watches_of(c->server, str_get(&w->collection), true), &w->link);
+    if (!w->behind)
+        w->behind = w->revision + 1;
     pthread_mutex_unlock(&c->server->lock);
-    http_stream_wake(stream); /* what changed before it was in the list */
+    http_stream_wake(stream);
 }

@@ -1,12 +1,14 @@
 /*
- * Opening the store: the file, its schema, its check, and the way into memory.
+ * Opening the store: the file, its schema and its check. There is one table of changes and none of
+ * objects: an object is the last change of its key, so a write is one row behind all others.
  *
- *     objects   collection, key -> revision, value      what is
- *     changes   revision -> change, collection, key, value      what happened, the last ones
- *     facts     name -> value      the version of this schema; where a restored store begins
+ *     changes   revision -> change, collection, key, value
+ *     facts     schema    the version of this schema
+ *               horizon   a revision: behind it every change is there, the history; up to it only
+ *                         those that are some key's last
  *
- * The store's revision is that of the newest change, which is never pruned; when there is none yet,
- * the one that a restore set.
+ * The store's revision is that of the newest change, which is never forgotten, or the horizon, when a
+ * restore put that beyond all changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +21,13 @@
 #include "apiserver/store_impl.h"
 #include "base/str.h"
 
-#define SCHEMA_VERSION "1"
+#define SCHEMA_VERSION "2"
 
 static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS objects (collection TEXT, key TEXT, revision INTEGER, value BLOB,"
-    " PRIMARY KEY (collection, key)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS changes (revision INTEGER PRIMARY KEY, change INTEGER,"
     " collection TEXT, key TEXT, value BLOB);"
     "CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT);"
-    "INSERT OR IGNORE INTO facts VALUES ('schema', '" SCHEMA_VERSION "');";
+    "INSERT OR IGNORE INTO facts VALUES ('schema', '" SCHEMA_VERSION "'), ('horizon', '0');";
 
 /* What the system said when a write failed last: of the log, or of the file itself; 0: nothing. */
 static int last_errno(sqlite3 *db)
@@ -66,9 +66,8 @@ int store_sql_error(const struct apiserver_store *s, const char *what, struct er
     }
 }
 
-/* One allocation: the object, its key and its bytes, which the caller fills in. */
-static struct apiserver_object *object_alloc(const char *collection, const char *key,
-                                             uint64_t revision, size_t size, char **ret_bytes)
+struct apiserver_object *store_object_alloc(const char *collection, const char *key,
+                                            uint64_t revision, size_t size, char **ret_bytes)
 {
     size_t key_size = strlen(key) + 1;
     struct apiserver_object *o = mem_alloc(sizeof(*o) + key_size + size + 1);
@@ -87,116 +86,9 @@ struct apiserver_object *apiserver_object_new(const char *collection, const char
     char digits[24], *bytes;
     size_t n = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, revision);
     struct apiserver_object *o =
-        object_alloc(collection, key, revision, head_size + n + tail_size, &bytes);
+        store_object_alloc(collection, key, revision, head_size + n + tail_size, &bytes);
     memcpy(mempcpy(mempcpy(bytes, head, head_size), digits, n), tail, tail_size);
     return o;
-}
-
-/* An object as it was stored; its collection, key and value are three columns in a row. */
-static struct apiserver_object *stored_object(struct apiserver_store *s, sqlite3_stmt *row,
-                                              int first_column, uint64_t revision, struct err *e)
-{
-    const char *collection = (const char *)sqlite3_column_text(row, first_column);
-    const char *key = (const char *)sqlite3_column_text(row, first_column + 1);
-    struct store_bytes value = {sqlite3_column_blob(row, first_column + 2),
-                                (size_t)sqlite3_column_bytes(row, first_column + 2)};
-    char *bytes;
-    struct apiserver_object *o =
-        object_alloc(store_collection(s, collection ? collection : "", true)->name, key ? key : "",
-                     revision, store_plain_size(value), &bytes);
-    if (store_unseal(s, o->collection, o->key, revision, value, bytes, e) == 0)
-        return o;
-    apiserver_object_unref(o);
-    return NULL;
-}
-
-static int load_objects(struct apiserver_store *s, struct err *e)
-{
-    sqlite3_stmt *rows = NULL;
-    if (sqlite3_prepare_v2(s->db,
-                           "SELECT revision, collection, key, value FROM objects "
-                           "ORDER BY collection, key",
-                           -1, &rows, NULL) != SQLITE_OK)
-        return store_sql_error(s, "cannot read the objects", e);
-    int result, status = 0;
-    while (status == 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        struct apiserver_object *o =
-            stored_object(s, rows, 1, (uint64_t)sqlite3_column_int64(rows, 0), e);
-        if (o)
-            vec_push(&store_collection(s, o->collection, true)->objects, o);
-        else
-            status = -1;
-    }
-    if (status == 0 && result != SQLITE_DONE)
-        status = store_sql_error(s, "cannot read the objects", e);
-    sqlite3_finalize(rows);
-    return status;
-}
-
-/* One remembered change; `last` has the newest object of each key so far. */
-static int load_change(struct apiserver_store *s, sqlite3_stmt *rows, struct map *last,
-                       struct err *e)
-{
-    uint64_t revision = (uint64_t)sqlite3_column_int64(rows, 0);
-    struct apiserver_object *o = stored_object(s, rows, 2, revision, e);
-    if (!o)
-        return -1;
-    const struct collection *c = store_collection(s, o->collection, true);
-    size_t at;
-    if (store_find(c, o->key, &at) && c->objects.p[at]->revision == revision) {
-        apiserver_object_unref(o); /* the current object is this one */
-        o = apiserver_object_ref(c->objects.p[at]);
-    }
-    enum apiserver_change change = (enum apiserver_change)sqlite3_column_int(rows, 1);
-    _cleanup_free_ char *id = mem_printf("%s %s", o->collection, o->key);
-    struct apiserver_object *previous =
-        map_set(last, id, change == APISERVER_DELETED ? NULL : apiserver_object_ref(o));
-    store_remember(s, (struct apiserver_event){change, o, previous});
-    s->revision = revision;
-    return 0;
-}
-
-/* The revision before the first change: 0, unless the store was restored. */
-static int load_first_revision(struct apiserver_store *s, struct err *e)
-{
-    sqlite3_stmt *row = NULL;
-    if (sqlite3_prepare_v2(s->db, "SELECT value FROM facts WHERE name = 'revision'", -1, &row,
-                           NULL) != SQLITE_OK)
-        return store_sql_error(s, "cannot read the revision", e);
-    if (sqlite3_step(row) == SQLITE_ROW)
-        s->revision = (uint64_t)sqlite3_column_int64(row, 0);
-    sqlite3_finalize(row);
-    return 0;
-}
-
-static int load_changes(struct apiserver_store *s, struct err *e)
-{
-    sqlite3_stmt *rows = NULL;
-    if (sqlite3_prepare_v2(s->db,
-                           "SELECT revision, change, collection, key, value FROM (SELECT * FROM "
-                           "changes ORDER BY revision DESC LIMIT ?) ORDER BY revision",
-                           -1, &rows, NULL) != SQLITE_OK)
-        return store_sql_error(s, "cannot read the changes", e);
-    sqlite3_bind_int64(rows, 1, (sqlite3_int64)s->capacity);
-    struct map last = {0};
-    int result, status = 0;
-    while (status == 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        if (s->count && (uint64_t)sqlite3_column_int64(rows, 0) != s->revision + 1)
-            status = err_set(e, ERR_DATA_LOSS, "Damaged",
-                             "the store is damaged: after revision %" PRIu64 " comes %lld; restore "
-                             "it from a backup",
-                             s->revision, (long long)sqlite3_column_int64(rows, 0));
-        else
-            status = load_change(s, rows, &last, e);
-    }
-    if (status == 0 && result != SQLITE_DONE)
-        status = store_sql_error(s, "cannot read the changes", e);
-    sqlite3_finalize(rows);
-    map_for_each(&last, it)
-        apiserver_object_unref(it->value);
-    map_done(&last);
-    s->pruned = s->revision - s->count;
-    return status;
 }
 
 /* One row of one column must be as expected; what it is otherwise goes into the message. */
@@ -226,10 +118,11 @@ static int prepare(struct apiserver_store *s, struct err *e)
         sqlite3_stmt **statement;
         const char *sql;
     } statements[] = {
-        {&s->sql.put, "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)"},
-        {&s->sql.drop, "DELETE FROM objects WHERE collection = ? AND key = ?"},
+        {&s->sql.begin, "BEGIN IMMEDIATE"},
+        {&s->sql.commit, "COMMIT"},
         {&s->sql.log, "INSERT INTO changes VALUES (?, ?, ?, ?, ?)"},
-        {&s->sql.prune, "DELETE FROM changes WHERE revision <= ?"},
+        {&s->sql.forget, "DELETE FROM changes WHERE revision = ?"},
+        {&s->sql.horizon, "UPDATE facts SET value = ? WHERE name = 'horizon'"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(statements); i++) {
         if (sqlite3_prepare_v3(s->db, statements[i].sql, -1, SQLITE_PREPARE_PERSISTENT,
@@ -258,8 +151,10 @@ static int open_database(struct apiserver_store *s, const char *path, struct err
         SQLITE_OK)
         return store_sql_error(s, path, e);
     chmod(path, 0600);
-    static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-                                   "PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -4000;";
+    /* Pages of 8 kB hold three objects of 2 kB, pages of 4 kB one. */
+    static const char settings[] = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;"
+                                   "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+                                   "PRAGMA cache_size = -2000;";
     if (sqlite3_exec(s->db, settings, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
         return store_sql_error(s, path, e);
@@ -276,11 +171,13 @@ int apiserver_store_open(const char *path, const struct apiserver_store_options 
     _cleanup_(apiserver_store_closep) struct apiserver_store *s = NEW(struct apiserver_store);
     s->lock_fd = -1;
     s->capacity = options && options->history ? options->history : HISTORY;
+    s->most_bytes = options && options->history_bytes ? options->history_bytes : HISTORY_BYTES;
     s->history = mem_zalloc(s->capacity * sizeof(*s->history));
     s->waiting_end = &s->waiting;
     pthread_rwlock_init(&s->memory, NULL);
     pthread_mutex_init(&s->queue, NULL);
-    pthread_cond_init(&s->turn, NULL);
+    pthread_mutex_init(&s->database, NULL);
+    pthread_cond_init(&s->freed, NULL);
 
     _cleanup_free_ char *part = mem_printf("%s.part", path);
     if (access(path, F_OK) < 0 && access(part, F_OK) == 0)
@@ -290,26 +187,30 @@ int apiserver_store_open(const char *path, const struct apiserver_store_options 
                        path, path, part);
     s->lock_fd = store_lock(path, e);
     if (s->lock_fd < 0 || store_seal_load(s, options, e) < 0 || open_database(s, path, e) < 0 ||
-        load_objects(s, e) < 0 || load_first_revision(s, e) < 0 || load_changes(s, e) < 0 ||
-        store_seal_begin(s, e) < 0)
+        store_load(s, e) < 0 || store_seal_begin(s, e) < 0 || store_journal_start(s, e) < 0)
         return -1;
+    s->assigned = s->revision;
     *ret_store = TAKE_PTR(s);
     return 0;
 }
 
 void apiserver_store_close(struct apiserver_store *s)
 {
-    sqlite3_finalize(s->sql.put);
-    sqlite3_finalize(s->sql.drop);
+    store_journal_stop(s);
+    sqlite3_finalize(s->sql.begin);
+    sqlite3_finalize(s->sql.commit);
     sqlite3_finalize(s->sql.log);
-    sqlite3_finalize(s->sql.prune);
+    sqlite3_finalize(s->sql.forget);
+    sqlite3_finalize(s->sql.horizon);
     sqlite3_close(s->db);
     store_memory_done(s);
     store_seal_done(s);
     if (s->lock_fd >= 0)
         close(s->lock_fd);
-    pthread_cond_destroy(&s->turn);
+    map_done(&s->pending);
+    pthread_cond_destroy(&s->freed);
     pthread_mutex_destroy(&s->queue);
+    pthread_mutex_destroy(&s->database);
     pthread_rwlock_destroy(&s->memory);
     free(s);
 }

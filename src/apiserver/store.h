@@ -2,7 +2,7 @@
  * The store of API objects: every current object in memory as encoded bytes, every change durable
  * in SQLite before anybody hears of it.
  *
- *     writers ──queue──> one transaction, one fsync ──> memory ──> readers, watchers
+ *     writers ──queue──> one transaction, one sync ──> memory ──> readers, watchers
  *
  * Invariants:
  *
@@ -15,7 +15,7 @@
  *     in the order of revisions.
  *  4. Reads never wait for the disk, and bytes are never encoded again: an object is immutable and
  *     reference counted, a list is a list of references.
- *  5. History: the last changes are kept, in memory and on disk, so that a watcher can go on where
+ *  5. History: the last changes are kept, in memory and on disk, up to a number and a size, so that a watcher can go on where
  *     it stopped, and a list be continued as of its first page, also after a restart. What is older
  *     has expired.
  *
@@ -59,7 +59,8 @@ void apiserver_object_unref(struct apiserver_object *o); /* NULL is fine */
 DEFINE_CLEANUP(struct apiserver_object *, apiserver_object_unref)
 
 struct apiserver_store_options {
-    size_t history; /* how many changes to keep; 0: a sensible number */
+    size_t history;       /* how many changes to keep; 0: a sensible number */
+    size_t history_bytes; /* of objects that are no longer current; 0: a sensible number */
     /*
      * Encryption at rest (seal.h): of the collections in `sealed`, which ends with NULL and lives as
      * long as the store, with the keys in this file, which is made if it is not there. NULL: none.
@@ -119,7 +120,6 @@ int apiserver_store_write(struct apiserver_store *s, const struct apiserver_writ
  */
 int apiserver_store_relax(struct apiserver_store *s, struct err *e);
 int apiserver_store_settle(struct apiserver_store *s, struct err *e);
-
 /* The object, a new reference; NULL when there is none. */
 struct apiserver_object *apiserver_store_get(struct apiserver_store *s, const char *collection,
                                              const char *key);
@@ -164,10 +164,12 @@ int apiserver_store_events(struct apiserver_store *s, const char *collection, ui
 void apiserver_events_done(struct apiserver_events *l);
 
 /*
- * Calls fn after changes became visible, with the new revision. It is called by writers, one at a
- * time and in order; it must be quick and must not call the store.
+ * Calls fn after changes became visible, with what they made, in the order of revisions. It is
+ * called on one thread; it must be quick and must not call the store.
  */
-void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uint64_t revision),
+void apiserver_store_on_change(struct apiserver_store *s,
+                               void (*fn)(void *, struct apiserver_object *const *objects,
+                                          size_t n),
                                void *context);
 
 /*

@@ -151,7 +151,7 @@ static uint64_t revision_of(const char *path)
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
         revision = query_number(db, "SELECT max(coalesce((SELECT max(revision) FROM changes), 0), "
                                     "coalesce((SELECT cast(value AS INTEGER) FROM facts WHERE "
-                                    "name = 'revision'), 0))");
+                                    "name = 'horizon'), 0))");
     sqlite3_close(db);
     return revision;
 }
@@ -161,11 +161,8 @@ static int set_revision(const char *path, uint64_t revision, struct err *e)
 {
     sqlite3 *db = NULL;
     char sql[256];
-    snprintf(
-        sql, sizeof(sql),
-        "BEGIN; DELETE FROM changes; INSERT OR REPLACE INTO facts VALUES ('revision', '%" PRIu64
-        "'); COMMIT",
-        revision);
+    snprintf(sql, sizeof(sql), "UPDATE facts SET value = '%" PRIu64 "' WHERE name = 'horizon'",
+             revision);
     int status = 0;
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
         sqlite3_exec(db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) != SQLITE_OK ||

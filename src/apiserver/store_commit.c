@@ -1,47 +1,41 @@
 /*
  * Group commit.
  *
- * A writer puts its change into the queue. If nobody is committing, it leads: it takes all that is
- * waiting, decides each change against memory and those before it in the same group, writes the
- * good ones in one transaction, and when that is on disk makes them visible in order and wakes their
- * writers. Whoever came meanwhile is in the queue; one of them leads next. So with one writer there
- * is no hand-over at all, and with many one fsync carries many changes.
+ * A writer's change is decided against memory, gets its revision and goes into the queue. Whoever
+ * finds nobody leading leads: takes all that is waiting, its own change first, writes it in one
+ * transaction, and when that is on disk makes it visible in order and tells the others. Whatever came
+ * meanwhile is the next group, and its first writer the next leader. So one sync carries many
+ * changes, and a writer that is alone hands its change to nobody.
  *
- * Only the leader changes memory or uses the prepared statements, so it reads memory without a lock.
+ *     check, revision ──> queue ──> leader: transaction, sync ──> memory ──> all know
+ *     └──────── pending: one change of a key at a time ───────────────┘
+ *
+ * Revisions are given out in the order of the queue, and a key with a change under way waits for
+ * it: so what was decided against memory still holds when it is written. If a transaction fails,
+ * everything that is pending fails with it and the revisions are given out again.
+ *
+ * Locks, outermost first: queue, memory. The leader alone uses the database and publishes.
  */
 #include <inttypes.h>
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "apiserver/store_impl.h"
 #include "base/clock.h"
 #include "base/str.h"
 
-enum { GROUP_MAX = 1000 };
+enum { GROUP_MAX = 1000, FORGET_MAX = 200 };
 
+/* A writer, on its stack. */
 struct write_op {
     struct write_op *next;
-    const struct apiserver_write *w;
-    struct apiserver_object *object; /* what it becomes; NULL when refused */
-    int status;
+    enum apiserver_change change;
+    struct apiserver_object *object; /* what it becomes, or was last */
+    const char *id;                  /* in `pending` */
+    sem_t turn;                      /* it is to lead, or it is over */
+    bool lead, failed;
     struct err err;
-    bool done;
 };
-
-/* The object as it will be once those before it in the group are done. */
-static const struct apiserver_object *current(struct apiserver_store *s,
-                                              struct write_op *const *group, size_t n,
-                                              const struct apiserver_write *w)
-{
-    while (n-- > 0) {
-        const struct apiserver_write *before = group[n]->w;
-        if (group[n]->object && strcmp(before->key, w->key) == 0 &&
-            strcmp(before->collection, w->collection) == 0)
-            return before->change == APISERVER_DELETED ? NULL : group[n]->object;
-    }
-    const struct collection *c = store_collection(s, w->collection, false);
-    size_t at;
-    return c && store_find(c, w->key, &at) ? c->objects.p[at] : NULL;
-}
 
 static int check(const struct apiserver_write *w, const struct apiserver_object *now, struct err *e)
 {
@@ -75,18 +69,9 @@ static void bind_text(sqlite3_stmt *statement, int at, const char *text)
 static int write_one(struct apiserver_store *s, enum apiserver_change change,
                      const struct apiserver_object *o, struct err *e)
 {
-    sqlite3_stmt *statement = change == APISERVER_DELETED ? s->sql.drop : s->sql.put;
     _cleanup_(str_done) struct str sealed = {0};
     struct store_bytes bytes;
     if (store_seal(s, o, &sealed, &bytes, e) < 0)
-        return -1;
-    bind_text(statement, 1, o->collection);
-    bind_text(statement, 2, o->key);
-    if (change != APISERVER_DELETED) {
-        sqlite3_bind_int64(statement, 3, (sqlite3_int64)o->revision);
-        sqlite3_bind_blob64(statement, 4, bytes.p, bytes.size, SQLITE_STATIC);
-    }
-    if (run(s, statement, e) < 0)
         return -1;
     sqlite3_bind_int64(s->sql.log, 1, (sqlite3_int64)o->revision);
     sqlite3_bind_int(s->sql.log, 2, (int)change);
@@ -96,166 +81,213 @@ static int write_one(struct apiserver_store *s, enum apiserver_change change,
     return run(s, s->sql.log, e);
 }
 
-/* Drops what is too old from disk, a tenth of the history at a time. */
-static int prune(struct apiserver_store *s, uint64_t revision, struct err *e)
+/*
+ * Drops some of what nothing needs any more from disk, once it is worth the trouble; how much is in
+ * *ret_dropped. Those rows are of changes before the horizon, which must be on disk with it.
+ */
+static int forget(struct apiserver_store *s, size_t *ret_dropped, struct err *e)
 {
-    if (revision < s->pruned + s->capacity + s->capacity / 10)
+    *ret_dropped = 0;
+    if (s->obsolete.len <= s->capacity / 10)
         return 0;
-    sqlite3_bind_int64(s->sql.prune, 1, (sqlite3_int64)(revision - s->capacity));
-    if (run(s, s->sql.prune, e) < 0)
-        return -1;
-    s->pruned = revision - s->capacity;
-    return 0;
+    size_t keep = s->obsolete.len > FORGET_MAX ? s->obsolete.len - FORGET_MAX : 0;
+    for (size_t i = keep; i < s->obsolete.len; i++) {
+        sqlite3_bind_int64(s->sql.forget, 1, (sqlite3_int64)s->obsolete.p[i]);
+        if (run(s, s->sql.forget, e) < 0)
+            return -1;
+    }
+    char horizon[24];
+    snprintf(horizon, sizeof(horizon), "%" PRIu64, store_horizon(s));
+    bind_text(s->sql.horizon, 1, horizon);
+    *ret_dropped = s->obsolete.len - keep;
+    return run(s, s->sql.horizon, e);
 }
 
-static int execute(struct apiserver_store *s, const char *sql, struct err *e)
+/* All changes of the group in one transaction. */
+static int write_group(struct apiserver_store *s, const struct write_op *group, struct err *e)
 {
-    if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK)
-        return 0;
-    return store_sql_error(s, "cannot write the change", e);
-}
-
-/* All good changes of the group in one transaction. */
-static int write_group(struct apiserver_store *s, struct write_op *const *group, size_t n,
-                       struct err *e)
-{
-    uint64_t last = s->revision, pruned = s->pruned;
-    if (execute(s, "BEGIN IMMEDIATE", e) < 0)
+    size_t dropped = 0;
+    int status = run(s, s->sql.begin, e);
+    if (status < 0)
         return -1;
-    int status = 0;
-    for (size_t i = 0; i < n && status == 0; i++) {
-        if (group[i]->object) {
-            status = write_one(s, group[i]->w->change, group[i]->object, e);
-            last = group[i]->object->revision;
-        }
-    }
+    for (const struct write_op *op = group; op && status == 0; op = op->next)
+        status = write_one(s, op->change, op->object, e);
     if (status == 0)
-        status = prune(s, last, e);
+        status = forget(s, &dropped, e);
     if (status == 0)
-        status = execute(s, "COMMIT", e);
-    if (status < 0) {
-        s->pruned = pruned;
-        if (!sqlite3_get_autocommit(s->db))
-            sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-    }
+        status = run(s, s->sql.commit, e);
+    if (status == 0)
+        s->obsolete.len -= dropped;
+    else if (!sqlite3_get_autocommit(s->db))
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }
 
-/* The name that lives as long as the store. Only a new collection needs the lock. */
-static const char *collection_name(struct apiserver_store *s, const char *name)
+static void publish(struct apiserver_store *s, const struct write_op *group)
 {
-    struct collection *c = store_collection(s, name, false);
-    if (!c) {
-        pthread_rwlock_wrlock(&s->memory);
-        c = store_collection(s, name, true);
-        pthread_rwlock_unlock(&s->memory);
-    }
-    return c->name;
-}
-
-static void decide(struct apiserver_store *s, struct write_op **group, size_t n)
-{
-    uint64_t revision = s->revision;
-    for (size_t i = 0; i < n; i++) {
-        const struct apiserver_write *w = group[i]->w;
-        group[i]->status = check(w, current(s, group, i, w), &group[i]->err);
-        if (group[i]->status == 0)
-            group[i]->object =
-                apiserver_object_new(collection_name(s, w->collection), w->key, ++revision, w->head,
-                                     w->head_size, w->tail, w->tail_size);
-    }
-}
-
-static void publish(struct apiserver_store *s, struct write_op *const *group, size_t n)
-{
+    struct apiserver_object *objects[GROUP_MAX];
+    size_t n = 0;
     pthread_rwlock_wrlock(&s->memory);
-    for (size_t i = 0; i < n; i++) {
-        if (group[i]->object) /* one reference for the writer, one for the history */
-            store_publish(s, group[i]->w->change, apiserver_object_ref(group[i]->object));
+    for (const struct write_op *op = group; op; op = op->next) {
+        objects[n++] = op->object;
+        store_publish(s, op->change, apiserver_object_ref(op->object));
     }
-    uint64_t revision = s->revision;
     pthread_rwlock_unlock(&s->memory);
     if (s->on_change)
-        s->on_change(s->on_change_context, revision);
+        s->on_change(s->on_change_context, objects, n);
 }
 
-static void commit_group(struct apiserver_store *s, struct write_op **group, size_t n)
+/* The first of what is waiting, off the queue, which is locked. */
+static struct write_op *take_group(struct apiserver_store *s)
 {
-    decide(s, group, n);
-    size_t good = 0;
-    for (size_t i = 0; i < n; i++)
-        good += group[i]->object != NULL;
-    if (!good)
-        return;
-    struct err e = {0};
-    int64_t start = clock_mono_ns(clock_system());
-    int status = write_group(s, group, n, &e);
-    if (s->on_commit)
-        s->on_commit(s->on_commit_context, good, clock_mono_ns(clock_system()) - start,
-                     status < 0 ? &e : NULL);
-    if (status == 0) {
-        publish(s, group, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!group[i]->object)
-            continue;
-        apiserver_object_unref(group[i]->object);
-        group[i]->object = NULL;
-        group[i]->status = -1;
-        group[i]->err = e;
-    }
-}
-
-/* Takes what is waiting off the queue; the queue is locked. */
-static size_t take_group(struct apiserver_store *s, struct write_op **group)
-{
-    size_t n = 0;
-    while (s->waiting && n < GROUP_MAX) {
-        group[n++] = s->waiting;
-        s->waiting = s->waiting->next;
-    }
+    struct write_op *group = s->waiting, **end = &s->waiting;
+    for (size_t n = 0; n < GROUP_MAX && *end; n++)
+        end = &(*end)->next;
+    s->waiting = *end;
+    *end = NULL;
     if (!s->waiting)
         s->waiting_end = &s->waiting;
-    return n;
+    return group;
+}
+
+/* The keys are free for the next change of them. The queue is locked. */
+static void release(struct apiserver_store *s, const struct write_op *group)
+{
+    for (const struct write_op *op = group; op; op = op->next)
+        map_remove(&s->pending, op->id);
+    pthread_cond_broadcast(&s->freed);
+}
+
+/* Everybody but the leader, who knows. */
+static void finish(struct write_op *group, const struct write_op *leader, const struct err *failure)
+{
+    for (struct write_op *op = group, *next; op; op = next) {
+        next = op->next;
+        op->failed = failure;
+        if (failure)
+            op->err = *failure;
+        if (op != leader)
+            sem_post(&op->turn); /* from here on it may be gone */
+    }
+}
+
+static int commit_group(struct apiserver_store *s, const struct write_op *group, struct err *e)
+{
+    size_t n = 0;
+    for (const struct write_op *op = group; op; op = op->next)
+        n++;
+    int64_t start = clock_mono_ns(clock_system());
+    pthread_mutex_lock(&s->database);
+    int status = write_group(s, group, e);
+    pthread_mutex_unlock(&s->database);
+    if (s->on_commit)
+        s->on_commit(s->on_commit_context, n, clock_mono_ns(clock_system()) - start,
+                     status < 0 ? e : NULL);
+    if (status == 0)
+        publish(s, group);
+    return status;
+}
+
+/* Commits the group that begins with the leader's own change. The queue is locked, and not after. */
+static void lead(struct apiserver_store *s, struct write_op *leader)
+{
+    struct write_op *group = take_group(s), *failed = NULL;
+    struct err e = {0};
+    pthread_mutex_unlock(&s->queue);
+    int status = commit_group(s, group, &e);
+    pthread_mutex_lock(&s->queue);
+    if (status < 0) { /* what came meanwhile counts on this */
+        failed = s->waiting;
+        s->waiting = NULL;
+        s->waiting_end = &s->waiting;
+        s->assigned = s->revision;
+    }
+    release(s, group);
+    release(s, failed);
+    s->leading = s->waiting;
+    if (s->waiting) {
+        s->waiting->lead = true;
+        sem_post(&s->waiting->turn);
+    }
+    pthread_mutex_unlock(&s->queue);
+    finish(group, leader, status < 0 ? &e : NULL);
+    finish(failed, NULL, &e);
+}
+
+/* Decides against memory; the name that lives as long as the store goes to *ret_collection. */
+static int decide(struct apiserver_store *s, const struct apiserver_write *w,
+                  const char **ret_collection, struct err *e)
+{
+    pthread_rwlock_rdlock(&s->memory);
+    const struct collection *c = store_collection(s, w->collection, false);
+    size_t at;
+    int status = check(w, c && store_find(c, w->key, &at) ? c->objects.p[at] : NULL, e);
+    pthread_rwlock_unlock(&s->memory);
+    if (!c && status == 0) {
+        pthread_rwlock_wrlock(&s->memory);
+        c = store_collection(s, w->collection, true);
+        pthread_rwlock_unlock(&s->memory);
+    }
+    if (status == 0)
+        *ret_collection = c->name;
+    return status;
+}
+
+/* Puts the change into the queue, which is locked. */
+static void enqueue(struct apiserver_store *s, struct write_op *op)
+{
+    map_set(&s->pending, op->id, op);
+    *s->waiting_end = op;
+    s->waiting_end = &op->next;
+}
+
+/* Until the change is on disk, or cannot be. The queue is locked, and not after. */
+static void await(struct apiserver_store *s, struct write_op *op)
+{
+    bool first = !s->leading;
+    s->leading = true;
+    if (!first) {
+        pthread_mutex_unlock(&s->queue);
+        while (sem_wait(&op->turn) < 0)
+            ;
+        if (!op->lead)
+            return;
+        pthread_mutex_lock(&s->queue);
+    }
+    lead(s, op);
 }
 
 int apiserver_store_write(struct apiserver_store *s, const struct apiserver_write *w,
                           struct apiserver_object **ret_object, struct err *e)
 {
-    struct write_op op = {.w = w};
+    _cleanup_free_ char *id = mem_printf("%s %s", w->collection, w->key);
+    struct write_op op = {.change = w->change, .id = id};
+    const char *collection = NULL;
     pthread_mutex_lock(&s->queue);
-    *s->waiting_end = &op;
-    /* cppcheck-suppress autoVariables ; it is off the queue before this returns */
-    s->waiting_end = &op.next;
-    while (!op.done && s->leading)
-        pthread_cond_wait(&s->turn, &s->queue);
-    if (!op.done) {
-        struct write_op *group[GROUP_MAX];
-        s->leading = true;
-        while (!op.done) {
-            size_t n = take_group(s, group);
-            pthread_mutex_unlock(&s->queue);
-            commit_group(s, group, n);
-            pthread_mutex_lock(&s->queue);
-            for (size_t i = 0; i < n; i++)
-                group[i]->done = true;
-        }
-        s->leading = false;
-        pthread_cond_broadcast(&s->turn);
+    while (map_has(&s->pending, id))
+        pthread_cond_wait(&s->freed, &s->queue);
+    if (decide(s, w, &collection, e) < 0) {
+        pthread_mutex_unlock(&s->queue);
+        return -1;
     }
-    pthread_mutex_unlock(&s->queue);
-
-    if (op.status < 0 && e)
+    op.object = apiserver_object_new(collection, w->key, ++s->assigned, w->head, w->head_size,
+                                     w->tail, w->tail_size);
+    sem_init(&op.turn, 0, 0);
+    /* cppcheck-suppress autoVariables ; it is off the queue before this returns */
+    enqueue(s, &op);
+    await(s, &op);
+    sem_destroy(&op.turn);
+    if (op.failed && e)
         *e = op.err;
-    if (op.object && ret_object)
-        *ret_object = op.object;
-    else
-        apiserver_object_unref(op.object);
-    return op.status;
+    if (!op.failed && ret_object)
+        *ret_object = TAKE_PTR(op.object);
+    apiserver_object_unref(op.object);
+    return op.failed ? -1 : 0;
 }
 
-void apiserver_store_on_change(struct apiserver_store *s, void (*fn)(void *, uint64_t revision),
+void apiserver_store_on_change(struct apiserver_store *s,
+                               void (*fn)(void *, struct apiserver_object *const *objects,
+                                          size_t n),
                                void *context)
 {
     pthread_mutex_lock(&s->queue);
@@ -275,22 +307,22 @@ void apiserver_store_on_commit(struct apiserver_store *s,
     pthread_mutex_unlock(&s->queue);
 }
 
+static int execute(struct apiserver_store *s, const char *sql, struct err *e)
+{
+    pthread_mutex_lock(&s->database);
+    int status = sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK
+                     ? 0
+                     : store_sql_error(s, "cannot write the change", e);
+    pthread_mutex_unlock(&s->database);
+    return status;
+}
+
 int apiserver_store_probe(struct apiserver_store *s, struct err *e)
 {
-    pthread_mutex_lock(&s->queue);
-    while (s->leading)
-        pthread_cond_wait(&s->turn, &s->queue);
-    s->leading = true;
-    pthread_mutex_unlock(&s->queue);
-    int status = execute(s,
-                         "INSERT OR REPLACE INTO facts VALUES ('probe', "
-                         "1 + coalesce((SELECT value FROM facts WHERE name = 'probe'), 0))",
-                         e);
-    pthread_mutex_lock(&s->queue);
-    s->leading = false;
-    pthread_cond_broadcast(&s->turn);
-    pthread_mutex_unlock(&s->queue);
-    return status;
+    return execute(s,
+                   "INSERT OR REPLACE INTO facts VALUES ('probe', "
+                   "1 + coalesce((SELECT value FROM facts WHERE name = 'probe'), 0))",
+                   e);
 }
 
 int apiserver_store_relax(struct apiserver_store *s, struct err *e)

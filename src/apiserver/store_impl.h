@@ -9,7 +9,7 @@
 #include "apiserver/store.h"
 #include "base/map.h"
 
-enum { HISTORY = 20000 };
+enum { HISTORY = 20000, HISTORY_BYTES = 16 << 20 };
 
 /* The current objects of one collection, sorted by key. */
 struct collection {
@@ -20,14 +20,16 @@ struct collection {
 
 struct apiserver_keys;
 struct str;
-struct write_op; /* a writer that waits, store_commit.c */
+struct write_op;      /* a writer that waits, store_commit.c */
+struct store_journal; /* store_journal.c */
 
 struct apiserver_store {
     sqlite3 *db;
     int lock_fd; /* held locked while the store is open */
     struct {
-        sqlite3_stmt *put, *drop, *log, *prune;
+        sqlite3_stmt *begin, *commit, *log, *forget, *horizon;
     } sql; /* used by the leader only */
+    struct store_journal *journal;
 
     /* Memory; readers share the lock, the leader takes it alone for the moment of publishing. */
     pthread_rwlock_t memory;
@@ -35,7 +37,8 @@ struct apiserver_store {
     uint64_t revision;
     struct apiserver_event *history; /* a ring, oldest at `first` */
     size_t capacity, first, count;
-    uint64_t pruned; /* changes up to this revision are gone from disk */
+    size_t bytes, most_bytes; /* of objects that only the history has */
+    VEC(uint64_t) obsolete;   /* rows on disk that nothing needs any more; the leader's */
 
     /* Encryption; without keys there is none. */
     struct apiserver_keys *keys;
@@ -43,12 +46,16 @@ struct apiserver_store {
     const char *const *sealed; /* collections */
     bool stale;                /* something is not sealed with the first key */
 
-    /* The queue of writers. */
+    pthread_mutex_t database; /* the connection; innermost but for memory */
+
+    /* The queue of writers, store_commit.c. */
     pthread_mutex_t queue;
-    pthread_cond_t turn;
+    pthread_cond_t freed; /* a change is no longer pending */
     struct write_op *waiting, **waiting_end;
-    bool leading; /* somebody is committing */
-    void (*on_change)(void *, uint64_t);
+    struct map pending; /* "collection key" -> the change of it that is under way */
+    uint64_t assigned;  /* the last revision that was given out */
+    bool leading;       /* somebody is committing */
+    void (*on_change)(void *, struct apiserver_object *const *objects, size_t n);
     void *on_change_context;
     void (*on_commit)(void *, size_t, int64_t, const struct err *);
     void *on_commit_context;
@@ -59,7 +66,20 @@ struct apiserver_store {
 /* One process has a store: a locked descriptor, or -1. The lock goes with the process. */
 int store_lock(const char *path, struct err *e);
 int store_sql_error(const struct apiserver_store *s, const char *what, struct err *e);
+/* One allocation: the object, its key and its bytes, which the caller fills in. */
+struct apiserver_object *store_object_alloc(const char *collection, const char *key,
+                                            uint64_t revision, size_t size, char **ret_bytes);
+
+/* store_journal.c */
+
+int store_journal_start(struct apiserver_store *s, struct err *e);
+void store_journal_stop(struct apiserver_store *s);
+
+/* store_load.c: everything that is on disk into memory. */
+int store_load(struct apiserver_store *s, struct err *e);
+
 /* store_memory.c: all with the lock held, for writing where something changes. */
+
 struct collection *store_collection(struct apiserver_store *s, const char *name, bool create);
 /* Where the key is, or would be; true when it is there. */
 bool store_find(const struct collection *c, const char *key, size_t *ret_at);
@@ -68,6 +88,8 @@ void store_publish(struct apiserver_store *s, enum apiserver_change change,
                    struct apiserver_object *object);
 /* The same for a change that is only history: at start, oldest first. */
 void store_remember(struct apiserver_store *s, struct apiserver_event event);
+/* The revision behind which the history has every change. */
+uint64_t store_horizon(const struct apiserver_store *s);
 void store_memory_done(struct apiserver_store *s);
 
 /* store_seal.c */

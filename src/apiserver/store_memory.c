@@ -8,6 +8,8 @@
  * The past of a collection is its present with the later changes undone, newest first: a change of
  * a key is undone by putting its previous object back, or nothing if it was created by it.
  */
+#include <inttypes.h>
+
 #include "apiserver/store_impl.h"
 #include "base/str.h"
 
@@ -66,14 +68,40 @@ static void event_done(struct apiserver_event *event)
     apiserver_object_unref(event->previous);
 }
 
+/* What an event keeps in memory, and on disk, that would be gone without it. */
+static size_t event_bytes(const struct apiserver_event *event)
+{
+    const struct apiserver_object *dead = event->change == APISERVER_DELETED ? event->object : NULL;
+    return (event->previous ? sizeof(*event->previous) + event->previous->size : 0) +
+           (dead ? sizeof(*dead) + dead->size : 0);
+}
+
+static void forget_oldest(struct apiserver_store *s)
+{
+    struct apiserver_event *oldest = &s->history[s->first];
+    if (oldest->previous)
+        vec_push(&s->obsolete, oldest->previous->revision);
+    if (oldest->change == APISERVER_DELETED)
+        vec_push(&s->obsolete, oldest->object->revision);
+    s->bytes -= event_bytes(oldest);
+    event_done(oldest);
+    s->first = (s->first + 1) % s->capacity;
+    s->count--;
+}
+
 void store_remember(struct apiserver_store *s, struct apiserver_event event)
 {
-    if (s->count == s->capacity) {
-        event_done(&s->history[s->first]);
-        s->first = (s->first + 1) % s->capacity;
-        s->count--;
-    }
+    if (s->count == s->capacity)
+        forget_oldest(s);
     s->history[(s->first + s->count++) % s->capacity] = event;
+    s->bytes += event_bytes(&event);
+    while (s->bytes > s->most_bytes && s->count > 1)
+        forget_oldest(s);
+}
+
+uint64_t store_horizon(const struct apiserver_store *s)
+{
+    return s->revision - s->count;
 }
 
 void store_publish(struct apiserver_store *s, enum apiserver_change change,
@@ -103,6 +131,7 @@ void store_memory_done(struct apiserver_store *s)
     for (size_t i = 0; i < s->count; i++)
         event_done(&s->history[(s->first + i) % s->capacity]);
     free(s->history);
+    vec_done(&s->obsolete);
     map_for_each(&s->collections, it) {
         struct collection *c = it->value;
         vec_for_each(&c->objects, o)
@@ -123,18 +152,18 @@ static const struct apiserver_event *event_at(const struct apiserver_store *s, s
 /* How many of the oldest events are not after the revision; false when some that are have gone. */
 static bool history_after(const struct apiserver_store *s, uint64_t revision, size_t *ret_first)
 {
-    uint64_t known = s->revision - s->count; /* everything after this is in the ring */
+    uint64_t known = store_horizon(s);
     if (revision < known)
         return false;
     *ret_first = revision > s->revision ? s->count : (size_t)(revision - known);
     return true;
 }
 
-static int expired(uint64_t revision, struct err *e)
+static int expired(const struct apiserver_store *s, uint64_t revision, struct err *e)
 {
     return err_set(e, ERR_OUT_OF_RANGE, "Expired",
-                   "the changes since revision %llu are no longer kept; list again",
-                   (unsigned long long)revision);
+                   "too old resource version: %" PRIu64 " (%" PRIu64 ")", revision,
+                   store_horizon(s));
 }
 
 struct apiserver_object *apiserver_store_get(struct apiserver_store *s, const char *collection,
@@ -228,7 +257,7 @@ int apiserver_store_list(struct apiserver_store *s, const char *collection,
         if (c)
             list_present(c, options, ret_list);
     } else if (!history_after(s, options->revision, &since)) {
-        status = expired(options->revision, e);
+        status = expired(s, options->revision, e);
     } else if (c) {
         list_past(s, c, since, options, ret_list);
     }
@@ -251,8 +280,9 @@ int apiserver_store_events(struct apiserver_store *s, const char *collection, ui
     pthread_rwlock_rdlock(&s->memory);
     size_t i;
     if (!history_after(s, after, &i)) {
+        int status = expired(s, after, e);
         pthread_rwlock_unlock(&s->memory);
-        return expired(after, e);
+        return status;
     }
     for (; i < s->count && (!limit || ret_events->events.len < limit); i++) {
         struct apiserver_event event = *event_at(s, i);

@@ -1,5 +1,5 @@
 /*
- * Encryption at rest: the bytes of collections that are to be sealed are so in both tables, and
+ * Encryption at rest: the bytes of collections that are to be sealed are so on disk, and
  * plain in memory. They are sealed as collection, key and revision, so no row can take the place of
  * another, nor an old one that of a newer.
  *
@@ -72,7 +72,7 @@ int store_unseal(struct apiserver_store *s, const char *collection, const char *
     return err_prefix(e, "%s \"%s\" is damaged; restore the store from a backup", collection, key);
 }
 
-/* A row of either table: collection, key, revision, value; `update` takes value and revision. */
+/* A row: collection, key, revision, value; `update` takes value and revision. */
 static int reseal_row(struct apiserver_store *s, sqlite3_stmt *row, sqlite3_stmt *update,
                       struct err *e)
 {
@@ -91,22 +91,18 @@ static int reseal_row(struct apiserver_store *s, sqlite3_stmt *row, sqlite3_stmt
         return -1;
     explicit_bzero(plain, size);
     sqlite3_bind_blob64(update, 1, sealed.p, sealed.len, SQLITE_STATIC);
-    sqlite3_bind_text(update, 2, collection, -1, SQLITE_STATIC);
-    sqlite3_bind_text(update, 3, key, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(update, 4, (sqlite3_int64)revision);
+    sqlite3_bind_int64(update, 2, (sqlite3_int64)revision);
     int result = sqlite3_step(update);
     sqlite3_reset(update);
     sqlite3_clear_bindings(update);
     return result == SQLITE_DONE ? 0 : store_sql_error(s, "cannot encrypt the store anew", e);
 }
 
-static int reseal_table(struct apiserver_store *s, const char *table, const char *collection,
-                        struct err *e)
+static int reseal_collection(struct apiserver_store *s, const char *collection, struct err *e)
 {
-    _cleanup_free_ char *select =
-        mem_printf("SELECT collection, key, revision, value FROM %s WHERE collection = ?", table);
-    _cleanup_free_ char *write = mem_printf(
-        "UPDATE %s SET value = ? WHERE collection = ? AND key = ? AND revision = ?", table);
+    static const char select[] =
+        "SELECT collection, key, revision, value FROM changes WHERE collection = ?";
+    static const char write[] = "UPDATE changes SET value = ? WHERE revision = ?";
     sqlite3_stmt *rows = NULL, *update = NULL;
     int status = 0, result = SQLITE_ROW;
     if (sqlite3_prepare_v2(s->db, select, -1, &rows, NULL) != SQLITE_OK ||
@@ -137,11 +133,8 @@ static int reseal(struct apiserver_store *s, struct err *e)
     if (execute(s, "PRAGMA secure_delete = ON; BEGIN IMMEDIATE", e) < 0)
         return -1;
     int status = 0;
-    for (const char *const *c = s->sealed; *c && status == 0; c++) {
-        status = reseal_table(s, "objects", *c, e);
-        if (status == 0)
-            status = reseal_table(s, "changes", *c, e);
-    }
+    for (const char *const *c = s->sealed; *c && status == 0; c++)
+        status = reseal_collection(s, *c, e);
     if (status == 0)
         status = execute(s, "COMMIT", e);
     if (status < 0) {

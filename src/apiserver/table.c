@@ -143,8 +143,7 @@ void apiserver_table_end(struct str *out)
     str_append(out, "]}");
 }
 
-/* The row up to where the object stands. */
-static void append_cells(const struct apiserver_table *t, const json_t *object, struct str *out)
+void apiserver_table_cells(const struct apiserver_table *t, const json_t *object, struct str *out)
 {
     json_auto_t *cells = json_array();
     json_t *name = json_object_get(json_object_get(object, "metadata"), "name");
@@ -170,7 +169,7 @@ static void append_metadata(const json_t *object, struct str *out)
 void apiserver_table_row(const struct apiserver_table *t, const json_t *object, const json_t *shown,
                          struct str *out)
 {
-    append_cells(t, object, out);
+    apiserver_table_cells(t, object, out);
     if (t->include == APISERVER_INCLUDE_METADATA)
         append_metadata(shown ? shown : object, out);
     if (t->include == APISERVER_INCLUDE_OBJECT) {
@@ -199,7 +198,7 @@ int apiserver_table(const struct apiserver_table *t, struct apiserver_object *co
             apiserver_table_row(t, object, NULL, out);
             continue;
         }
-        append_cells(t, object, out); /* the object needs no encoding, it is there */
+        apiserver_table_cells(t, object, out); /* the object needs no encoding, it is there */
         str_append(out, ",\"object\":");
         str_append_n(out, objects[i]->bytes, objects[i]->size);
         str_append_c(out, '}');

@@ -44,6 +44,8 @@ void apiserver_table_begin(const struct apiserver_table *t, struct str *out);
 void apiserver_table_row(const struct apiserver_table *t, const json_t *object, const json_t *shown,
                          struct str *out);
 void apiserver_table_end(struct str *out);
+/* A row up to where its object stands, {"cells":[...]; the rest is the caller's. */
+void apiserver_table_cells(const struct apiserver_table *t, const json_t *object, struct str *out);
 
 /*
  * A length of time as kubectl writes ages: the two largest units while the second still matters,

@@ -3,7 +3,8 @@
 #include "http/listen.h"
 
 enum {
-    DEFAULT_THREADS = 4,
+    DEFAULT_THREADS = 2,
+    DEFAULT_DEFERRED_THREADS = 64,
     DEFAULT_BODY = 3 << 20,
     DEFAULT_HEADER = 64 << 10,
     LEAST_HEADER = 1024,
@@ -41,6 +42,8 @@ int http_options_take(const struct http_server_options *o, struct http_server_op
     *ret_options = *o;
     ret_options->address = o->address ? o->address : "127.0.0.1";
     ret_options->threads = o->threads ? o->threads : DEFAULT_THREADS;
+    ret_options->deferred_threads =
+        o->deferred_threads ? o->deferred_threads : DEFAULT_DEFERRED_THREADS;
     ret_options->body_bytes = o->body_bytes ? o->body_bytes : DEFAULT_BODY;
     ret_options->header_bytes = o->header_bytes ? o->header_bytes : DEFAULT_HEADER;
     ret_options->connections = o->connections ? o->connections : DEFAULT_CONNECTIONS;

@@ -1,6 +1,6 @@
 /*
- * libmicrohttpd owns sockets, threads and parsing; this file owns requests, streams and the watch
- * over sleeping connections.
+ * libmicrohttpd owns sockets, threads and parsing; server.c, reply.c and stream.c own requests, their
+ * answers, streams and the watch over sleeping connections.
  *
  * Who lives how long:
  * - A `struct request` from its request line until the library calls request_completed(). What it
@@ -21,6 +21,11 @@
  * http_server_stop() resumes each stream under its lock, and read under the same lock before a
  * stream suspends; so one of the two sees the other. Streams that register later see it too.
  *
+ * A request whose handler defers is suspended likewise, and the pool has it: nobody else touches it
+ * until its function has answered and the pool resumes the connection. The library then asks for the
+ * request's next step, on its own thread, which hands over the answer that was kept. At stop the
+ * pool finishes before the library is told; what comes later is not deferred but done at once.
+ *
  * Connections are refused at stop by the accept policy, not by MHD_quiesce_daemon(), which with a
  * pool of epoll threads races with threads that leave the listening socket alone for a while.
  *
@@ -29,296 +34,30 @@
  */
 #include "http/server.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <microhttpd.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/str.h"
-#include "base/vec.h"
 #include "http/listen.h"
 #include "http/options.h"
-#include "http/target.h"
+#include "http/server_impl.h"
 #include "http/tls.h"
 
-enum {
-    STREAM_BLOCK = 16 << 10, /* one read, for clients of HTTP/1.0; else the library's buffer */
-    GRACE_SECONDS = 2,
-};
+enum { GRACE_SECONDS = 2 };
 
-struct http_server {
-    struct http_server_options o; /* without address and tls */
-    struct MHD_Daemon *daemon;
-    uint16_t port;
-    struct http_tls *tls; /* for the next connection, under lock; NULL: plain HTTP */
-    int epoll, stop_fd;   /* of the watcher */
-    pthread_t watcher;
-    _Atomic bool stopping; /* set once, under lock */
-
-    pthread_mutex_t lock;
-    pthread_cond_t idle;               /* busy became 0 */
-    size_t busy;                       /* requests that reached the handler, and streams */
-    VEC(struct http_stream *) streams; /* by socket; NULL where there is none */
-};
-
-struct header {
-    const char *name, *value;
-};
-
-struct request {
-    struct http_request pub;
-    struct http_server *server;
-    struct MHD_Connection *connection;
-    struct arena arena;
-    struct http_target target;
-    struct str body;
-    VEC(struct header) headers; /* of the answer; in the arena */
-    size_t discarded;           /* bytes of a body that is too long */
-    bool bad;                   /* the target; e says why */
-    bool begun, too_long, busy, answered;
-    struct err e;
-};
-
-struct http_stream {
-    struct http_server *server;        /* until it is over */
-    struct MHD_Connection *connection; /* until it is over */
-    int fd;
-    const struct http_stream_ops *ops;
-    void *context;
-    _Atomic unsigned refs;
-
-    pthread_mutex_t lock;
-    bool suspended; /* the connection exists, and nobody has resumed it yet */
-    bool woken;     /* since the last read began */
-    bool gone;      /* the client */
-};
-
-static struct request *request_of(const struct http_request *r)
-{
-    return container_of(r, struct request, pub);
-}
-
-static void server_busy(struct http_server *s)
+void server_busy(struct http_server *s)
 {
     pthread_mutex_lock(&s->lock);
     s->busy++;
     pthread_mutex_unlock(&s->lock);
 }
 
-static void server_unbusy(struct http_server *s)
+void server_unbusy(struct http_server *s)
 {
     pthread_mutex_lock(&s->lock);
     if (--s->busy == 0)
         pthread_cond_broadcast(&s->idle);
     pthread_mutex_unlock(&s->lock);
-}
-
-/* Answers. */
-
-bool http_reply_header(struct http_request *r, const char *name, const char *value)
-{
-    struct request *own = request_of(r);
-    if (!http_is_token(name) || http_has_control(value))
-        return false;
-    struct header h = {arena_strdup(&own->arena, name), arena_strdup(&own->arena, value)};
-    vec_push(&own->headers, h);
-    return true;
-}
-
-/* Hands the response, of which it takes the reference, to the library. */
-static bool queue(struct request *r, unsigned status, const char *content_type,
-                  struct MHD_Response *response)
-{
-    if (!response)
-        return false;
-    if (content_type && !http_has_control(content_type))
-        MHD_add_response_header(response, "Content-Type", content_type);
-    vec_for_each(&r->headers, h)
-        MHD_add_response_header(response, h->name, h->value);
-    if (r->server->stopping)
-        MHD_add_response_header(response, "Connection", "close");
-    r->answered = status >= 200 && MHD_queue_response(r->connection, status, response) == MHD_YES;
-    MHD_destroy_response(response);
-    if (r->answered)
-        r->pub.status = status;
-    return r->answered;
-}
-
-void http_reply(struct http_request *r, unsigned status, const char *content_type,
-                const void *bytes, size_t size, void (*free_fn)(void *free_context),
-                void *free_context)
-{
-    struct request *own = request_of(r);
-    if (own->answered) {
-        if (free_fn)
-            free_fn(free_context);
-        return;
-    }
-    /* The library never writes to it. An empty buffer must not be NULL. */
-    void *buffer = size ? (void *)(uintptr_t)bytes : (void *)(uintptr_t) "";
-    struct MHD_Response *response =
-        free_fn ? MHD_create_response_from_buffer_with_free_callback_cls(size, buffer, free_fn,
-                                                                         free_context)
-                : MHD_create_response_from_buffer(size, buffer, MHD_RESPMEM_PERSISTENT);
-    if (!response && free_fn)
-        free_fn(free_context);
-    if (queue(own, status, content_type, response))
-        r->reply_size = size;
-}
-
-/* An answer of the server's own; text is copied. */
-static void reply_text(struct request *r, unsigned status, const char *text)
-{
-    if (r->answered)
-        return;
-    char *line = mem_printf("%s\n", text);
-    http_reply(&r->pub, status, "text/plain; charset=utf-8", line, strlen(line), free, line);
-}
-
-/* Streams. */
-
-struct http_stream *http_stream_ref(struct http_stream *s)
-{
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    return s;
-}
-
-void http_stream_unref(struct http_stream *s)
-{
-    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    pthread_mutex_destroy(&s->lock);
-    free(s);
-}
-
-/* With the stream's lock. */
-static void resume_locked(struct http_stream *s)
-{
-    if (s->suspended) {
-        s->suspended = false;
-        MHD_resume_connection(s->connection);
-    }
-}
-
-void http_stream_wake(struct http_stream *s)
-{
-    pthread_mutex_lock(&s->lock);
-    s->woken = true;
-    resume_locked(s);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* True when the connection sleeps now; false when there is a reason to look again. */
-static bool stream_sleep(struct http_stream *s)
-{
-    pthread_mutex_lock(&s->lock);
-    bool sleeps = !s->woken && !s->gone && !s->server->stopping;
-    if (sleeps) {
-        MHD_suspend_connection(s->connection);
-        s->suspended = true;
-    }
-    pthread_mutex_unlock(&s->lock);
-    return sleeps;
-}
-
-static ssize_t stream_read(void *cls, uint64_t pos, char *buf, size_t max)
-{
-    struct http_stream *s = cls;
-    (void)pos;
-    do {
-        pthread_mutex_lock(&s->lock);
-        s->woken = false;
-        bool gone = s->gone;
-        pthread_mutex_unlock(&s->lock);
-        if (gone)
-            return MHD_CONTENT_READER_END_WITH_ERROR;
-        if (s->server->stopping)
-            return MHD_CONTENT_READER_END_OF_STREAM;
-        ssize_t n = s->ops->read(s->context, buf, max);
-        if (n)
-            return n > 0 ? n : MHD_CONTENT_READER_END_OF_STREAM;
-    } while (!stream_sleep(s));
-    return 0;
-}
-
-static int stream_register(struct http_stream *s)
-{
-    struct http_server *server = s->server;
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.fd = s->fd};
-    pthread_mutex_lock(&server->lock);
-    while (server->streams.len <= (size_t)s->fd)
-        vec_push(&server->streams, NULL);
-    server->streams.p[s->fd] = s;
-    server->busy++;
-    int r = epoll_ctl(server->epoll, EPOLL_CTL_ADD, s->fd, &event);
-    pthread_mutex_unlock(&server->lock);
-    return r;
-}
-
-static void stream_over(void *cls)
-{
-    struct http_stream *s = cls;
-    struct http_server *server = s->server;
-    pthread_mutex_lock(&server->lock);
-    server->streams.p[s->fd] = NULL;
-    epoll_ctl(server->epoll, EPOLL_CTL_DEL, s->fd, NULL);
-    pthread_mutex_unlock(&server->lock);
-
-    pthread_mutex_lock(&s->lock);
-    s->suspended = false; /* from here on a wake touches only the stream */
-    pthread_mutex_unlock(&s->lock);
-
-    s->ops->done(s->context);
-    http_stream_unref(s);
-    server_unbusy(server);
-}
-
-struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
-                                      const char *content_type, const struct http_stream_ops *ops,
-                                      void *context)
-{
-    struct request *own = request_of(r);
-    /* To HEAD the library would send the last, empty chunk, which the client takes for an answer. */
-    bool head = str_eq(r->method, "HEAD");
-    if (own->answered || head) {
-        ops->done(context);
-        if (head)
-            http_reply(r, status, content_type, NULL, 0, NULL, NULL);
-        return NULL;
-    }
-    struct http_stream *s = NEW(struct http_stream);
-    s->server = own->server;
-    s->connection = own->connection;
-    s->fd = MHD_get_connection_info(own->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    s->ops = ops;
-    s->context = context;
-    s->refs = 2; /* the caller's and the response's */
-    pthread_mutex_init(&s->lock, NULL);
-    bool watched = stream_register(s) == 0;
-    struct MHD_Response *response =
-        watched ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_read, s,
-                                                    stream_over)
-                : NULL;
-    /* There are two references, which the analyzer does not see. */
-    if (!response)
-        stream_over(s); /* gives up the response's */
-    /* NOLINTBEGIN(clang-analyzer-unix.Malloc) */
-    if (queue(own, status, content_type, response))
-        return s;
-    if (!response)
-        reply_text(own, MHD_HTTP_SERVICE_UNAVAILABLE, "too many watches: try again later");
-    http_stream_unref(s);
-    /* NOLINTEND(clang-analyzer-unix.Malloc) */
-    return NULL;
 }
 
 /* Requests. */
@@ -382,6 +121,14 @@ struct http_certificate http_request_certificate(const struct http_request *r)
     return tls ? http_tls_certificate(tls) : (struct http_certificate){HTTP_CERTIFICATE_NONE};
 }
 
+void http_defer(struct http_request *r, void (*fn)(void *context, struct http_request *r),
+                void *context)
+{
+    struct request *own = request_of(r);
+    own->deferred = fn;
+    own->deferred_context = context;
+}
+
 /* Frees what only the handler needs. */
 static void request_release(struct request *r)
 {
@@ -389,6 +136,13 @@ static void request_release(struct request *r)
     arena_done(&r->arena);
     str_done(&r->body);
     vec_done(&r->headers);
+}
+
+static void request_drop_answer(struct request *r)
+{
+    if (r->response)
+        MHD_destroy_response(r->response);
+    r->response = NULL;
 }
 
 /* The library has the request line; what this returns is the request's context. */
@@ -410,6 +164,7 @@ static void request_completed(void *cls, struct MHD_Connection *connection, void
     if (!r)
         return;
     *context = NULL;
+    request_drop_answer(r);
     request_release(r);
     if (r->busy)
         server_unbusy(r->server);
@@ -458,6 +213,41 @@ static enum MHD_Result request_body(struct request *r, const char *bytes, size_t
     return r->discarded / 2 <= limit ? MHD_YES : MHD_NO; /* no: closes the connection */
 }
 
+/* The handler's part ends. */
+static void request_handled(struct request *r)
+{
+    reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the request was not answered");
+    request_release(r);
+}
+
+/* On a thread of the pool. */
+static void request_deferred(void *context)
+{
+    struct request *r = context;
+    r->deferred(r->deferred_context, &r->pub);
+    struct MHD_Connection *connection = r->connection;
+    request_handled(r);
+    MHD_resume_connection(connection); /* from here on the request may be gone */
+}
+
+static void request_defer(struct request *r)
+{
+    r->asleep = true;
+    MHD_suspend_connection(r->connection);
+    if (http_pool_run(r->server->pool, request_deferred, r))
+        return;
+    request_deferred(r); /* the server stops */
+}
+
+/* The connection was resumed and nobody but this thread has the request: the answer goes out. */
+static void request_answer(struct request *r)
+{
+    r->asleep = false;
+    if (r->response)
+        MHD_queue_response(r->connection, r->pub.status, r->response);
+    request_drop_answer(r);
+}
+
 static void request_handle(struct request *r, const char *method)
 {
     struct http_server *s = r->server;
@@ -474,11 +264,13 @@ static void request_handle(struct request *r, const char *method)
     r->pub.body = str_get(&r->body);
     r->pub.body_size = r->body.len;
     s->o.handle(s->o.context, &r->pub);
-    reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the request was not answered");
-    request_release(r);
+    if (r->deferred)
+        request_defer(r);
+    else
+        request_handled(r);
 }
 
-/* Called once with the headers, then with each piece of the body, then at its end. */
+/* Called with the headers, then with each piece of the body, at its end, and when resumed. */
 static enum MHD_Result request_step(void *cls, struct MHD_Connection *connection, const char *url,
                                     const char *method, const char *version, const char *bytes,
                                     size_t *n, void **context)
@@ -492,6 +284,8 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *connection
         size_t had = *n;
         *n = 0;
         return request_body(r, bytes, had);
+    } else if (r->asleep) {
+        request_answer(r);
     } else {
         request_handle(r, method);
     }
@@ -545,55 +339,9 @@ int http_server_set_tls(struct http_server *s, const struct http_tls_options *o,
     return 0;
 }
 
-/* The watcher. */
-
-static void check_hang_up(struct http_server *server, int fd)
-{
-    pthread_mutex_lock(&server->lock);
-    struct http_stream *s = server->streams.p[fd];
-    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
-    if (s && poll(&p, 1, 0) == 1) {
-        pthread_mutex_lock(&s->lock);
-        s->gone = true;
-        resume_locked(s);
-        pthread_mutex_unlock(&s->lock);
-    }
-    pthread_mutex_unlock(&server->lock);
-}
-
-static void *watch(void *cls)
-{
-    struct http_server *s = cls;
-    struct epoll_event events[64];
-    for (;;) {
-        int n = epoll_wait(s->epoll, events, ARRAY_SIZE(events), -1);
-        for (int i = 0; i < n; i++) {
-            if (events[i].data.fd == s->stop_fd)
-                return NULL;
-            check_hang_up(s, events[i].data.fd);
-        }
-    }
-}
-
 /* Start and stop. */
 
-static int server_watch(struct http_server *s, struct err *e)
-{
-    s->epoll = epoll_create1(EPOLL_CLOEXEC);
-    s->stop_fd = eventfd(0, EFD_CLOEXEC);
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = s->stop_fd};
-    if (s->epoll < 0 || s->stop_fd < 0 ||
-        epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->stop_fd, &event) < 0)
-        return err_errno(e, errno, "cannot watch the connections of an HTTP server");
-    int errnum = pthread_create(&s->watcher, NULL, watch, s);
-    return errnum ? err_errno(e, errnum, "cannot start a thread for an HTTP server") : 0;
-}
-
-static void server_unwatch(struct http_server *s)
-{
-    eventfd_write(s->stop_fd, 1);
-    pthread_join(s->watcher, NULL);
-}
+/* Start and stop. */
 
 /* Takes the listening socket, also when it fails. */
 static int server_serve(struct http_server *s, int fd, struct err *e)
@@ -631,6 +379,7 @@ static void server_free(struct http_server *s)
     if (s->stop_fd >= 0)
         close(s->stop_fd);
     vec_done(&s->streams);
+    http_pool_free(s->pool);
     http_tls_unref(s->tls);
     pthread_cond_destroy(&s->idle);
     pthread_mutex_destroy(&s->lock);
@@ -662,17 +411,18 @@ int http_server_start(const struct http_server_options *o, struct http_server **
         return -1;
     s->o.address = NULL; /* the caller's, like tls */
     s->o.tls = NULL;
+    s->pool = http_pool_new(s->o.deferred_threads);
     /* Signals are for the program's own threads. */
     sigset_t all, was;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
-    int r = server_watch(s, e);
+    int r = stream_watch_start(s, e);
     if (r < 0) {
         close(fd);
     } else {
         r = server_serve(s, fd, e);
         if (r < 0)
-            server_unwatch(s);
+            stream_watch_stop(s);
     }
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     if (r == 0)
@@ -698,13 +448,16 @@ void http_server_stop(struct http_server *s)
         if (!*stream)
             continue;
         pthread_mutex_lock(&(*stream)->lock);
-        resume_locked(*stream);
+        stream_resume_locked(*stream);
         pthread_mutex_unlock(&(*stream)->lock);
     }
+    pthread_mutex_unlock(&s->lock);
+    http_pool_stop(s->pool);
+    pthread_mutex_lock(&s->lock);
     while (s->busy && pthread_cond_timedwait(&s->idle, &s->lock, &until) == 0)
         ;
     pthread_mutex_unlock(&s->lock);
     MHD_stop_daemon(s->daemon);
-    server_unwatch(s);
+    stream_watch_stop(s);
     server_free(s);
 }

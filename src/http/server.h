@@ -1,14 +1,20 @@
 /*
  * A small HTTP/1.1 server: of the API, of metrics and of webhooks.
  *
- * A pool of threads serves all connections. A request is read whole, then a pool thread calls the
- * handler, which answers before it returns, by bytes or by a stream. A handler that blocks holds up
- * the other connections of its thread, so it must not wait for other requests; a client that is
- * slow holds up nobody.
+ * A few threads serve all connections. A request is read whole, then its connection's thread calls
+ * the handler, which answers before it returns, by bytes or by a stream, or defers: a function of
+ * its choice answers on a thread of another pool, where it may block. A handler that blocks holds up
+ * the other connections of its thread; a function that was deferred, or a client that is slow,
+ * holds up nobody, as long as there are fewer than `deferred_threads` of them.
  *
  *     request line, headers, body --> handle() --+--> http_reply()         bytes, keep-alive
- *                                                +--> http_reply_stream()  chunks, see below
- *                                                '--> neither              500
+ *                                        |       +--> http_reply_stream()  chunks, see below
+ *                          http_defer()  |       '--> neither              500
+ *                                        '--> fn(), the same
+ *
+ * The request and all it gives stay valid until the handler, or the function that was deferred,
+ * returns. A connection that waits for such a function sleeps; that its client has left is noticed
+ * when there is an answer to send.
  *
  * What is refused before the handler sees it: a target that is no path, is badly encoded, contains
  * NUL or is no UTF-8 (400), headers that are too long (431, or 414 when it is the target), a body
@@ -86,9 +92,10 @@ struct http_tls_options {
 };
 
 struct http_server_options {
-    const char *address; /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
-    uint16_t port;       /* 0 is any that is free */
-    unsigned threads;    /* 0 is 4 */
+    const char *address;       /* numeric IPv4 or IPv6; NULL is 127.0.0.1; "::" is both families */
+    uint16_t port;             /* 0 is any that is free */
+    unsigned threads;          /* 0 is 2 */
+    unsigned deferred_threads; /* at most; 0 is 64 */
     /* Limits; 0 is the default. */
     size_t body_bytes;    /* 3 MiB */
     size_t header_bytes;  /* 64 KiB, about: target, headers and bookkeeping together; >= 1024 */
@@ -117,8 +124,16 @@ void http_server_stop(struct http_server *s);
 DEFINE_CLEANUP(struct http_server *, http_server_stop)
 
 /*
- * The following are for the handler, until it returns; all they give lives that long.
+ * The following are for the handler, or the function that it defers to, until it returns; all they
+ * give lives that long.
  */
+
+/*
+ * Has fn answer in place of the handler, later and where it may block. To be called once, by the
+ * handler, which then neither answers nor uses the request any more.
+ */
+void http_defer(struct http_request *r, void (*fn)(void *context, struct http_request *r),
+                void *context);
 
 /* The first parameter of that name, decoded ('+' is a space); "" for "?name"; NULL when missing. */
 const char *http_request_query(const struct http_request *r, const char *name);
@@ -183,6 +198,14 @@ struct http_stream_ops {
 struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
                                       const char *content_type, const struct http_stream_ops *ops,
                                       void *context) __attribute__((warn_unused_result));
+
+/*
+ * Answers with so many bytes, which are read when the client takes them: long answers that need not
+ * be in memory. read() must return at least 1 until it has given them all, and -1 only if it cannot;
+ * the client then sees that the answer was cut. done() is called once, also when nothing is read.
+ */
+void http_reply_parts(struct http_request *r, unsigned status, const char *content_type,
+                      uint64_t size, const struct http_stream_ops *ops, void *context);
 
 void http_stream_wake(struct http_stream *s);
 struct http_stream *http_stream_ref(struct http_stream *s);

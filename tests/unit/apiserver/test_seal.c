@@ -314,11 +314,11 @@ static void test_tampering(void **state)
 {
     (void)state;
     static const char *const tricks[] = {
-        "UPDATE objects SET value = (SELECT value FROM objects WHERE key = 'ns/b')"
+        "UPDATE changes SET value = (SELECT value FROM changes WHERE key = 'ns/b')"
         " WHERE key = 'ns/a'",
-        "UPDATE objects SET value = (SELECT value FROM changes WHERE revision = 1)"
+        "UPDATE changes SET value = (SELECT value FROM changes WHERE revision = 1)"
         " WHERE key = 'ns/a'",
-        "UPDATE objects SET value = CAST(substr(value, 1, 30) || x'00' || substr(value, 32) AS "
+        "UPDATE changes SET value = CAST(substr(value, 1, 30) || x'00' || substr(value, 32) AS "
         "BLOB)"
         " WHERE key = 'ns/b'",
         "UPDATE changes SET value = CAST(substr(value, 1, 20) || x'00' || substr(value, 22) AS "

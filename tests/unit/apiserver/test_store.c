@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -196,11 +197,11 @@ static void test_history(void **state)
     assert_string_equal(e.reason, "Expired");
     apiserver_store_close(s);
 
-    /* the same after a restart, except for what was before the history */
+    /* the same after a restart */
     s = open_store(4);
     assert_int_equal(apiserver_store_revision(s), 6);
     assert_events(s, 1, 0, "Expired");
-    assert_events(s, 2, 0, "Cb Da Cc Uc*");
+    assert_events(s, 2, 0, "Cb Da* Cc Uc*");
     assert_list(s, (struct apiserver_list_options){0}, "b=0 c=1");
     assert_list(s, (struct apiserver_list_options){.revision = 5}, "b=0 c=0");
     for (int i = 0; i < 50; i++)
@@ -210,6 +211,36 @@ static void test_history(void **state)
     assert_int_equal(apiserver_store_revision(s), 56);
     assert_events(s, 40, 0, "Expired");
     assert_events(s, 55, 0, "Ub*");
+    apiserver_store_close(s);
+}
+
+/* Objects that nobody has any more are kept up to a size; those that are current do not count. */
+static void test_history_by_bytes(void **state)
+{
+    (void)state;
+    enum { TEXT = 1000, KEPT = 10 };
+    struct apiserver_store_options options = {.history_bytes = (size_t)KEPT * TEXT};
+    struct apiserver_store *s = NULL;
+    struct err e = {0};
+    assert_int_equal(apiserver_store_open(path_of("db"), &options, &s, &e), 0);
+    char text[TEXT + 1] = "";
+    memset(text, 'x', TEXT);
+    for (int i = 0; i < 2 * KEPT; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "k%d", i);
+        must(s, APISERVER_CREATED, key, text);
+    }
+    struct apiserver_events events;
+    assert_int_equal(apiserver_store_events(s, "things", 0, 0, &events, &e), 0);
+    assert_int_equal(events.events.len, 2 * KEPT);
+    apiserver_events_done(&events);
+    for (int i = 0; i < 2 * KEPT; i++)
+        must(s, APISERVER_UPDATED, "k1", text);
+    uint64_t last = apiserver_store_revision(s);
+    assert_events(s, last - KEPT - 1, 0, "Expired");
+    assert_int_equal(apiserver_store_events(s, "things", last - KEPT / 2, 0, &events, &e), 0);
+    assert_int_equal(events.events.len, KEPT / 2);
+    apiserver_events_done(&events);
     apiserver_store_close(s);
 }
 
@@ -338,11 +369,12 @@ static void *write_much(void *context)
     return NULL;
 }
 
-static void count_revisions(void *context, uint64_t revision)
+/* Every revision once and in order. */
+static void count_revisions(void *context, struct apiserver_object *const *objects, size_t n)
 {
     uint64_t *last = context;
-    if (revision > *last)
-        *last = revision;
+    for (size_t i = 0; i < n; i++)
+        *last = objects[i]->revision == *last + 1 ? objects[i]->revision : 0;
 }
 
 static void test_many_writers(void **state)
@@ -440,10 +472,11 @@ static void test_disk_that_takes_no_more(void **state)
     tight.rlim_max = old.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
     struct err e = {0};
-    _cleanup_free_ char *text = mem_zalloc(20000);
-    memset(text, 'x', 19999);
+    enum { TEXT = 1 << 20, MORE_THAN_FITS = 64 };
+    _cleanup_free_ char *text = mem_zalloc(TEXT);
+    memset(text, 'x', TEXT - 1);
     int status = 0;
-    for (int i = 0; i < 5 && status == 0; i++)
+    for (int i = 0; i < MORE_THAN_FITS && status == 0; i++)
         status = change(s, APISERVER_UPDATED, "a", text, 0, NULL, &e);
     setrlimit(RLIMIT_FSIZE, &old);
     signal(SIGXFSZ, handler);
@@ -466,6 +499,7 @@ int main(void)
         TEST(test_changes),
         TEST(test_lists),
         TEST(test_history),
+        TEST(test_history_by_bytes),
         TEST(test_one_process_only),
         TEST(test_damage_is_noticed),
         TEST(test_backup_and_restore),
