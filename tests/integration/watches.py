@@ -27,7 +27,7 @@ class Server:
         self.folder = folder
 
     def __enter__(self):
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0"],
+        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0", "--plain-http"],
                                         stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         self.port = int(self.url.rsplit(":", 1)[1])

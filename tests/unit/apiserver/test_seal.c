@@ -315,9 +315,9 @@ static void test_tampering(void **state)
     (void)state;
     static const char *const tricks[] = {
         "UPDATE changes SET value = (SELECT value FROM changes WHERE key = 'ns/b')"
-        " WHERE key = 'ns/a'",
+        " WHERE key = 'ns/a' AND revision > 1",
         "UPDATE changes SET value = (SELECT value FROM changes WHERE revision = 1)"
-        " WHERE key = 'ns/a'",
+        " WHERE key = 'ns/a' AND revision > 1",
         "UPDATE changes SET value = CAST(substr(value, 1, 30) || x'00' || substr(value, 32) AS "
         "BLOB)"
         " WHERE key = 'ns/b'",
