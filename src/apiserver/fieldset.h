@@ -55,6 +55,14 @@ bool fieldset_equal(const struct fieldset *x, const struct fieldset *y);
 /* From FieldsV1; steps of kinds yet unknown are left out, as in Kubernetes. */
 int fieldset_decode(struct arena *a, const json_t *fields, const struct fieldset **ret_set,
                     struct err *e);
+/*
+ * Reads what fieldset_encode() wrote, at *at, and moves *at behind it. It is many times faster than
+ * decoding JSON and reads nothing else: -1 for whatever else may be the same in JSON. Text must be
+ * terminated.
+ */
+int fieldset_read(struct arena *a, const char **at, const struct fieldset **ret_set);
+/* The same for a string with its quotes: what fieldset_quote() wrote; NULL. */
+const char *fieldset_read_string(struct arena *a, const char **at);
 /* As FieldsV1, appended; the empty set is {}. */
 void fieldset_encode(const struct fieldset *set, struct str *out);
 /* A JSON string, appended. */

@@ -228,22 +228,27 @@ static bool is_stored(const json_t *object, const json_t *stored)
     return json_equal(before, object);
 }
 
-/* Writes what an update came to: nothing, a change, or the end of a deleted object. */
+/*
+ * Writes what an update came to: nothing, a change, or the end of a deleted object. `managed` is
+ * what is stored of managedFields.
+ */
 static struct apiserver_object *write_update(struct apiserver_registry *g,
                                              const struct apiserver_request *r, json_t *object,
-                                             const json_t *stored, struct apiserver_object *there,
-                                             struct err *e)
+                                             const json_t *stored, const char *managed,
+                                             struct apiserver_object *there, struct err *e)
 {
     json_t *metadata = json_object_get(object, "metadata");
-    managed_begin_update(r, object, stored);
+    enum managed_start start = managed_begin_update(r, object, managed);
     if (spec_differs(object, stored))
         registry_bump_generation(metadata);
     if (json_object_get(metadata, "deletionTimestamp") &&
-        !json_array_size(json_object_get(metadata, "finalizers")))
+        !json_array_size(json_object_get(metadata, "finalizers"))) {
+        managed_keep(object, managed);
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
-    if (is_stored(object, stored))
+    }
+    if (start == MANAGED_STORED && is_stored(object, stored))
         return apiserver_object_ref(there);
-    if (managed_update(g, r, object, stored, e) < 0)
+    if (managed_update(g, r, object, stored, start, managed, e) < 0)
         return NULL;
     return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, object, e);
 }
@@ -254,7 +259,8 @@ static struct apiserver_object *update(struct apiserver_registry *g,
 {
     _cleanup_(apiserver_object_unrefp) struct apiserver_object *there = registry_current(g, r, e);
     json_t *metadata = there ? metadata_of(object, e) : NULL;
-    json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;
+    _cleanup_(str_done) struct str managed = {0};
+    json_auto_t *stored = there ? registry_read(there, &managed, e) : NULL;
     const json_t *stored_metadata = json_object_get(stored, "metadata");
     if (!metadata || !stored || set_namespace(r, metadata, e) < 0 ||
         check_preconditions(r, metadata, stored_metadata, there->revision, e) < 0)
@@ -286,7 +292,7 @@ static struct apiserver_object *update(struct apiserver_registry *g,
                                     .report = report};
     if (admit(&a, e) < 0)
         return NULL;
-    return write_update(g, r, object, stored, there, e);
+    return write_update(g, r, object, stored, str_get(&managed), there, e);
 }
 
 struct apiserver_object *apiserver_update(struct apiserver_registry *g,

@@ -12,6 +12,8 @@ void registry_now(const struct apiserver_registry *g, char buf[RFC3339_MAX]);
 /* The stored object that a request names; NULL with NotFound. */
 struct apiserver_object *registry_current(struct apiserver_registry *g,
                                           const struct apiserver_request *r, struct err *e);
+/* A stored object without managedFields, and these as text, "" for none; NULL. */
+json_t *registry_read(const struct apiserver_object *o, struct str *ret_managed, struct err *e);
 /* "Invalid", with what the report says first; returns -1. */
 int registry_invalid(const struct apiserver_request *r, const json_t *object,
                      const struct api_report *report, struct err *e);

@@ -45,6 +45,16 @@ static void as_bad_request(enum apiserver_patch_type type, struct err *e)
     e->code = ERR_INVALID_ARGUMENT;
 }
 
+/* What a patch is applied to. Only a JSON patch can look at managedFields, which are costly. */
+static json_t *base(const struct apiserver_object *there, enum apiserver_patch_type type,
+                    struct err *e)
+{
+    if (type == APISERVER_JSON_PATCH)
+        return json_parse(there->bytes, there->size, NULL, e);
+    _cleanup_(str_done) struct str managed = {0};
+    return registry_read(there, &managed, e);
+}
+
 struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
                                          const struct apiserver_request *r,
                                          enum apiserver_patch_type type, const json_t *patch,
@@ -54,7 +64,7 @@ struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
     for (int tries = TRIES;; tries--) {
         _cleanup_(apiserver_object_unrefp) struct apiserver_object *there =
             registry_current(g, r, e);
-        json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, e) : NULL;
+        json_auto_t *stored = there ? base(there, type, e) : NULL;
         if (!stored)
             return NULL;
         json_auto_t *patched = apply(r, type, stored, patch, e);
