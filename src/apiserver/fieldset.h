@@ -72,6 +72,9 @@ void fieldset_quote(const char *text, struct str *out);
 void fieldset_paths(const struct fieldset *set, void (*fn)(void *context, const char *path),
                     void *context);
 
+/* One step of such a path, appended: .name, [port=80], [="a"], [3] */
+void fieldset_append_step(enum fieldset_step step, const char *name, struct str *out);
+
 /* Siblings that are being collected, in any order. Starts zeroed. */
 struct fieldset_level {
     struct fieldset *first, *last;

@@ -264,18 +264,18 @@ static void append_keys(const char *name, struct str *out)
     }
 }
 
-static void append_step(const struct fieldset *s, struct str *out)
+void fieldset_append_step(enum fieldset_step step, const char *name, struct str *out)
 {
-    if (s->step == FIELDSET_FIELD) {
+    if (step == FIELDSET_FIELD) {
         str_append_c(out, '.');
-        str_append(out, s->name);
+        str_append(out, name);
         return;
     }
     str_append_c(out, '[');
-    if (s->step == FIELDSET_KEY)
-        append_keys(s->name, out);
+    if (step == FIELDSET_KEY)
+        append_keys(name, out);
     else
-        str_appendf(out, "%s%s", s->step == FIELDSET_VALUE ? "=" : "", s->name);
+        str_appendf(out, "%s%s", step == FIELDSET_VALUE ? "=" : "", name);
     str_append_c(out, ']');
 }
 
@@ -287,14 +287,14 @@ static void paths(const struct fieldset *set, struct str *path,
     for (const struct fieldset *s = set; s; s = s->next) {
         if (!s->member)
             continue;
-        append_step(s, path);
+        fieldset_append_step(s->step, s->name, path);
         fn(context, str_get(path));
         str_truncate(path, len);
     }
     for (const struct fieldset *s = set; s; s = s->next) {
         if (!s->children)
             continue;
-        append_step(s, path);
+        fieldset_append_step(s->step, s->name, path);
         paths(s->children, path, fn, context);
         str_truncate(path, len);
     }
