@@ -79,11 +79,13 @@ enum managed_start {
 
 /*
  * An update, in two steps; `list` is the text of what is stored, "" for none, and both objects are
- * without. First it is settled where the list starts from. With MANAGED_STORED the object has none
- * after it, and if it also is as stored nothing changes. Else ownership moves.
+ * without. First it is settled where the list starts from. If that is what is stored, and so is the
+ * object, nothing changes. Else ownership moves.
  */
 enum managed_start managed_begin_update(const struct apiserver_request *r, json_t *object,
                                         const char *list);
+bool managed_is_stored(const struct apiserver_request *r, enum managed_start start,
+                       const char *list);
 int managed_update(const struct apiserver_registry *g, const struct apiserver_request *r,
                    json_t *object, const json_t *stored, enum managed_start start, const char *list,
                    struct err *e);

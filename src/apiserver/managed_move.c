@@ -60,8 +60,7 @@ enum managed_start managed_begin_update(const struct apiserver_request *r, json_
     json_t *own = json_object_get(metadata, "managedFields");
     enum managed_start start = MANAGED_STORED;
     if (r->managed) {
-        const char *text = json_is_null(r->managed) ? "" : json_string_value(r->managed);
-        start = str_eq(text, list) ? MANAGED_STORED : MANAGED_DONE;
+        start = MANAGED_DONE;
     } else if (own && r->subresource == APISERVER_MAIN) {
         json_auto_t *before = *list ? json_parse(list, strlen(list), NULL, NULL) : NULL;
         if (is_reset(own))
@@ -74,6 +73,14 @@ enum managed_start managed_begin_update(const struct apiserver_request *r, json_
     if (start == MANAGED_RESET && !*list)
         start = MANAGED_STORED;
     return start;
+}
+
+bool managed_is_stored(const struct apiserver_request *r, enum managed_start start,
+                       const char *list)
+{
+    if (start != MANAGED_DONE)
+        return start == MANAGED_STORED;
+    return str_eq(json_is_null(r->managed) ? "" : json_string_value(r->managed), list);
 }
 
 void managed_keep(json_t *object, const char *list)

@@ -366,6 +366,26 @@ static void test_last_applied(void **state)
     api_report_done(&report);
 }
 
+/* Two applies within a second leave the same list, but are two changes. */
+static void test_same_second(void **state)
+{
+    (void)state;
+    static const struct step first = {APPLY, "a", "}, 'spec': {'size': '1'}"};
+    static const struct step second = {APPLY, "a", "}, 'spec': {'size': '2'}"};
+    struct api_report report = {0};
+    struct err e = {0};
+    struct apiserver_object *o = run(&first, &report, &e);
+    apiserver_object_unref(o);
+    o = run(&second, &report, &e);
+    json_auto_t *object = parse_json(o->bytes);
+    _cleanup_(str_done) struct str got = {0};
+    owners(object, &got);
+    assert_string_equal(str_get(&got), "a Apply: .spec.size");
+    assert_string_equal(json_str(json_object_get(object, "spec"), "size"), "2");
+    apiserver_object_unref(o);
+    api_report_done(&report);
+}
+
 /* What changes nothing is not written, however it comes, and no time moves. */
 static void test_unchanged(void **state)
 {
@@ -491,9 +511,11 @@ static void test_foreign(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_updates),       TEST(test_apply),        TEST(test_lists),
-        TEST(test_refused),       TEST(test_last_applied), TEST(test_unchanged),
-        TEST(test_many_updaters), TEST(test_too_large),    cmocka_unit_test(test_foreign),
+        TEST(test_updates),      TEST(test_apply),
+        TEST(test_lists),        TEST(test_refused),
+        TEST(test_last_applied), TEST(test_same_second),
+        TEST(test_unchanged),    TEST(test_many_updaters),
+        TEST(test_too_large),    cmocka_unit_test(test_foreign),
     };
     return cmocka_run_group_tests_name("apply", tests, NULL, NULL);
 }
