@@ -62,9 +62,8 @@ struct fieldset *fieldset_finish(struct arena *a, struct fieldset_level *level)
 {
     if (!level->unsorted)
         return level->first;
-    struct fieldset *first = sort(level->first);
-    for (struct fieldset *s = first; s && s->next;) {
-        struct fieldset *next = s->next;
+    struct fieldset *first = sort(level->first), *s = first;
+    for (struct fieldset *next = s->next; next; next = s->next) {
         if (compare(s, next) != 0) {
             s = next;
             continue;

@@ -132,6 +132,76 @@ int fieldset_decode(struct arena *a, const json_t *fields, const struct fieldset
     return 0;
 }
 
+const char *fieldset_read_string(struct arena *a, const char **at)
+{
+    const char *start = *at, *p = start;
+    if (*p++ != '"')
+        return NULL;
+    size_t escapes = 0;
+    for (; *p != '"'; p++) {
+        if (*p == '\\') {
+            escapes++;
+            p++;
+            if (*p != '"' && *p != '\\') /* control characters: rare enough */
+                return NULL;
+        }
+        if ((unsigned char)*p < 0x20)
+            return NULL;
+    }
+    *at = p + 1;
+    size_t n = (size_t)(p - start) - 1;
+    char *text = arena_copy(a, start + 1, n);
+    if (escapes) {
+        char *out = text;
+        for (size_t i = 0; i < n; i++) {
+            i += text[i] == '\\';
+            *out++ = text[i];
+        }
+        *out = '\0';
+    }
+    return text;
+}
+
+/* Behind the opening brace. */
+static int read_level(struct arena *a, const char **at, unsigned room, bool *ret_member,
+                      struct fieldset **ret_children)
+{
+    struct fieldset_level level = {0};
+    *ret_member = **at == '}';
+    for (bool first = true; **at != '}'; first = false) {
+        if (!first && *(*at)++ != ',')
+            return -1;
+        const char *key = fieldset_read_string(a, at);
+        if (!key || room == 0 || *(*at)++ != ':' || *(*at)++ != '{')
+            return -1;
+        bool member;
+        struct fieldset *children;
+        if (read_level(a, at, room - 1, &member, &children) < 0)
+            return -1;
+        const char *letter = *key ? memchr(letters, *key, sizeof(letters)) : NULL;
+        if (str_eq(key, "."))
+            *ret_member = true;
+        else if (!letter || key[1] != ':')
+            return -1;
+        else
+            fieldset_add(a, &level, (enum fieldset_step)(letter - letters), key + 2, member,
+                         children);
+    }
+    (*at)++;
+    *ret_children = fieldset_finish(a, &level);
+    return 0;
+}
+
+int fieldset_read(struct arena *a, const char **at, const struct fieldset **ret_set)
+{
+    bool member;
+    struct fieldset *set;
+    if (*(*at)++ != '{' || read_level(a, at, FIELDSET_MAX_DEPTH, &member, &set) < 0)
+        return -1;
+    *ret_set = set;
+    return 0;
+}
+
 /* What a string needs to stand inside quotes. */
 static void escape(const char *text, struct str *out)
 {
@@ -194,18 +264,18 @@ static void append_keys(const char *name, struct str *out)
     }
 }
 
-static void append_step(const struct fieldset *s, struct str *out)
+void fieldset_append_step(enum fieldset_step step, const char *name, struct str *out)
 {
-    if (s->step == FIELDSET_FIELD) {
+    if (step == FIELDSET_FIELD) {
         str_append_c(out, '.');
-        str_append(out, s->name);
+        str_append(out, name);
         return;
     }
     str_append_c(out, '[');
-    if (s->step == FIELDSET_KEY)
-        append_keys(s->name, out);
+    if (step == FIELDSET_KEY)
+        append_keys(name, out);
     else
-        str_appendf(out, "%s%s", s->step == FIELDSET_VALUE ? "=" : "", s->name);
+        str_appendf(out, "%s%s", step == FIELDSET_VALUE ? "=" : "", name);
     str_append_c(out, ']');
 }
 
@@ -217,14 +287,14 @@ static void paths(const struct fieldset *set, struct str *path,
     for (const struct fieldset *s = set; s; s = s->next) {
         if (!s->member)
             continue;
-        append_step(s, path);
+        fieldset_append_step(s->step, s->name, path);
         fn(context, str_get(path));
         str_truncate(path, len);
     }
     for (const struct fieldset *s = set; s; s = s->next) {
         if (!s->children)
             continue;
-        append_step(s, path);
+        fieldset_append_step(s->step, s->name, path);
         paths(s->children, path, fn, context);
         str_truncate(path, len);
     }

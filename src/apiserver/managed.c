@@ -5,6 +5,72 @@
 void managed_done(struct managed *m)
 {
     vec_done(&m->entries);
+    json_decref(m->list);
+    m->list = NULL;
+}
+
+/* Goes behind `text`, if that is here. */
+static bool skip(const char **at, const char *text)
+{
+    if (!str_starts_with(*at, text))
+        return false;
+    *at += strlen(text);
+    return true;
+}
+
+/* A member that encode_entry() wrote. */
+static const char *read_member(struct arena *a, const char **at, const char *name)
+{
+    return skip(at, name) ? fieldset_read_string(a, at) : NULL;
+}
+
+/* What encode_entry() wrote; -1 for all else. */
+static int read_entry(struct arena *a, const char **at, struct managed_entry *ret_entry)
+{
+    *ret_entry = (struct managed_entry){
+        .manager = read_member(a, at, "{\"manager\":"),
+        .time = "",
+        .subresource = "",
+    };
+    const char *operation = read_member(a, at, ",\"operation\":");
+    ret_entry->version = read_member(a, at, ",\"apiVersion\":");
+    if (!ret_entry->manager || !operation || !ret_entry->version)
+        return -1;
+    ret_entry->applied = str_eq(operation, "Apply");
+    if (skip(at, ",\"time\":"))
+        ret_entry->time = fieldset_read_string(a, at);
+    if (!ret_entry->time || !skip(at, ",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":") ||
+        fieldset_read(a, at, &ret_entry->fields) < 0)
+        return -1;
+    if (skip(at, ",\"subresource\":"))
+        ret_entry->subresource = fieldset_read_string(a, at);
+    return ret_entry->subresource && skip(at, "}") ? 0 : -1;
+}
+
+/* What managed_encode() wrote. */
+static int read_entries(struct arena *a, const char *at, struct managed *ret_managed)
+{
+    if (!skip(&at, "["))
+        return -1;
+    while (!skip(&at, "]")) {
+        struct managed_entry entry;
+        if ((ret_managed->entries.len && !skip(&at, ",")) || read_entry(a, &at, &entry) < 0)
+            return -1;
+        vec_push(&ret_managed->entries, entry);
+    }
+    return *at ? -1 : 0;
+}
+
+void managed_read(struct arena *a, const char *text, struct managed *ret_managed)
+{
+    *ret_managed = (struct managed){0};
+    if (!*text || read_entries(a, text, ret_managed) == 0)
+        return;
+    managed_done(ret_managed); /* somebody else wrote it */
+    json_auto_t *list = json_parse(text, strlen(text), NULL, NULL);
+    struct err unreadable;
+    if (list && managed_decode(a, list, ret_managed, &unreadable) == 0)
+        ret_managed->list = json_incref(list);
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -149,144 +215,4 @@ json_t *managed_value(struct managed *m, struct err *e)
         return json_null();
     _cleanup_(str_done) struct str text = {0};
     return managed_encode(m, &text, e) < 0 ? NULL : json_stringn_nocheck(text.p, text.len);
-}
-
-/* `value` NULL is null. */
-static void set_list(json_t *object, json_t *value)
-{
-    json_t *metadata = json_object_get(object, "metadata");
-    if (!value || json_is_null(value))
-        json_object_del(metadata, "managedFields");
-    else
-        json_object_set(metadata, "managedFields", value);
-}
-
-int managed_create(const struct apiserver_registry *g, const struct apiserver_request *r,
-                   json_t *object, struct err *e)
-{
-    if (r->managed) {
-        set_list(object, r->managed);
-        return 0;
-    }
-    struct arena arena = {0};
-    struct managed m = {0};
-    struct managed_entry entry = managed_entry_of(&arena, g, r, false);
-    entry.fields = typed_compare(&arena, r->kind, NULL, object).added;
-    if (entry.fields)
-        vec_push(&m.entries, entry);
-    json_auto_t *list = managed_value(&m, e);
-    if (list)
-        set_list(object, list);
-    managed_done(&m);
-    arena_done(&arena);
-    return list ? 0 : -1;
-}
-
-/* [{}] says that there shall be no owners. */
-static bool is_reset(const json_t *list)
-{
-    return json_array_size(list) == 1 && json_is_object(json_array_get(list, 0)) &&
-           !json_object_size(json_array_get(list, 0));
-}
-
-/* Whether a client's list can be taken for what it says. */
-static bool is_sound(const json_t *list)
-{
-    struct arena arena = {0};
-    struct managed m;
-    struct err e;
-    bool sound = managed_decode(&arena, list, &m, &e) == 0 && m.entries.len > 0;
-    managed_done(&m);
-    arena_done(&arena);
-    return sound;
-}
-
-void managed_begin_update(const struct apiserver_request *r, json_t *object, const json_t *stored)
-{
-    json_t *own = json_object_get(json_object_get(object, "metadata"), "managedFields");
-    json_t *before = json_object_get(json_object_get(stored, "metadata"), "managedFields");
-    bool may = r->subresource == APISERVER_MAIN;
-    if (r->managed)
-        set_list(object, r->managed);
-    else if (may && is_reset(own))
-        set_list(object, NULL);
-    else if (!may || !own || (before && json_equal(own, before)) || !is_sound(own))
-        set_list(object, before);
-}
-
-static const char ancient[] = "ancient-changes";
-
-static int compare_ages(const void *a, const void *b)
-{
-    const struct managed_entry *x = a, *y = b;
-    if (x->applied != y->applied) /* updates first */
-        return x->applied ? 1 : -1;
-    bool first = str_eq(x->manager, ancient), second = str_eq(y->manager, ancient);
-    if (first != second)
-        return first ? -1 : 1;
-    int order = strcmp(x->time, y->time);
-    return order ? order : strcmp(x->manager, y->manager);
-}
-
-/* Too many updaters: the oldest become one. All are of one version, unless a client said else. */
-static void cap_updaters(struct arena *a, struct managed *m)
-{
-    size_t updaters = 0;
-    vec_for_each(&m->entries, entry)
-        updaters += !entry->applied;
-    if (updaters <= MANAGED_MAX_UPDATERS)
-        return;
-    qsort(m->entries.p, m->entries.len, sizeof(*m->entries.p), compare_ages);
-    struct managed_entry *bucket = &m->entries.p[0];
-    for (size_t i = 1; i <= updaters - MANAGED_MAX_UPDATERS; i++) {
-        struct managed_entry *entry = &m->entries.p[i];
-        bucket->fields = fieldset_union(a, bucket->fields, entry->fields);
-        bucket->time = entry->time;
-        entry->fields = NULL;
-    }
-    bucket->manager = ancient;
-    bucket->subresource = "";
-    managed_drop_empty(m);
-}
-
-static void move_ownership(struct arena *a, const struct apiserver_registry *g,
-                           const struct apiserver_request *r, const struct typed_changes *changes,
-                           struct managed *m)
-{
-    const struct fieldset *taken = fieldset_union(a, changes->added, changes->modified);
-    const struct fieldset *lost = fieldset_union(a, taken, changes->removed);
-    vec_for_each(&m->entries, entry)
-        entry->fields = fieldset_difference(a, entry->fields, lost);
-    if (taken) {
-        struct managed_entry mine = managed_entry_of(a, g, r, false);
-        struct managed_entry *before = managed_find(m, r, false);
-        mine.fields = fieldset_union(a, before ? before->fields : NULL, taken);
-        if (before)
-            *before = mine;
-        else
-            vec_push(&m->entries, mine);
-    }
-    managed_drop_empty(m);
-    cap_updaters(a, m);
-}
-
-int managed_update(const struct apiserver_registry *g, const struct apiserver_request *r,
-                   json_t *object, const json_t *stored, struct err *e)
-{
-    json_t *before = json_object_get(json_object_get(object, "metadata"), "managedFields");
-    if (r->managed || !before)
-        return 0;
-    struct arena arena = {0};
-    struct managed m;
-    struct err unreadable; /* then nobody can be told from it who owns what */
-    if (managed_decode(&arena, before, &m, &unreadable) == 0) {
-        struct typed_changes changes = typed_compare(&arena, r->kind, stored, object);
-        move_ownership(&arena, g, r, &changes, &m);
-    }
-    json_auto_t *list = managed_value(&m, e);
-    managed_done(&m); /* it borrows from the list before */
-    arena_done(&arena);
-    if (list)
-        set_list(object, list);
-    return list ? 0 : -1;
 }

@@ -13,9 +13,10 @@
  * An object that has no entries stays without until it is applied: then what it has belongs to
  * "before-first-apply". So clients that clear managedFields (by sending [{}]) get rid of them.
  *
- * Writing an object costs one walk over it and one over what is stored; the list is made as text
- * and kept in the object as a string until it is encoded (registry_write()), because a tree of
- * JSON values for it would cost more than all the rest of a write.
+ * As JSON values the list costs more to read, copy and write than the object itself. So the server
+ * has it as text: registry_read() cuts it out of a stored object, it is read from there into sets
+ * only when something changes, and what comes of it is a string in the object until that is
+ * encoded (registry_write()).
  */
 #pragma once
 
@@ -41,10 +42,13 @@ struct managed_entry {
 
 struct managed {
     VEC(struct managed_entry) entries;
+    json_t *list; /* what they borrow from, if it is theirs to keep; NULL */
 };
 
 void managed_done(struct managed *m);
-/* From managedFields. Borrows from the list. */
+/* From the text of what is stored; what cannot be read is as if there were none. */
+void managed_read(struct arena *a, const char *text, struct managed *ret_managed);
+/* From managedFields of a client. Borrows from the list. */
 int managed_decode(struct arena *a, const json_t *list, struct managed *ret_managed, struct err *e);
 /* As JSON, in the order that Kubernetes has them; appended. RequestEntityTooLarge. */
 int managed_encode(struct managed *m, struct str *out, struct err *e);
@@ -65,11 +69,25 @@ json_t *managed_value(struct managed *m, struct err *e);
 /* A new object is all its creator's. */
 int managed_create(const struct apiserver_registry *g, const struct apiserver_request *r,
                    json_t *object, struct err *e);
+/* From where the list of an update starts. */
+enum managed_start {
+    MANAGED_STORED, /* as it is stored */
+    MANAGED_CLIENT, /* as the client wants it; it is in the object */
+    MANAGED_RESET,  /* nobody owns anything */
+    MANAGED_DONE,   /* as an apply has found already */
+};
+
 /*
- * An update, in two steps. First the object gets the list that it starts from: the stored one,
- * unless the client has one of its own to set. Now it equals what is stored if nothing changes.
- * Else ownership moves.
+ * An update, in two steps; `list` is the text of what is stored, "" for none, and both objects are
+ * without. First it is settled where the list starts from. If that is what is stored, and so is the
+ * object, nothing changes. Else ownership moves.
  */
-void managed_begin_update(const struct apiserver_request *r, json_t *object, const json_t *stored);
+enum managed_start managed_begin_update(const struct apiserver_request *r, json_t *object,
+                                        const char *list);
+bool managed_is_stored(const struct apiserver_request *r, enum managed_start start,
+                       const char *list);
 int managed_update(const struct apiserver_registry *g, const struct apiserver_request *r,
-                   json_t *object, const json_t *stored, struct err *e);
+                   json_t *object, const json_t *stored, enum managed_start start, const char *list,
+                   struct err *e);
+/* Puts the text of a list into an object as it is. */
+void managed_keep(json_t *object, const char *list);

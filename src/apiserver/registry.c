@@ -164,19 +164,6 @@ struct apiserver_object *registry_current(struct apiserver_registry *g,
     return o;
 }
 
-json_t *registry_read(const struct api_kind *kind, const struct apiserver_object *o, struct err *e)
-{
-    json_t *stored = json_parse(o->bytes, o->size, NULL, e);
-    if (!stored || !kind->schema)
-        return stored;
-    json_t *read = api_read(kind, stored);
-    char text[128];
-    json_object_set_new(read, "apiVersion",
-                        json_string(api_version_text(api_kind_canonical(kind), text)));
-    json_decref(stored);
-    return read;
-}
-
 /* The update must be of the object that is there, as it is there, if it says so. */
 static int check_preconditions(const struct apiserver_request *r, const json_t *metadata,
                                const json_t *stored, uint64_t revision, struct err *e)
@@ -247,23 +234,29 @@ static bool is_stored(const json_t *object, const json_t *stored)
     return json_equal(before, object);
 }
 
-/* Writes what an update came to: nothing, a change, or the end of a deleted object. */
+/*
+ * Writes what an update came to: nothing, a change, or the end of a deleted object. `managed` is
+ * what is stored of managedFields.
+ */
 static struct apiserver_object *write_update(struct apiserver_registry *g,
                                              const struct apiserver_request *r, json_t *object,
-                                             const json_t *stored, struct apiserver_object *there,
-                                             struct err *e)
+                                             const json_t *stored, const char *managed,
+                                             struct apiserver_object *there, struct err *e)
 {
     json_t *metadata = json_object_get(object, "metadata");
-    managed_begin_update(r, object, stored);
+    enum managed_start start = managed_begin_update(r, object, managed);
     if (spec_differs(r->kind, object, stored))
         registry_bump_generation(metadata);
-    if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object))
+    if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object)) {
+        managed_keep(object, managed);
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
-    json_auto_t *before = r->kind->schema ? json_parse(there->bytes, there->size, NULL, NULL)
-                                          : json_incref((json_t *)stored);
-    if (is_stored(object, before))
+    }
+    _cleanup_(str_done) struct str unused = {0};
+    json_auto_t *before =
+        r->kind->schema ? registry_load(there, &unused, NULL) : json_incref((json_t *)stored);
+    if (managed_is_stored(r, start, managed) && is_stored(object, before))
         return apiserver_object_ref(there);
-    if (managed_update(g, r, object, stored, e) < 0)
+    if (managed_update(g, r, object, stored, start, managed, e) < 0)
         return NULL;
     return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, object, e);
 }
@@ -274,7 +267,8 @@ static struct apiserver_object *update(struct apiserver_registry *g,
 {
     _cleanup_(apiserver_object_unrefp) struct apiserver_object *there = registry_current(g, r, e);
     json_t *metadata = there ? metadata_of(object, e) : NULL;
-    json_auto_t *stored = there ? registry_read(r->kind, there, e) : NULL;
+    _cleanup_(str_done) struct str managed = {0};
+    json_auto_t *stored = there ? registry_read(r->kind, there, &managed, e) : NULL;
     const json_t *stored_metadata = json_object_get(stored, "metadata");
     if (!metadata || !stored || set_namespace(r, metadata, e) < 0 ||
         check_preconditions(r, metadata, stored_metadata, there->revision, e) < 0)
@@ -308,7 +302,7 @@ static struct apiserver_object *update(struct apiserver_registry *g,
     };
     if (admit(&a, e) < 0)
         return NULL;
-    return write_update(g, r, object, stored, there, e);
+    return write_update(g, r, object, stored, str_get(&managed), there, e);
 }
 
 /*

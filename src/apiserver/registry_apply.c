@@ -210,12 +210,11 @@ static bool move_ownership(struct apply *p, const struct typed_changes *changes,
  * The object that comes of the configuration, with the list of owners in *ret_managed. NULL with
  * conflicts in the report.
  */
-static json_t *apply(struct apply *p, const json_t *live, json_t **ret_managed, struct err *e)
+static json_t *apply(struct apply *p, const json_t *live, const char *list, json_t **ret_managed,
+                     struct err *e)
 {
     struct arena *a = &p->arena;
-    json_t *list = json_object_get(json_object_get(live, "metadata"), "managedFields");
-    struct err unreadable; /* as if there were none */
-    managed_decode(a, list, &p->managed, &unreadable);
+    managed_read(a, list, &p->managed);
     if (!p->managed.entries.len)
         own_before_first(p, live);
     struct managed_entry *mine = managed_find(&p->managed, p->r, true);
@@ -233,7 +232,7 @@ static json_t *apply(struct apply *p, const json_t *live, json_t **ret_managed, 
     if (!p->r->force && check_conflicts(p, live, taken, e) < 0)
         return NULL;
     if (!move_ownership(p, &changes, taken, last)) {
-        *ret_managed = json_incref(list);
+        *ret_managed = *list ? json_string_nocheck(list) : json_null();
         return json_incref(pruned);
     }
     *ret_managed = managed_value(&p->managed, e);
@@ -289,11 +288,11 @@ static struct apiserver_object *apply_new(struct apiserver_registry *g, struct a
 }
 
 static struct apiserver_object *apply_to(struct apiserver_registry *g, struct apply *p,
-                                         const json_t *given, const json_t *live, bool status,
-                                         bool *ret_again, struct err *e)
+                                         const json_t *given, const json_t *live, const char *list,
+                                         bool status, bool *ret_again, struct err *e)
 {
     json_auto_t *managed = NULL;
-    json_auto_t *applied = apply(p, live, &managed, e);
+    json_auto_t *applied = apply(p, live, list, &managed, e);
     if (!applied)
         return NULL;
     struct apiserver_request r = *p->r;
@@ -322,12 +321,13 @@ struct apiserver_object *apiserver_apply(struct apiserver_registry *g,
             keep_status(p.config);
         _cleanup_(apiserver_object_unrefp) struct apiserver_object *there =
             registry_current(g, r, e);
-        json_auto_t *live = there ? registry_read(r->kind, there, e) : NULL;
+        _cleanup_(str_done) struct str list = {0};
+        json_auto_t *live = there ? registry_read(r->kind, there, &list, e) : NULL;
         bool again = false; /* somebody else was faster */
         struct apiserver_object *o = NULL;
         *ret_created = !there;
         if (live)
-            o = apply_to(g, &p, config, live, status, &again, e);
+            o = apply_to(g, &p, config, live, str_get(&list), status, &again, e);
         else if (!there && !status)
             o = apply_new(g, &p, e);
         if (o || !tries || named || (there && !live) ||

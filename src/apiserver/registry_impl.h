@@ -20,11 +20,14 @@ struct apiserver_object *registry_current(struct apiserver_registry *g,
                                           const struct apiserver_request *r, struct err *e);
 /* Conflict: somebody was faster. */
 int registry_outdated(const struct apiserver_request *r, const char *name, struct err *e);
+/* A stored object without managedFields, and these as text, "" for none; NULL. */
+json_t *registry_load(const struct apiserver_object *o, struct str *ret_managed, struct err *e);
 /* "Invalid", with what the report says first; returns -1. */
 int registry_invalid(const struct apiserver_request *r, const json_t *object,
                      const struct api_report *report, struct err *e);
-/* What is stored, as the kind's schema has it; of a kind without one, as it is. */
-json_t *registry_read(const struct api_kind *kind, const struct apiserver_object *o, struct err *e);
+/* The same as the kind's schema has it; of a kind without one, as it is. */
+json_t *registry_read(const struct api_kind *kind, const struct apiserver_object *o,
+                      struct str *ret_managed, struct err *e);
 void registry_bump_generation(json_t *metadata);
 /* Whether finalizers keep a deleted object. */
 bool registry_is_held(const struct api_kind *kind, const json_t *object);

@@ -43,6 +43,18 @@ static void as_bad_request(enum apiserver_patch_type type, struct err *e)
     e->code = ERR_INVALID_ARGUMENT;
 }
 
+/* What a patch is applied to. Only a JSON patch can look at managedFields, which are costly. */
+static json_t *base(const struct api_kind *kind, const struct apiserver_object *there,
+                    enum apiserver_patch_type type, struct err *e)
+{
+    _cleanup_(str_done) struct str managed = {0};
+    json_t *object = registry_read(kind, there, &managed, e);
+    if (object && managed.len && type == APISERVER_JSON_PATCH)
+        json_object_set_new(json_object_get(object, "metadata"), "managedFields",
+                            json_parse(managed.p, managed.len, NULL, e));
+    return object;
+}
+
 struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
                                          const struct apiserver_request *r,
                                          enum apiserver_patch_type type, const json_t *patch,
@@ -52,7 +64,7 @@ struct apiserver_object *apiserver_patch(struct apiserver_registry *g,
     for (int tries = REGISTRY_RACES;; tries--) {
         _cleanup_(apiserver_object_unrefp) struct apiserver_object *there =
             registry_current(g, r, e);
-        json_auto_t *stored = there ? registry_read(r->kind, there, e) : NULL;
+        json_auto_t *stored = there ? base(r->kind, there, type, e) : NULL;
         if (!stored)
             return NULL;
         json_auto_t *patched = apply(r, type, stored, patch, e);

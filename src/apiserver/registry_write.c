@@ -12,46 +12,123 @@ void apiserver_key(const struct apiserver_request *r, const char *name, struct s
     str_append(ret_key, name);
 }
 
+static void append_member(struct str *out, const char *key, const json_t *value)
+{
+    json_auto_t *name = json_string(key);
+    str_append_c(out, ',');
+    json_format(name, out);
+    str_append_c(out, ':');
+    json_format(value, out);
+}
+
 /*
- * The text of an object around the digits of its revision: {"metadata":{...,"resourceVersion":" and
- * ",...}. Written member by member, so that nothing inside the object can be taken for that place.
+ * The text of an object around the digits of its revision. What the server looks for in it comes
+ * first, so that it is found without reading the rest, and nothing inside the object can be taken
+ * for it:
+ *
+ *     {"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"
+ *     ","managedFields":[...],...},...}
+ *
  * managedFields can be there as text already (managed.h).
  */
 static void encode(const json_t *object, struct str *head, struct str *tail)
 {
-    const char *key, *meta_key;
-    json_t *value, *meta_value;
-    struct str *out = head;
-    str_append_c(out, '{');
-    bool first = true;
-    json_object_foreach((json_t *)object, key, value) {
-        json_auto_t *name = json_string(key);
-        str_append(out, first ? "" : ",");
-        first = false;
-        json_format(name, out);
-        str_append_c(out, ':');
-        if (!str_eq(key, "metadata")) {
-            json_format(value, out);
-            continue;
-        }
-        str_append(out, "{\"resourceVersion\":\"");
-        out = tail;
-        str_append_c(out, '"');
-        json_object_foreach(value, meta_key, meta_value) {
-            if (str_eq(meta_key, "resourceVersion"))
-                continue;
-            json_auto_t *meta_name = json_string(meta_key);
-            str_append_c(out, ',');
-            json_format(meta_name, out);
-            str_append_c(out, ':');
-            if (str_eq(meta_key, "managedFields") && json_is_string(meta_value))
-                str_append_n(out, json_string_value(meta_value), json_string_length(meta_value));
-            else
-                json_format(meta_value, out);
-        }
-        str_append_c(out, '}');
+    static const char *const first[] = {"apiVersion", "kind", "metadata", NULL};
+    const char *key;
+    json_t *value, *metadata = json_object_get(object, "metadata");
+    str_append(head, "{\"apiVersion\":");
+    json_format(json_object_get(object, "apiVersion"), head);
+    append_member(head, "kind", json_object_get(object, "kind"));
+    str_append(head, ",\"metadata\":{\"resourceVersion\":\"");
+    str_append_c(tail, '"');
+    const json_t *managed = json_object_get(metadata, "managedFields");
+    if (managed)
+        str_append(tail, ",\"managedFields\":");
+    if (json_is_string(managed))
+        str_append_n(tail, json_string_value(managed), json_string_length(managed));
+    else if (managed)
+        json_format(managed, tail);
+    json_object_foreach(metadata, key, value) {
+        if (!str_eq(key, "resourceVersion") && value != managed)
+            append_member(tail, key, value);
     }
-    str_append_c(out, '}');
+    str_append_c(tail, '}');
+    json_object_foreach((json_t *)object, key, value) {
+        if (!str_in(key, first))
+            append_member(tail, key, value);
+    }
+    str_append_c(tail, '}');
+}
+
+/* The byte behind a JSON list of which `at` is the first; NULL when it does not end. */
+static const char *end_of_list(const char *at, const char *end)
+{
+    unsigned depth = 0;
+    for (; at < end; at++) {
+        if (*at == '"') {
+            for (at++; at < end && *at != '"'; at++)
+                at += *at == '\\';
+        } else if (*at == '[' || *at == '{') {
+            depth++;
+        } else if ((*at == ']' || *at == '}') && --depth == 0) {
+            return at + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Where managedFields begin, as encode() puts them; NULL. */
+static const char *find_managed(const char *at)
+{
+    static const char *const before[] = {"{\"apiVersion\":\"", "\",\"kind\":\"",
+                                         "\",\"metadata\":{\"resourceVersion\":\"",
+                                         "\",\"managedFields\":"};
+    for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
+        if (!str_starts_with(at, before[i]))
+            return NULL;
+        at += strlen(before[i]);
+        if (i < ARRAY_SIZE(before) - 1)
+            at += strcspn(at, "\"\\");
+    }
+    return at;
+}
+
+json_t *registry_load(const struct apiserver_object *o, struct str *ret_managed, struct err *e)
+{
+    const char *start = find_managed(o->bytes);
+    const char *end = start && *start == '[' ? end_of_list(start, o->bytes + o->size) : NULL;
+    if (end) {
+        _cleanup_(str_done) struct str rest = {0};
+        str_append_n(&rest, o->bytes, (size_t)(start - o->bytes));
+        str_append(&rest, "null"); /* in its place, and cheap */
+        str_append_n(&rest, end, (size_t)(o->bytes + o->size - end));
+        json_t *object = json_parse(rest.p, rest.len, NULL, e);
+        json_object_del(json_object_get(object, "metadata"), "managedFields");
+        str_append_n(ret_managed, start, (size_t)(end - start));
+        return object;
+    }
+    json_t *object = json_parse(o->bytes, o->size, NULL, e);
+    json_t *metadata = json_object_get(object, "metadata");
+    json_t *managed = json_object_get(metadata, "managedFields");
+    if (managed) {
+        json_format(managed, ret_managed);
+        json_object_del(metadata, "managedFields");
+    }
+    return object;
+}
+
+json_t *registry_read(const struct api_kind *kind, const struct apiserver_object *o,
+                      struct str *ret_managed, struct err *e)
+{
+    json_t *stored = registry_load(o, ret_managed, e);
+    if (!stored || !kind->schema)
+        return stored;
+    json_t *read = api_read(kind, stored);
+    char text[128];
+    json_object_set_new(read, "apiVersion",
+                        json_string(api_version_text(api_kind_canonical(kind), text)));
+    json_decref(stored);
+    return read;
 }
 
 int registry_outdated(const struct apiserver_request *r, const char *name, struct err *e)

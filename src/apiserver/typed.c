@@ -126,7 +126,7 @@ static void list_items(struct typed_walk *w, const struct api_field *field, cons
     size_t n = json_array_size(list), i;
     json_t *element;
     *ret_items = (struct typed_items){
-        .in_order = n ? arena_alloc(w->arena, n * sizeof(struct typed_item)) : NULL};
+        .in_order = arena_alloc(w->arena, (n + 1) * sizeof(struct typed_item))};
     json_array_foreach((json_t *)list, i, element) {
         struct str *text = &w->scratch;
         str_clear(text);

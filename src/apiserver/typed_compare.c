@@ -27,14 +27,10 @@ static void add_member(struct typed_walk *w, const struct typed_type *parent, co
     const struct api_field *named = typed_member(parent, key, &t);
     bool leaf;
     struct fieldset *children = fields_of(w, &t, value, depth + 1, &leaf);
-    bool member = leaf || !named;
-    if (json_is_object(value) && json_object_size(value) == 0)
-        member = true;
-    else if (w->every && !is_always_there(w, parent, named))
-        member = true;
-    if (t.place == TYPED_METADATA)
-        member = false;
-    fieldset_add(w->arena, level, FIELDSET_FIELD, key, member, children);
+    bool empty = json_is_object(value) && json_object_size(value) == 0;
+    bool member = leaf || empty || !named || (w->every && !is_always_there(w, parent, named));
+    fieldset_add(w->arena, level, FIELDSET_FIELD, key, member && t.place != TYPED_METADATA,
+                 children);
 }
 
 static void add_item(struct typed_walk *w, const struct typed_type *list, enum typed_shape shape,
@@ -130,9 +126,8 @@ static void compare_items(struct typed_walk *w, const struct typed_type *t, enum
 {
     struct typed_type type = typed_element(t);
     for (size_t i = 0, j = 0; i < old->n || j < items->n;) {
-        const struct typed_item *was = i < old->n ? &old->sorted[i] : NULL;
-        const struct typed_item *is = j < items->n ? &items->sorted[j] : NULL;
-        int order = !was ? 1 : !is ? -1 : strcmp(was->name, is->name);
+        const struct typed_item *was = &old->sorted[i], *is = &items->sorted[j];
+        int order = i == old->n ? 1 : j == items->n ? -1 : strcmp(was->name, is->name);
         if (order < 0) {
             add_item(w, t, shape, was, depth, &l->removed);
         } else if (order > 0) {

@@ -232,8 +232,9 @@ static int unclear(const struct api_path *at, enum typed_shape shape,
     size_t i = 1;
     while (!str_eq(items->sorted[i - 1].name, items->sorted[i].name))
         i++;
-    return err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "%s: duplicate entries for key %s",
-                   str_get(&path), items->sorted[i].name);
+    str_append(&path, ": duplicate entries for key ");
+    fieldset_append_step(typed_step(shape), items->sorted[i].name, &path);
+    return err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "%s", str_get(&path));
 }
 
 static int check(struct typed_walk *w, const struct typed_type *t, const json_t *value,
