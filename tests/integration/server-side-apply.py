@@ -81,6 +81,8 @@ with Scratch() as scratch, Server(scratch.file("data")) as server:
         return run("kubectl", "--server", server.url, *argv, stdin=stdin,
                    env=scratch.kubectl_env())
 
+    kubectl("create", "namespace", "openebs")
+
     def expect(name, argv, status=0, stdout=None, stderr=None, stdin=None):
         stdin = json.dumps(stdin) if isinstance(stdin, dict) else stdin
         result = kubectl(*argv, stdin=stdin)

@@ -16,7 +16,7 @@ from tap import Scratch, Tap  # noqa: E402
 
 program = sys.argv[1]
 tap = Tap()
-MAPS = "/api/v1/namespaces/default/configmaps"
+MAPS = "/api/v1/namespaces/default/limitranges"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
@@ -117,7 +117,7 @@ def watch_events(server):
         tap.equal(events[2]["object"]["metadata"].get("annotations"),
                   {"k8s.io/initial-events-end": "true"}, "the bookmark says what ends")
         tap.equal((events[2]["object"]["kind"], events[2]["object"]["apiVersion"]),
-                  ("ConfigMap", "v1"), "and of what kind it is")
+                  ("LimitRange", "v1"), "and of what kind it is")
     with Watch(server, query) as w:
         tap.equal(w.short(2), ["ADDED a", "ADDED b"], "without bookmarks")
         server.create("d")
@@ -330,7 +330,7 @@ def with_kubectl(server, scratch):
         return subprocess.Popen(["kubectl", "--server", server.url, *argv], text=True,
                                 stdout=subprocess.PIPE, env=scratch.kubectl_env())
 
-    for argv, first in ((("get", "cm", "-w"), "NAME"), (("get", "cm", "-w", "-o", "wide"), "NAME")):
+    for argv, first in ((("get", "limits", "-w"), "NAME"), (("get", "limits", "-w", "-o", "wide"), "NAME")):
         watching = start(*argv, "--field-selector", "metadata.name=a")
         tap.ok(watching.stdout.readline().startswith(first), " ".join(argv) + ": columns")
         tap.equal(watching.stdout.readline().split()[0], "a", " ".join(argv) + ": what there is")
@@ -338,7 +338,7 @@ def with_kubectl(server, scratch):
         tap.equal(watching.stdout.readline().split()[0], "a", " ".join(argv) + ": a change")
         watching.kill()
         watching.wait()
-    watching = start("get", "cm", "a", "-o", "name", "--watch-only")
+    watching = start("get", "limits", "a", "-o", "name", "--watch-only")
     stop = threading.Event()
 
     def poke():
@@ -349,7 +349,7 @@ def with_kubectl(server, scratch):
 
     poking = threading.Thread(target=poke)
     poking.start()
-    tap.equal(watching.stdout.readline(), "configmap/a\n", "get --watch-only sees a change")
+    tap.equal(watching.stdout.readline(), "limitrange/a\n", "get --watch-only sees a change")
     stop.set()
     poking.join()
     watching.kill()
