@@ -86,9 +86,13 @@ class Server:
         self.url = self.process.stdout.readline().strip()
         if not self.url:
             raise RuntimeError(f"{argv[0]} did not start: exit status {self.process.wait()}")
-        self.port = int(self.url.rsplit(":", 1)[1])
-        if self.url.startswith("https") and self.context is None:
-            self.context = self._tls()
+        try:
+            self.port = int(self.url.rsplit(":", 1)[1])
+            if self.url.startswith("https") and self.context is None:
+                self.context = self._tls()
+        except Exception:
+            self.kill()
+            raise
         return self
 
     def _tls(self):
@@ -105,7 +109,8 @@ class Server:
 
     @property
     def kubeconfig(self):
-        return os.path.join(self.folder, "admin.kubeconfig")
+        seen_by_it = f"/proc/{self.process.pid}/root" if self.wrapper else ""
+        return f"{seen_by_it}{os.path.abspath(self.folder)}/admin.kubeconfig"
 
     def connect(self, timeout):
         if self.context:
