@@ -82,6 +82,10 @@ with Scratch() as scratch:
                                          "--from-literal=password=hunter-of-plain-text"])
         expect(server, "patch secret", ["patch", "secret", "hidden", "-p",
                                         '{"stringData":{"other":"second-plain-text"}}'])
+        secret = server.get("/api/v1/namespaces/default/secrets/hidden")[1]
+        tap.equal((secret["data"], "stringData" in secret), (
+            {"password": "aHVudGVyLW9mLXBsYWluLXRleHQ=", "other": "c2Vjb25kLXBsYWluLXRleHQ="}, False),
+                  "text in a Secret is kept with the rest of its data")
         expect(server, "delete a secret", ["delete", "secret", "hidden"], stdout="deleted")
         expect(server, "create another", ["create", "secret", "generic", "kept",
                                           "--from-literal=password=hunter-of-plain-text"])
