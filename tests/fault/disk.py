@@ -55,12 +55,10 @@ def full_disk(program, scratch):
     os.mkdir(folder)
     script = 'mount -t tmpfs -o size=24m none "$0" && exec "$@"'
     wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, folder]
-    with Server(program, folder, wrapper=wrapper) as server:
-        inside = f"/proc/{server.process.pid}/root{folder}"
-        # the kubeconfig lies inside as well
+    with Server(program, folder, wrapper=wrapper, own_mounts=True) as server:
         client, made = Client(server), {"first"}
         create(client, "first")
-        filler = f"{inside}/filler"
+        filler = f"{server.inside}/filler"
         with open(filler, "wb", buffering=0) as f:
             try:
                 while True:

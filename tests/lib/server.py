@@ -102,8 +102,9 @@ class Client:
 class Server:
     """Runs from start() or `with`; always on the port it had first."""
 
-    def __init__(self, program, folder, *flags, wrapper=(), log=None):
+    def __init__(self, program, folder, *flags, wrapper=(), own_mounts=False, log=None):
         self.program, self.folder, self.flags, self.wrapper = program, folder, flags, wrapper
+        self.own_mounts = own_mounts  # the wrapper mounted something that only it sees
         self.log = log  # a file for its standard error; None: ours
         self.process, self.url, self.port, self.context = None, None, 0, None
         self.status = None  # with which it ended
@@ -125,7 +126,7 @@ class Server:
             text = f.read()
         context = ssl.create_default_context(
             cadata=_pem(text, "certificate-authority-data").decode())
-        pair = os.path.join(self.folder, "client.pem")
+        pair = f"{self.folder}.client.pem"
         descriptor = os.open(pair, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "wb") as f:
             f.write(_pem(text, "client-certificate-data") + _pem(text, "client-key-data"))
@@ -133,12 +134,17 @@ class Server:
         return context
 
     @property
+    def inside(self):
+        """Its folder, as it sees it itself."""
+        return f"/proc/{self.process.pid}/root{self.folder}" if self.own_mounts else self.folder
+
+    @property
     def kubeconfig(self):
-        return os.path.join(self.folder, "admin.kubeconfig")
+        return os.path.join(self.inside, "admin.kubeconfig")
 
     @property
     def ca(self):
-        return os.path.join(self.folder, "pki", "ca.crt")
+        return os.path.join(self.inside, "pki", "ca.crt")
 
     def connect(self, timeout, token=None):
         """With the administrator's certificate, unless there is a token."""
