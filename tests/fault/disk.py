@@ -7,7 +7,6 @@ disk.py APISERVER
 The full disk is a small file system of its own in a mount namespace of its own. The disk that takes
 no writes is one whose writes strace makes fail.
 """
-import json
 import os
 import subprocess
 import sys

@@ -3,7 +3,6 @@
 
 hostile.py APISERVER
 """
-import json
 import os
 import sys
 import threading

@@ -136,7 +136,8 @@ with Scratch() as scratch:
         code, answer = review("SelfSubjectRulesReview", {"namespace": "default"})
         tap.ok(code == 201 and answer["status"]["resourceRules"] and not answer["status"]["incomplete"],
                "a review of the rules", answer)
-        tap.equal(server.get("/apis/authorization.k8s.io/v1/subjectaccessreviews")[0], 405, "reviews are not kept")
+        tap.equal(server.get("/apis/authorization.k8s.io/v1/subjectaccessreviews")[0], 405,
+                  "reviews are not kept")
 
         question = envelope("authorization.k8s.io/v1", "SelfSubjectAccessReview", field(
             2, field(1, field(1, "default") + field(2, "list") + field(5, "pods"))))
@@ -183,7 +184,8 @@ with Scratch() as scratch:
               "reads are not")
     tap.equal(len({e["auditID"] for e in events}), len(events), "each has an identity of its own")
 
-    with Server(program, data, "--audit-level", "all", "--audit-log-path", scratch.file("other.log")) as server:
+    with Server(program, data, "--audit-level", "all", "--audit-log-path",
+                scratch.file("other.log")) as server:
         result = expect(server, "Secrets come back after a restart", [
             "get", "secret", "kept", "-o", "jsonpath={.data.password}"])
         tap.equal(result.stdout, "aHVudGVyLW9mLXBsYWluLXRleHQ=", "as they were")

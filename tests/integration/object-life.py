@@ -279,8 +279,10 @@ def crash(scratch):
             server.kill()
     with Server(program, data) as server:
         life = Life(server)
-        until(f"after {rounds + 2} crashes all that is to go is gone", lambda: life.names(maps) == orphans)
-        tap.equal([i for i in server.get(maps)[1]["items"] if "ownerReferences" in i["metadata"]], [], "and the orphans are free")
+        until(f"after {rounds + 2} crashes all that is to go is gone",
+              lambda: life.names(maps) == orphans)
+        tap.equal([i for i in server.get(maps)[1]["items"] if "ownerReferences" in i["metadata"]], [],
+                  "and the orphans are free")
         until("the namespace is gone", lambda: life.is_gone(f"{CORE}/namespaces/doomed"))
         tap.equal(server.get(plural("configmaps", "doomed"))[1]["items"], [], "with all in it")
     tap.equal(server.status, 0, "it stops when told")

@@ -73,7 +73,8 @@ def check_metrics(server):
     server.get(maps)
     reply = server.request("GET", "/metrics")
     text = reply.text
-    tap.equal((reply.status, reply.headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"),
+    tap.equal((reply.status, reply.headers["Content-Type"]), (
+        200, "text/plain; version=0.0.4; charset=utf-8"),
               "metrics are text")
     names = set(re.findall(r"^# TYPE (\S+)", text, re.M))
     for name in ("apiserver_request_total", "apiserver_request_duration_seconds",

@@ -56,8 +56,8 @@ class Rights:
             "/healthz", "/livez", "/readyz", "/version")))
         self.codes("nobody", "", *((403, "GET", path) for path in (
             "/", "/api", "/apis", "/readyz/ping", "/apis/openebs.io/v1alpha1", "/openapi/v2",
-            "/openapi/v3", "/metrics", "/nowhere", "/apis/nowhere/v1/things", "/api/v1/namespaces", "/api/v1/nodes/none",
-            f"{TEAM}/secrets", f"{TEAM}/pods/none/log")),
+            "/openapi/v3", "/metrics", "/nowhere", "/apis/nowhere/v1/things", "/api/v1/namespaces",
+            "/api/v1/nodes/none", f"{TEAM}/secrets", f"{TEAM}/pods/none/log")),
                    (403, "POST", f"{TEAM}/configmaps", config("x")),
                    (403, "POST", "/version"), (403, "DELETE", "/api/v1/nodes"),
                    (403, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {}))
