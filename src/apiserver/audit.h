@@ -59,8 +59,9 @@ struct apiserver_audit_record {
     int64_t answered; /* wall clock, ns */
     bool goes_on;     /* a watch: the answer has begun */
     const char *method, *target, *user_agent, *peer;
-    const struct apiserver_user *user; /* NULL: unknown */
-    const struct apiserver_path *path; /* NULL: it leads nowhere */
+    const struct apiserver_user *user;         /* NULL: unknown */
+    const struct apiserver_user *impersonated; /* as whom they act; NULL: as themselves */
+    const struct apiserver_path *path;         /* NULL: it leads nowhere */
     unsigned code;
     bool decided, allowed; /* by authorization */
     const char *reason;    /* of that */

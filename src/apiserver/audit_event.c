@@ -130,6 +130,8 @@ void apiserver_audit_format(const struct apiserver_audit_record *r, struct str *
     set_verb(event, r, objects);
     if (r->user)
         json_object_set_new(event, "user", user_object(r->user));
+    if (r->impersonated)
+        json_object_set_new(event, "impersonatedUser", user_object(r->impersonated));
     if (r->peer && *r->peer)
         json_object_set_new(event, "sourceIPs", json_pack("[s]", r->peer));
     set(event, "userAgent", r->user_agent);

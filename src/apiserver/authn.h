@@ -26,7 +26,7 @@ struct call;
 int apiserver_authenticate(struct call *c);
 /*
  * In place of the user, the one that Impersonate-User names, with the groups, uid and extra of the
- * other Impersonate headers. Forbidden unless they may.
+ * other Impersonate headers; c->real is who they are then. Forbidden unless they may.
  */
 int apiserver_impersonate(struct call *c);
 

@@ -73,13 +73,15 @@ static int ask(struct call *c, const struct apiserver_attributes *what)
     wanted.verb = "impersonate";
     if (apiserver_authorized(c->server, c->user, &wanted, NULL))
         return 0;
-    bool extra = what->subresource;
+    bool extra = what->subresource, cluster = !what->namespace;
     const char *group = what->group ? what->group : "";
     return err_set(&c->err, ERR_PERMISSION_DENIED, "Forbidden",
                    "%s%s%s \"%s\" is forbidden: User \"%s\" cannot impersonate resource "
-                   "\"%s%s%s\" in API group \"%s\" at the cluster scope",
+                   "\"%s%s%s\" in API group \"%s\" %s%s%s",
                    what->resource, *group ? "." : "", group, what->name, c->user->name,
-                   what->resource, extra ? "/" : "", extra ? what->subresource : "", group);
+                   what->resource, extra ? "/" : "", extra ? what->subresource : "", group,
+                   cluster ? "at the cluster scope" : "in the namespace \"",
+                   cluster ? "" : what->namespace, cluster ? "" : "\"");
 }
 
 static int ask_user(struct call *c, const char *name)
@@ -171,7 +173,7 @@ int apiserver_impersonate(struct call *c)
     if (claim.count && r == 0) {
         _cleanup_free_ char *group = NULL;
         add_groups(&claim, &group);
-        apiserver_user_unref(c->user);
+        c->real = c->user;
         c->user =
             apiserver_user_new(claim.name, claim.uid, claim.groups.p, json_incref(claim.extra));
     }

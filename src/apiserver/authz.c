@@ -44,7 +44,8 @@ static int forbid(struct call *c, const struct apiserver_attributes *a)
         else
             str_append(&what, "at the cluster scope");
     }
-    return err_set(&c->err, ERR_PERMISSION_DENIED, "Forbidden", "User \"%.300s\" cannot %s %s%s%s",
+    return err_set(&c->err, ERR_PERMISSION_DENIED, "Forbidden",
+                   "%sUser \"%.300s\" cannot %s %s%s%s", a->path ? "forbidden: " : "",
                    c->user->name, a->verb, str_get(&what), c->reason.len ? ": " : "",
                    str_get(&c->reason));
 }

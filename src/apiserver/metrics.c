@@ -140,7 +140,9 @@ static const char *scope_of(const struct apiserver_path *p)
 {
     if (p->asked != APISERVER_ASKED_OBJECTS)
         return "";
-    return *p->name ? "resource" : *p->namespace ? "namespace" : "cluster";
+    if (*p->name || p->verb == APISERVER_CREATE)
+        return "resource";
+    return *p->namespace ? "namespace" : "cluster";
 }
 
 static const char *verb_of(const struct apiserver_metrics_request *r)

@@ -185,6 +185,7 @@ static void answer(void *context, struct http_request *http)
     api_report_done(&c.report);
     apiserver_notes_done(&c.notes);
     apiserver_user_unref(c.user);
+    apiserver_user_unref(c.real);
     apiserver_kinds_unref(c.kinds);
 }
 

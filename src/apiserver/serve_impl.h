@@ -24,7 +24,6 @@
 #include "apiserver/token.h"
 #include "base/list.h"
 #include "base/map.h"
-#include "base/uuid.h"
 #include "http/server.h"
 
 /* What a client wants to see of objects. */
@@ -94,6 +93,7 @@ struct call {
     struct apiserver *server;
     struct http_request *http;
     const struct apiserver_user *user; /* a reference */
+    const struct apiserver_user *real; /* who acts as the user; a reference, NULL: nobody else */
     struct apiserver_kinds *kinds;     /* in service when the request came; path points into it */
     struct apiserver_path path;
     char manager[MANAGED_NAME_MAX + 1]; /* of the fields that a write changes */
@@ -102,12 +102,10 @@ struct call {
     bool allowed;                       /* and said yes */
     struct str reason;                  /* why, as far as there is something to say */
     struct apiserver_audit_call audit;
-    bool parsed; /* path is one */
     struct api_report report;
     struct apiserver_notes notes;
     struct err err;
-    int64_t start; /* monotonic */
-    char id[UUID_TEXT_MAX];
+    int64_t start;  /* monotonic */
     bool streaming; /* answered by a stream, which says itself when it is over */
 };
 
@@ -220,16 +218,16 @@ void call_description(struct call *c);
 struct call_record {
     struct apiserver *server;
     const struct apiserver_path *path;
-    bool parsed, apply, dry_run;
+    bool known, apply, dry_run;
     const char *method, *uri, *user, *agent;
-    char peer[HTTP_PEER_MAX], id[UUID_TEXT_MAX];
+    char peer[HTTP_PEER_MAX], id[APISERVER_AUDIT_ID_MAX];
     int64_t start;
     unsigned status;
     uint64_t bytes; /* of the answer */
     bool owned;     /* the texts */
 };
 
-/* At the start of a request: its time, its id. */
+/* At the start of a request: its time. */
 void call_begin(struct call *c);
 /* When the handler has answered. */
 void call_end(struct call *c);

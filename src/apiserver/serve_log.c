@@ -12,31 +12,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { LINES_PER_SECOND = 200, AGENT_MAX = 200, ID_MAX = 36 };
+enum { LINES_PER_SECOND = 200, AGENT_MAX = 200 };
 
 static bool is_mutating(const char *method)
 {
     return !str_eq(method, "GET") && !str_eq(method, "HEAD");
 }
 
-/* The client's, if it sent one that can be shown anywhere, else one of our own. */
-static void make_id(struct call *c)
-{
-    const char *given = http_request_header(c->http, "Audit-ID");
-    size_t n = given ? strspn(given, "0123456789abcdefABCDEFghijklmnopqrstuvwxyz-_") : 0;
-    if (n && n <= ID_MAX && !given[n]) {
-        memcpy(c->id, given, n + 1);
-        return;
-    }
-    struct uuid id = uuid_random();
-    uuid_format(&id, c->id);
-}
-
 void call_begin(struct call *c)
 {
     c->start = clock_mono_ns(clock_system());
-    make_id(c);
-    http_reply_header(c->http, "Audit-Id", c->id);
     apiserver_metrics_inflight(c->server->metrics, is_mutating(c->http->method), 1);
 }
 
@@ -58,7 +43,7 @@ struct call_record call_record(const struct call *c)
     struct call_record r = {
         .server = c->server,
         .path = &c->path,
-        .parsed = c->parsed,
+        .known = c->known,
         .apply = c->path.verb == APISERVER_PATCH && type &&
                  str_starts_with(type, "application/apply-patch"),
         .dry_run = dry_run && str_eq(dry_run, "All"),
@@ -69,7 +54,7 @@ struct call_record call_record(const struct call *c)
         .start = c->start,
     };
     http_request_peer(c->http, r.peer);
-    memcpy(r.id, c->id, sizeof(r.id));
+    memcpy(r.id, c->audit.id, sizeof(r.id));
     return r;
 }
 
@@ -124,10 +109,10 @@ static void write_line(const struct call_record *r, int64_t ns, bool watch)
 void call_record_finish(struct call_record *r)
 {
     int64_t ns = clock_mono_ns(clock_system()) - r->start;
-    bool watch = r->parsed && r->path->verb == APISERVER_WATCH;
+    bool watch = r->known && r->path->verb == APISERVER_WATCH;
     apiserver_metrics_done(r->server->metrics, &(struct apiserver_metrics_request){
                                                    .path = r->path,
-                                                   .parsed = r->parsed,
+                                                   .parsed = r->known,
                                                    .method = r->method,
                                                    .apply = r->apply,
                                                    .dry_run = r->dry_run,

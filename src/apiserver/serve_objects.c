@@ -75,10 +75,13 @@ static void get(struct call *c)
     call_reply_object(c, 200, o);
 }
 
-/* For the Status of a failure: a new object's name is in the body, not in the path. */
-static void name_from_body(struct call *c, const json_t *object)
+/* For the Status of a failure and the audit log: a new object's name is not in the path. */
+static void set_name(struct call *c, const json_t *object, const struct apiserver_object *o)
 {
+    const char *slash = o ? strrchr(o->key, '/') : NULL;
     const char *name = json_str(json_object_get(object, "metadata"), "name");
+    if (o)
+        name = slash ? slash + 1 : o->key; /* it may have been made up */
     if (name && strlen(name) < sizeof(c->path.name))
         memcpy(c->path.name, name, strlen(name) + 1);
 }
@@ -89,8 +92,7 @@ static void create(struct call *c)
     json_auto_t *object = call_body_object(c);
     struct apiserver_object *o =
         object ? apiserver_create(&c->server->registry, &r, object, &c->report, &c->err) : NULL;
-    if (!o)
-        name_from_body(c, object);
+    set_name(c, object, o);
     call_reply_object(c, 201, o);
 }
 

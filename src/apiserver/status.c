@@ -189,10 +189,9 @@ static void common_message(const struct err *error, const char *reason,
         {"Forbidden", " is forbidden: "},
     };
     static const char conflict[] = "Operation cannot be fulfilled on ";
-    if (str_eq(reason, "Forbidden") && (!about || !about->name || !*about->name)) {
-        if (about)
-            append_qualified(message, about, about->kind->plural);
-        str_appendf(message, "%sforbidden: %s", about ? " is " : "", error->msg);
+    if (str_eq(reason, "Forbidden") && about && (!about->name || !*about->name)) {
+        append_qualified(message, about, about->kind->plural);
+        str_appendf(message, " is forbidden: %s", error->msg);
         return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
@@ -236,7 +235,7 @@ static json_t *failure(const char *message, const char *reason, json_t *details,
                                "metadata", "status", "Failure");
     json_object_set_new(status, "message", safe_string(message));
     json_object_set_new(status, "reason", json_string(reason));
-    if (json_object_size(details))
+    if (json_object_size(details) || str_eq(reason, "Forbidden")) /* there even if it is empty */
         json_object_set(status, "details", details);
     json_decref(details);
     json_object_set_new(status, "code", json_integer(code));

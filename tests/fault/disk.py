@@ -7,7 +7,6 @@ disk.py APISERVER
 The full disk is a small file system of its own in a mount namespace of its own. The disk that takes
 no writes is one whose writes strace makes fail.
 """
-import json
 import os
 import subprocess
 import sys
@@ -55,12 +54,10 @@ def full_disk(program, scratch):
     os.mkdir(folder)
     script = 'mount -t tmpfs -o size=24m none "$0" && exec "$@"'
     wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, folder]
-    with Server(program, folder, wrapper=wrapper) as server:
-        inside = f"/proc/{server.process.pid}/root{folder}"
-        # the kubeconfig lies inside as well
+    with Server(program, folder, wrapper=wrapper, own_mounts=True) as server:
         client, made = Client(server), {"first"}
         create(client, "first")
-        filler = f"{inside}/filler"
+        filler = f"{server.inside}/filler"
         with open(filler, "wb", buffering=0) as f:
             try:
                 while True:

@@ -3,53 +3,18 @@
 
 access.py APISERVER
 """
-import http.client
 import json
 import os
-import signal
-import subprocess
 import sys
 import time
-import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from server import Server  # noqa: E402
 from tap import Scratch, Tap, run  # noqa: E402
 
 program = sys.argv[1]
 tap = Tap()
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-
-
-class Server:
-    """One that listens on loopback until the block ends."""
-
-    def __init__(self, folder, *flags):
-        self.argv = [program, "--data-dir", folder, "--port", "0", "--plain-http", *flags]
-
-    def __enter__(self):
-        self.process = subprocess.Popen(self.argv, stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.status = self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.status = None
-        self.process.stdout.close()
-
-    def request(self, method, path, body=None, **headers):
-        """The status, the headers and the body of the answer."""
-        address = urllib.parse.urlparse(self.url)
-        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        content = answer.read()
-        connection.close()
-        return answer.status, answer.headers, content
 
 
 def varint(n):
@@ -85,19 +50,10 @@ def contains(folder, text):
 with Scratch() as scratch:
     data = scratch.file("data")
 
-    def kubectl(server, *argv, stdin=None):
-        return run("kubectl", "--server", server.url, *argv, stdin=stdin,
-                   env=scratch.kubectl_env())
-
     def expect(server, name, argv, status=0, stdout=None, stderr=None, **options):
-        result = kubectl(server, *argv, **options)
-        passed = result.returncode == status
-        passed &= stdout is None or stdout in result.stdout
-        passed &= stderr is None or stderr in result.stderr
-        tap.ok(passed, name, f"exit status {result.returncode}\n{result.stdout}{result.stderr}")
-        return result
+        return tap.ran(server.kubectl(*argv, **options), name, status, stdout, stderr)
 
-    with Server(data) as server:
+    with Server(program, data) as server:
         expect(server, "can-i", ["auth", "can-i", "list", "pods"], stdout="yes")
         expect(server, "can-i on a subresource", ["auth", "can-i", "get", "pods", "--subresource=log"],
                stdout="yes")
@@ -114,10 +70,10 @@ with Scratch() as scratch:
                stdout="created")
         expect(server, "create clusterrole that is filled", [
             "create", "clusterrole", "all", "--aggregation-rule=team=a"], stdout="created")
-        expect(server, "create one that fills it", ["create", "-f", "-"], stdin=json.dumps(
-            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        expect(server, "create one that fills it", ["create", "-f", "-"], stdin={
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
              "metadata": {"name": "part", "labels": {"team": "a"}},
-             "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]}))
+             "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]})
         expect(server, "it is filled", ["wait", "clusterrole/all", "--timeout=20s",
                                         "--for=jsonpath={.rules[0].resources[0]}=nodes"])
         expect(server, "create serviceaccount", ["create", "serviceaccount", "robot"], stdout="created")
@@ -126,6 +82,10 @@ with Scratch() as scratch:
                                          "--from-literal=password=hunter-of-plain-text"])
         expect(server, "patch secret", ["patch", "secret", "hidden", "-p",
                                         '{"stringData":{"other":"second-plain-text"}}'])
+        secret = server.get("/api/v1/namespaces/default/secrets/hidden")[1]
+        tap.equal((secret["data"], "stringData" in secret), (
+            {"password": "aHVudGVyLW9mLXBsYWluLXRleHQ=", "other": "c2Vjb25kLXBsYWluLXRleHQ="}, False),
+                  "text in a Secret is kept with the rest of its data")
         expect(server, "delete a secret", ["delete", "secret", "hidden"], stdout="deleted")
         expect(server, "create another", ["create", "secret", "generic", "kept",
                                           "--from-literal=password=hunter-of-plain-text"])
@@ -134,9 +94,7 @@ with Scratch() as scratch:
             path = "/apis/authorization.k8s.io/v1/"
             path += f"namespaces/{namespace}/" if namespace else ""
             body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
-            code, _, text = server.request("POST", path + kind.lower() + "s", json.dumps(body),
-                                           Content_Type="application/json")
-            return code, json.loads(text)
+            return server.ask("POST", path + kind.lower() + "s", body)
 
         pods = {"namespace": "default", "verb": "list", "resource": "pods"}
         for name, kind, spec, expected in (
@@ -178,36 +136,37 @@ with Scratch() as scratch:
         code, answer = review("SelfSubjectRulesReview", {"namespace": "default"})
         tap.ok(code == 201 and answer["status"]["resourceRules"] and not answer["status"]["incomplete"],
                "a review of the rules", answer)
-        code, _, _ = server.request("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews")
-        tap.equal(code, 405, "reviews are not kept")
+        tap.equal(server.get("/apis/authorization.k8s.io/v1/subjectaccessreviews")[0], 405,
+                  "reviews are not kept")
 
         question = envelope("authorization.k8s.io/v1", "SelfSubjectAccessReview", field(
             2, field(1, field(1, "default") + field(2, "list") + field(5, "pods"))))
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        code, headers, text = server.request("POST", path, question, Content_Type=PROTOBUF,
-                                             Accept=PROTOBUF + ",application/json")
-        tap.equal((code, headers["Content-Type"], json.loads(text)["status"]),
+        reply = server.request("POST", path, question, content_type=PROTOBUF,
+                               headers={"Accept": PROTOBUF + ",application/json"})
+        tap.equal((reply.status, reply.headers["Content-Type"], reply.json["status"]),
                   (201, "application/json", {"allowed": True}), "a question in protobuf")
-        code, headers, text = server.request("POST", path, question, Content_Type=PROTOBUF,
-                                             Accept=PROTOBUF)
-        tap.ok(code == 201 and headers["Content-Type"] == PROTOBUF and text.startswith(b"k8s\0")
-               and b"\x1a\x02\x08\x01" in text, "and the answer, for who takes nothing else", text)
-        code, _, text = server.request("POST", path, question[:-20], Content_Type=PROTOBUF)
-        tap.equal((code, json.loads(text)["reason"]), (400, "BadRequest"), "a question that is cut off")
-        code, _, text = server.request("POST", "/api/v1/namespaces/default/pods",
-                                       envelope("v1", "Pod", b""), Content_Type=PROTOBUF)
-        tap.equal((code, json.loads(text)["reason"]), (415, "UnsupportedMediaType"),
+        reply = server.request("POST", path, question, content_type=PROTOBUF,
+                               headers={"Accept": PROTOBUF})
+        tap.ok(reply.status == 201 and reply.headers["Content-Type"] == PROTOBUF
+               and reply.body.startswith(b"k8s\0") and b"\x1a\x02\x08\x01" in reply.body,
+               "and the answer, for who takes nothing else", reply.body)
+        code, answer = server.ask("POST", path, question[:-20], PROTOBUF)
+        tap.equal((code, answer["reason"]), (400, "BadRequest"), "a question that is cut off")
+        code, answer = server.ask("POST", "/api/v1/namespaces/default/pods",
+                                  envelope("v1", "Pod", b""), PROTOBUF)
+        tap.equal((code, answer["reason"]), (415, "UnsupportedMediaType"),
                   "a kind that cannot be had in protobuf")
         lease = envelope("coordination.k8s.io/v1", "Lease", field(1, field(1, "leader")) + field(
             2, field(1, "me") + varint(2 << 3) + varint(15)))
-        code, _, text = server.request("POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-                                       lease, Content_Type=PROTOBUF)
-        tap.equal((code, json.loads(text).get("spec")),
+        code, answer = server.ask("POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+                                  lease, PROTOBUF)
+        tap.equal((code, answer.get("spec")),
                   (201, {"holderIdentity": "me", "leaseDurationSeconds": 15}), "a lease in protobuf")
-        code, headers, _ = server.request("GET", "/version")
-        tap.ok(len(headers.get("Audit-Id", "")) == 36, "answers have an Audit-Id", headers)
-        code, headers, _ = server.request("GET", "/version", Audit_ID="mine-1")
-        tap.equal(headers.get("Audit-Id"), "mine-1", "the client's own, if it has one")
+        reply = server.request("GET", "/version")
+        tap.ok(len(reply.headers.get("Audit-Id", "")) == 36, "answers have an Audit-Id", reply.headers)
+        reply = server.request("GET", "/version", headers={"Audit-ID": "mine-1"})
+        tap.equal(reply.headers.get("Audit-Id"), "mine-1", "the client's own, if it has one")
     tap.equal(server.status, 0, "it stops when told")
 
     tap.equal(contains(data, "hunter-of-plain-text") + contains(data, "second-plain-text")
@@ -219,18 +178,19 @@ with Scratch() as scratch:
                and e.get("objectRef", {}).get("resource") == "secrets"]
     tap.equal([(e["objectRef"]["name"], e["responseStatus"]["code"], e["stage"], e["user"]["username"])
                for e in created],
-              [("hidden", 201, "ResponseComplete", "system:apiserver"),
-               ("kept", 201, "ResponseComplete", "system:apiserver")], "writes are in the audit log")
+              [("hidden", 201, "ResponseComplete", "kubernetes-admin"),
+               ("kept", 201, "ResponseComplete", "kubernetes-admin")], "writes are in the audit log")
     tap.equal([e["verb"] for e in events if e["verb"] in ("get", "list", "watch")], [],
               "reads are not")
     tap.equal(len({e["auditID"] for e in events}), len(events), "each has an identity of its own")
 
-    with Server(data, "--audit-level", "all", "--audit-log-path", scratch.file("other.log")) as server:
+    with Server(program, data, "--audit-level", "all", "--audit-log-path",
+                scratch.file("other.log")) as server:
         result = expect(server, "Secrets come back after a restart", [
             "get", "secret", "kept", "-o", "jsonpath={.data.password}"])
         tap.equal(result.stdout, "aHVudGVyLW9mLXBsYWluLXRleHQ=", "as they were")
-        server.request("GET", "/healthz?token=abc")
-        server.request("GET", "/nowhere")
+        server.get("/healthz?token=abc")
+        server.get("/nowhere")
     with open(scratch.file("other.log"), encoding="utf-8") as f:
         uris = [json.loads(line)["requestURI"] for line in f]
     tap.ok("/healthz?token=[redacted]" in uris and "/nowhere" in uris,
@@ -248,16 +208,16 @@ with Scratch() as scratch:
     with open(f"{data}/encryption.key", "w", encoding="utf-8") as f:
         os.fchmod(f.fileno(), 0o600)
         f.write("0123456789abcdef" * 4 + "\n" + old)
-    with Server(data) as server:
+    with Server(program, data) as server:
         expect(server, "with a new key before the old one", ["get", "secret", "kept"])
     with open(f"{data}/encryption.key", "w", encoding="utf-8") as f:
         f.write("0123456789abcdef" * 4 + "\n")
     started = time.monotonic()
-    with Server(data) as server:
+    with Server(program, data) as server:
         tap.ok(time.monotonic() - started < 10, "it starts in a moment")
         expect(server, "and then without the old one", ["get", "secret", "kept"])
-        revision = kubectl(server, "get", "clusterroles", "-o", "jsonpath={.metadata.resourceVersion}")
-    with Server(data) as server:
-        again = kubectl(server, "get", "clusterroles", "-o", "jsonpath={.metadata.resourceVersion}")
+        revision = server.kubectl("get", "clusterroles", "-o", "jsonpath={.metadata.resourceVersion}")
+    with Server(program, data) as server:
+        again = server.kubectl("get", "clusterroles", "-o", "jsonpath={.metadata.resourceVersion}")
         tap.equal(again.stdout, revision.stdout, "a start writes nothing when nothing is missing")
 tap.done()

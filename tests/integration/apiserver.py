@@ -5,60 +5,24 @@ apiserver.py APISERVER TOP
 """
 import json
 import os
-import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import Scratch, Tap, run  # noqa: E402
+from server import Server  # noqa: E402
+from tap import Scratch, Tap  # noqa: E402
 
 program, top = sys.argv[1:3]
 tap = Tap()
 
 
-class Server:
-    """One that listens on loopback until the block ends; kill() ends it as a crash would."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __enter__(self):
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0"],
-                                        stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        self.kubeconfig = os.path.join(self.folder, "admin.kubeconfig")
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.status = self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.status = None
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+def expect(server, name, argv, status=0, stdout=None, stderr=None, **options):
+    return tap.ran(server.kubectl(*argv, **options), name, status, stdout, stderr)
 
 
 with Scratch() as scratch:
     data = scratch.file("data")
-
-    def kubectl(server, *argv, stdin=None):
-        return run("kubectl", "--kubeconfig", server.kubeconfig, *argv, stdin=stdin,
-                   env=scratch.kubectl_env())
-
-    def expect(server, name, argv, status=0, stdout=None, stderr=None, **options):
-        result = kubectl(server, *argv, **options)
-        passed = result.returncode == status
-        passed &= stdout is None or stdout in result.stdout
-        passed &= stderr is None or stderr in result.stderr
-        tap.ok(passed, name, f"exit status {result.returncode}\n{result.stdout}{result.stderr}")
-        return result
-
     pools = f"{top}/examples/cspc/mirror-two-nodes.yaml"
-    with Server(data) as server:
+    with Server(program, data) as server:
         tap.ok(server.url.startswith("https://127.0.0.1:"), "it says where it listens", server.url)
         expect(server, "version", ["version"], stdout="Server Version")
         expect(server, "api-resources", ["api-resources"], stdout="cspc")
@@ -107,9 +71,7 @@ with Scratch() as scratch:
                                                     "openebs"])
         tap.equal(result.stdout.split("\n")[1].split()[:2], ["cstor-pool-stripe", "1"],
                   "the column has the value")
-        watching = subprocess.Popen(
-            ["kubectl", "--kubeconfig", server.kubeconfig, "get", "jv", "-A", "-w", "-o", "name"],
-            stdout=subprocess.PIPE, text=True, env=scratch.kubectl_env())
+        watching = server.kubectl_begin("get", "jv", "-A", "-w", "-o", "name")
         for name in ("one", "two"):
             expect(server, f"create {name}", ["create", "-f", "-"], stdin=json.dumps(
                 {"apiVersion": "openebs.io/v1alpha1", "kind": "JivaVolume",
@@ -120,7 +82,7 @@ with Scratch() as scratch:
         watching.wait()
         server.kill()
 
-    with Server(data) as server:
+    with Server(program, data) as server:
         expect(server, "everything is there after a crash", ["get", "cspc", "-A", "-o", "name"],
                stdout="cstor-pool-stripe")
         expect(server, "delete and wait", ["delete", "cspc", "--all", "-n", "openebs",

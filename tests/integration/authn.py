@@ -8,62 +8,17 @@ import http.client
 import json
 import os
 import shutil
-import signal
-import ssl
 import stat
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import Scratch, Tap, run  # noqa: E402
+from server import Server  # noqa: E402
+from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 program = sys.argv[1]
 tap = Tap()
-
-
-class Server:
-    """One that listens on loopback until the block ends."""
-
-    def __init__(self, folder, *argv):
-        self.folder = folder
-        self.argv = argv
-        self.kubeconfig = os.path.join(folder, "admin.kubeconfig")
-        self.ca = os.path.join(folder, "pki", "ca.crt")
-
-    def __enter__(self):
-        self.log = open(self.folder + ".log", "a+", encoding="utf-8")
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0", *self.argv],
-                                        stdout=subprocess.PIPE, stderr=self.log, text=True)
-        self.url = self.process.stdout.readline().strip()
-        self.port = int(self.url.rsplit(":", 1)[1]) if self.url else 0
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.status = self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.status = None
-        self.process.stdout.close()
-        self.log.close()
-
-    def request(self, method, path, token=None, body=None, headers=None):
-        """Without kubectl: (status, JSON)."""
-        connection = http.client.HTTPSConnection(
-            "localhost", self.port, timeout=30, context=ssl.create_default_context(cafile=self.ca))
-        headers = dict(headers or {})
-        if token is not None:
-            headers["Authorization"] = f"Bearer {token}"
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        connection.request(method, path, body=json.dumps(body) if body is not None else None,
-                           headers=headers)
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        return response.status, json.loads(text) if text else None
 
 
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -98,35 +53,20 @@ def claims_of(token):
     return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
 
 
-def until(condition, seconds=30):
-    """Asks again until it holds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    return None
-
-
-with Scratch() as scratch:
+with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as log:
     data = scratch.file("data")
     tokens = scratch.file("tokens.csv", 'static-secret,alice,a-1,"devs,ops"\n')
 
-    def kubectl(server, *argv, stdin=None, kubeconfig=None):
-        return run("kubectl", "--kubeconfig", kubeconfig or server.kubeconfig, *argv, stdin=stdin,
-                   env=scratch.kubectl_env())
+    def kubectl(server, *argv, **options):
+        return server.kubectl(*argv, **options)
 
     def create(server, kind, name, namespace=None, **more):
-        """From a manifest: kubectl's own makers of core objects speak protobuf."""
-        return kubectl(server, "create", "-f", "-", stdin=json.dumps(
-            {"apiVersion": "v1", "kind": kind, "metadata": {
-                "name": name, **({"namespace": namespace} if namespace else {})}, **more}))
+        return kubectl(server, "create", "-f", "-", stdin={
+            "apiVersion": "v1", "kind": kind, "metadata": {
+                "name": name, **({"namespace": namespace} if namespace else {})}, **more})
 
     def as_token(server, token, *argv):
-        return run("kubectl", "--kubeconfig", "/dev/null", "--server", server.url,
-                   "--certificate-authority", server.ca, "--token", token, *argv,
-                   env=scratch.kubectl_env())
+        return server.kubectl(*argv, token=token)
 
     def says(result, name, *texts, status=0):
         output = result.stdout + result.stderr
@@ -135,7 +75,7 @@ with Scratch() as scratch:
         return result
 
     def unauthorized(server, name, token):
-        status, body = server.request("GET", "/api/v1/namespaces", token)
+        status, body = server.ask("GET", "/api/v1/namespaces", token=token)
         tap.equal((status, body), (401, {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": "Unauthorized", "reason": "Unauthorized", "code": 401}), name)
@@ -143,7 +83,8 @@ with Scratch() as scratch:
     def mode(*path):
         return stat.S_IMODE(os.stat(os.path.join(*path)).st_mode)
 
-    with Server(data, "--token-auth-file", tokens, "--tls-san", "api.example.test") as server:
+    with Server(program, data, "--token-auth-file", tokens, "--tls-san", "api.example.test",
+                log=log) as server:
         tap.ok(server.url.startswith("https://127.0.0.1:"), "it says where it listens", server.url)
 
         # Files.
@@ -162,7 +103,7 @@ with Scratch() as scratch:
                     stdin="")
         says(shown, "its certificate has the names it was given", "Verify return code: 0")
         other = scratch.file("other")
-        with Server(other) as stranger:
+        with Server(program, other) as stranger:
             says(run("kubectl", "--kubeconfig", server.kubeconfig, "--server", stranger.url, "get",
                      "ns", env=scratch.kubectl_env()),
                  "a server of another authority is refused", "certificate", status=1)
@@ -180,12 +121,9 @@ with Scratch() as scratch:
         tap.ok(not isinstance(answer, int), "plain HTTP is not spoken", answer)
 
         # Nobody.
-        status, body = server.request("POST", REVIEWS, body=REVIEW)
+        status, body = server.ask("POST", REVIEWS, REVIEW, token="")
         tap.ok("system:anonymous" in json.dumps(body), "without credentials it is nobody", body)
-        says(run("kubectl", "--kubeconfig", "/dev/null", "--server", server.url,
-                 "--certificate-authority", server.ca, "--token", "wrong", "get", "ns",
-                 env=scratch.kubectl_env()),
-             "a wrong token", "You must be logged in", status=1)
+        says(as_token(server, "wrong", "get", "ns"), "a wrong token", "You must be logged in", status=1)
         unauthorized(server, "the answer to a wrong token", "wrong")
 
         # Static tokens.
@@ -194,9 +132,9 @@ with Scratch() as scratch:
 
         # What each namespace has.
         says(create(server, "Namespace", "team"), "a namespace")
-        tap.ok(until(lambda: kubectl(server, "get", "sa", "default", "-n", "team").returncode == 0),
+        tap.ok(wait_for(lambda: kubectl(server, "get", "sa", "default", "-n", "team").returncode == 0),
                "it gets an account")
-        bundle = until(lambda: kubectl(server, "get", "cm", "kube-root-ca.crt", "-n", "team", "-o",
+        bundle = wait_for(lambda: kubectl(server, "get", "cm", "kube-root-ca.crt", "-n", "team", "-o",
                                        "jsonpath={.data.ca\\.crt}").stdout)
         with open(server.ca, encoding="utf-8") as f:
             tap.equal(bundle, f.read(), "it gets the authority")
@@ -204,12 +142,12 @@ with Scratch() as scratch:
         first = kubectl(server, *uid).stdout
         lost = kubectl(server, "create", "token", "default", "-n", "team").stdout.strip()
         kubectl(server, "delete", "sa", "default", "-n", "team")
-        second = until(lambda: kubectl(server, *uid).stdout)
+        second = wait_for(lambda: kubectl(server, *uid).stdout)
         tap.ok(second and second != first, "the account comes back as another", f"{first} {second}")
         unauthorized(server, "the token of the first is over", lost)
         kubectl(server, "patch", "cm", "kube-root-ca.crt", "-n", "team", "-p",
                 '{"data":{"ca.crt":"evil"}}')
-        tap.ok(until(lambda: kubectl(server, "get", "cm", "kube-root-ca.crt", "-n", "team", "-o",
+        tap.ok(wait_for(lambda: kubectl(server, "get", "cm", "kube-root-ca.crt", "-n", "team", "-o",
                                      "jsonpath={.data.ca\\.crt}").stdout == bundle),
                "the authority is put right")
 
@@ -240,7 +178,7 @@ with Scratch() as scratch:
         if shutil.which("openssl"):
             header = {"alg": "ES256"}
             good = sign(data, header, claims)
-            status, body = server.request("POST", REVIEWS, good, REVIEW)
+            status, body = server.ask("POST", REVIEWS, REVIEW, token=good)
             tap.ok("system:serviceaccount:default:builder" in json.dumps(body),
                    "the claims, signed again", body)
             unauthorized(server, "an expired token",
@@ -266,9 +204,9 @@ with Scratch() as scratch:
 
         # Reviews.
         def review(token, **spec):
-            result = kubectl(server, "create", "-f", "-", "-o", "json", stdin=json.dumps(
-                {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
-                 "spec": {"token": token, **spec}}))
+            result = kubectl(server, "create", "-f", "-", "-o", "json", stdin={
+                "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+                "spec": {"token": token, **spec}})
             return json.loads(result.stdout)["status"] if result.stdout else result.stderr
 
         answer = review(token)
@@ -305,16 +243,14 @@ with Scratch() as scratch:
         for name, headers in {"others do not": {"Impersonate-User": "kubernetes-admin"},
                               "least of all as masters": {"Impersonate-User": "x",
                                                           "Impersonate-Group": "system:masters"}}.items():
-            status, body = server.request("GET", "/version", token, headers=headers)
+            status, body = server.ask("GET", "/version", token=token, headers=headers)
             tap.ok(status == 403 and body["reason"] == "Forbidden"
                    and 'cannot impersonate resource "users"' in body["message"], name, body)
-        status, body = server.request("GET", "/version", token, headers={"Impersonate-Group": "a"})
+        status, body = server.ask("GET", "/version", token=token, headers={"Impersonate-Group": "a"})
         tap.equal((status, body["reason"]), (400, "BadRequest"), "a group without a user")
 
         # A watch outlives the call that began it, and the user with it.
-        watching = subprocess.Popen(
-            ["kubectl", "--kubeconfig", server.kubeconfig, "get", "cm", "-w", "-n", "team", "-o",
-             "name"], stdout=subprocess.PIPE, text=True, env=scratch.kubectl_env())
+        watching = server.kubectl_begin("get", "cm", "-w", "-n", "team", "-o", "name")
         watching.stdout.readline()
         create(server, "ConfigMap", "seen", "team")
         tap.equal(watching.stdout.readline(), "configmap/seen\n", "a watch over TLS")
@@ -327,26 +263,26 @@ with Scratch() as scratch:
     shutil.copy(server.kubeconfig, old)
     ca = open(server.ca, encoding="utf-8").read()
 
-    with Server(data) as server:
+    with Server(program, data, log=log) as server:
         tap.equal(open(server.ca, encoding="utf-8").read(), ca, "the authority outlives a restart")
-        says(kubectl(server, "--server", server.url, "get", "ns", kubeconfig=old),
-             "so does the old kubeconfig", "team")
+        says(run("kubectl", "--kubeconfig", old, "--server", server.url, "get", "ns",
+                 env=scratch.kubectl_env()), "so does the old kubeconfig", "team")
         says(as_token(server, token, "auth", "whoami"), "so do tokens", "builder")
         unauthorized(server, "not those of a file that is no longer given", "static-secret")
         kubectl(server, "delete", "sa", "builder")
         unauthorized(server, "a deleted account's token", token)
 
-    with open(data + ".log", encoding="utf-8") as f:
-        log = f.read()
-        tap.ok(not any(secret in log for secret in (token, "static-secret", "0123456789abcdef",
-                                                    "PRIVATE")), "no secret is in the log", log)
+    log.seek(0)
+    text = log.read()
+    tap.ok(text and not any(secret in text for secret in (token, "static-secret", "0123456789abcdef",
+                                                    "PRIVATE")), "no secret is in the log", text)
 
     # Plain HTTP.
     for address in ("0.0.0.0", "::"):
         says(run(program, "--data-dir", scratch.file("plain"), "--port", "0", "--plain-http",
                  "--address", address), f"plain HTTP on {address} is refused",
              "plain HTTP is not served on", status=1)
-    with Server(scratch.file("plain"), "--plain-http") as server:
+    with Server(program, scratch.file("plain"), "--plain-http") as server:
         tap.ok(server.url.startswith("http://127.0.0.1:"), "plain HTTP on loopback", server.url)
         says(kubectl(server, "get", "ns"), "is for tests", "default")
 

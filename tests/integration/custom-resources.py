@@ -5,55 +5,15 @@ custom-resources.py APISERVER TOP
 """
 import json
 import os
-import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import Scratch, Tap, run  # noqa: E402
+from server import Server  # noqa: E402
+from tap import Scratch, Tap  # noqa: E402
 
 program, top = sys.argv[1:3]
 tap = Tap()
-
-
-class Server:
-    """One that listens on loopback until the block ends; kill() ends it as a crash would."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __enter__(self):
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0"],
-                                        stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.status = self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.status = None
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def request(self, method, path, body=None, content_type="application/json", accept=None):
-        """Status, value and the warnings of one request, without kubectl in between."""
-        headers = {"Content-Type": content_type, "Accept": accept or "application/json"}
-        request = urllib.request.Request(self.url + path, method=method, headers=headers,
-                                         data=None if body is None else json.dumps(body).encode())
-        try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
-                return (reply.status, json.loads(reply.read()),
-                        reply.headers.get_all("Warning") or [])
-        except urllib.error.HTTPError as error:
-            text = error.read()
-            return error.code, json.loads(text) if text[:1] == b"{" else text, []
 
 
 def definition(plural, kind, versions, group="rec.example.test", scope="Namespaced", **names):
@@ -114,34 +74,28 @@ with Scratch() as scratch:
     data = scratch.file("data")
 
     def expect(server, name, argv, status=0, stdout=None, stderr=None, stdin=None):
-        result = run("kubectl", "--server", server.url, *argv, env=scratch.kubectl_env(),
-                     stdin=json.dumps(stdin) if stdin is not None else None)
-        passed = result.returncode == status
-        passed &= stdout is None or stdout in result.stdout
-        passed &= stderr is None or stderr in result.stderr
-        tap.ok(passed, name, f"exit status {result.returncode}\n{result.stdout}{result.stderr}")
-        return result
+        return tap.ran(server.kubectl(*argv, stdin=stdin), name, status, stdout, stderr)
 
     def established(server, name):
         expect(server, f"{name} is established", [
             "wait", f"crd/{name}", "--for=condition=established", "--timeout=20s"])
 
     def refused(server, name, object_, text, cause=None, place=PLACE, method="POST", code=422):
-        status, reply, _ = server.request(method, place, object_)
+        status, reply, _ = server.send(method, place, object_)
         fields = [(c["field"], c["reason"]) for c in reply.get("details", {}).get("causes", [])]
         tap.ok(status == code and text in reply["message"] and (cause is None or cause in fields),
                name, f"{status} {json.dumps(reply, indent=1)}")
 
-    with Server(data) as server:
-        status, plain, _ = server.request("GET", "/apis")
+    with Server(program, data) as server:
+        status, plain, _ = server.send("GET", "/apis")
         tap.ok("rec.example.test" not in [g["name"] for g in plain["groups"]],
                "there is no such group at first", plain)
-        status, index, _ = server.request("GET", "/openapi/v3")
+        status, index, _ = server.send("GET", "/openapi/v3")
         before = index["paths"]
         expect(server, "create the definition", ["create", "-f", "-"], stdin=GADGETS,
                stdout="gadgets.rec.example.test created")
         established(server, "gadgets.rec.example.test")
-        status, crd, _ = server.request("GET", f"{CRDS}/gadgets.rec.example.test")
+        status, crd, _ = server.send("GET", f"{CRDS}/gadgets.rec.example.test")
         tap.equal(crd["spec"]["names"],
                   {"plural": "gadgets", "kind": "Gadget", "shortNames": ["gd"],
                    "categories": ["all"], "listKind": "GadgetList", "singular": "gadget"},
@@ -153,18 +107,19 @@ with Scratch() as scratch:
                    ("Established", "True", "InitialNamesAccepted")], "its conditions")
 
         # Discovery and schemas.
-        status, plain, _ = server.request("GET", f"{GROUP}/v1")
+        status, plain, _ = server.send("GET", f"{GROUP}/v1")
         tap.equal([(r["name"], r["kind"], r.get("shortNames"), r.get("categories"))
                    for r in plain["resources"]],
                   [("gadgets", "Gadget", ["gd"], ["all"]),
                    ("gadgets/scale", "Scale", None, None), ("gadgets/status", "Gadget", None, None)],
                   "plain discovery has the kind and its subresources")
-        status, all_groups, _ = server.request(
-            "GET", "/apis", accept="application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+        status, all_groups, _ = server.send(
+            "GET", "/apis", headers={"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;"
+                                            "as=APIGroupDiscoveryList"})
         found = [g for g in all_groups["items"] if g["metadata"].get("name") == "rec.example.test"]
         tap.equal([r["resource"] for g in found for v in g["versions"] for r in v["resources"]],
                   ["gadgets"], "aggregated discovery has it")
-        status, index, _ = server.request("GET", "/openapi/v3")
+        status, index, _ = server.send("GET", "/openapi/v3")
         tap.ok("apis/rec.example.test/v1" in index["paths"] and
                {k: v for k, v in index["paths"].items() if k in before} == before,
                "the index has one document more, and the others are as they were")
@@ -176,7 +131,7 @@ with Scratch() as scratch:
         # Objects.
         expect(server, "create", ["create", "-f", "-"], stdin=gadget("g1"),
                stdout="gadget.rec.example.test/g1 created")
-        status, g1, _ = server.request("GET", f"{PLACE}/g1")
+        status, g1, _ = server.send("GET", f"{PLACE}/g1")
         tap.equal(g1["spec"], {"size": "10Gi", "replicas": 1, "mode": "safe"}, "defaults are set")
         expect(server, "get by short name", ["get", "gd"], stdout="NAME   SIZE   READY   AGE")
         expect(server, "get wide", ["get", "gd", "-o", "wide"], stdout="MODE")
@@ -187,7 +142,7 @@ with Scratch() as scratch:
         expect(server, "a condition in a column", ["get", "gd", "g1"], stdout="True")
         expect(server, "wait for it", ["wait", "gd/g1", "--for=condition=Ready", "--timeout=20s"])
         expect(server, "edit", ["patch", "gd", "g1", "--type=merge", "-p", '{"spec":{"replicas":3}}'])
-        status, g1, _ = server.request("GET", f"{PLACE}/g1")
+        status, g1, _ = server.send("GET", f"{PLACE}/g1")
         tap.equal((g1["metadata"]["generation"], g1["status"]["conditions"][1]["status"]),
                   (2, "True"), "a status of its own counts no generation and stays")
         expect(server, "strategic patches are not for them",
@@ -237,20 +192,18 @@ with Scratch() as scratch:
                 'unknown field "spec.replicaz"', place=f"{PLACE}?fieldValidation=Strict", code=400)
         expect(server, "kubectl is strict", ["create", "-f", "-"], stdin=bad, status=1,
                stderr='unknown field "spec.replicaz"')
-        status, pruned, warnings = server.request("POST", f"{PLACE}?fieldValidation=Warn", bad)
+        status, pruned, warnings = server.send("POST", f"{PLACE}?fieldValidation=Warn", bad)
         tap.equal((status, pruned["spec"].get("replicaz"), pruned["spec"]["free"], warnings),
                   (201, None, {"any": 1}, ['299 - "unknown field \\"spec.replicaz\\""']),
                   "else it is dropped with a warning")
-        status, pruned, warnings = server.request(
+        status, pruned, warnings = server.send(
             "POST", f"{PLACE}?fieldValidation=Ignore&dryRun=All",
             {**bad, "metadata": {"name": "y"}})
         tap.equal((status, pruned["spec"].get("replicaz"), warnings), (201, None, []),
                   "or without one")
 
         # Watches end with the kind.
-        watching = subprocess.Popen(
-            ["kubectl", "--server", server.url, "get", "gd", "-w", "-o", "name"],
-            stdout=subprocess.PIPE, text=True, env=scratch.kubectl_env())
+        watching = server.kubectl_begin("get", "gd", "-w", "-o", "name")
         listed = {watching.stdout.readline().strip() for _ in range(3)}
         tap.equal(listed, {f"gadget.rec.example.test/{n}" for n in ("g1", "g2", "x")},
                   "a watch sees what there is")
@@ -260,29 +213,29 @@ with Scratch() as scratch:
             "size": {"type": "string"}, "colour": {"type": "string", "default": "red"}}}
         GADGETS["spec"]["versions"].append(version("v2", spec2, storage=False))
         GADGETS["spec"]["versions"].append(version("v1beta1", SPEC, storage=False, deprecated=True))
-        status, _, _ = server.request("PATCH", f"{CRDS}/gadgets.rec.example.test",
+        status, _, _ = server.send("PATCH", f"{CRDS}/gadgets.rec.example.test",
                                       {"spec": {"versions": GADGETS["spec"]["versions"]}},
                                       "application/merge-patch+json")
         tap.equal(status, 200, "a definition is given more versions")
         expect(server, "they are served", ["wait", "gadgets.v2.rec.example.test/g1", "--for=jsonpath="
                                            "{.spec.colour}=red", "--timeout=20s"])
-        status, second, _ = server.request("GET", f"{GROUP}/v2/namespaces/default/gadgets/g1")
+        status, second, _ = server.send("GET", f"{GROUP}/v2/namespaces/default/gadgets/g1")
         tap.equal((second["apiVersion"], second["spec"]),
                   ("rec.example.test/v2", {"size": "10Gi", "colour": "red"}),
                   "an object in another version is pruned and defaulted by that")
-        status, group, _ = server.request("GET", GROUP)
+        status, group, _ = server.send("GET", GROUP)
         tap.equal([v["version"] for v in group["versions"]], ["v2", "v1", "v1beta1"],
                   "versions are in order")
-        status, _, warnings = server.request("GET", f"{GROUP}/v1beta1/namespaces/default/gadgets/g1")
+        status, _, warnings = server.send("GET", f"{GROUP}/v1beta1/namespaces/default/gadgets/g1")
         tap.equal(warnings, ['299 - "rec.example.test/v1beta1 Gadget is deprecated; '
                              'use rec.example.test/v2 Gadget"'], "a deprecated version says so")
-        status, crd, _ = server.request("GET", f"{CRDS}/gadgets.rec.example.test")
+        status, crd, _ = server.send("GET", f"{CRDS}/gadgets.rec.example.test")
         crd["spec"]["versions"] = [{**crd["spec"]["versions"][1], "storage": True}]
         refused(server, "a version in which objects are stored cannot go", crd,
                 'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions',
                 place=f"{CRDS}/gadgets.rec.example.test", method="PUT")
         for field, value in (("scope", "Cluster"), ("names", {**crd["spec"]["names"], "kind": "X"})):
-            status, crd, _ = server.request("GET", f"{CRDS}/gadgets.rec.example.test")
+            status, crd, _ = server.send("GET", f"{CRDS}/gadgets.rec.example.test")
             crd["spec"][field] = value
             refused(server, f"{field} stays as it is", crd, "field is immutable",
                     place=f"{CRDS}/gadgets.rec.example.test", method="PUT")
@@ -290,8 +243,8 @@ with Scratch() as scratch:
         watching.kill()
         watching.wait()
 
-    with Server(data) as server:
-        status, g1, _ = server.request("GET", f"{PLACE}/g1")
+    with Server(program, data) as server:
+        status, g1, _ = server.send("GET", f"{PLACE}/g1")
         tap.equal((status, g1["spec"]["replicas"]), (200, 3), "all is there after a crash")
 
         # Our own.
@@ -338,34 +291,31 @@ with Scratch() as scratch:
                                              "{.status.storedVersions[1]}=v2", "--timeout=20s"])
         expect(server, "what was stored before is shown in it", [
             "wait", "things.v2.other.test/t", "--for=jsonpath={.spec.b}=new", "--timeout=20s"])
-        status, _, _ = server.request("GET", "/apis/other.test/v0/things")
+        status, _, _ = server.send("GET", "/apis/other.test/v0/things")
         tap.equal(status, 404, "a version that is not served is not there")
-        status, thing, _ = server.request("PATCH", "/apis/other.test/v1/things/t",
+        status, thing, _ = server.send("PATCH", "/apis/other.test/v1/things/t",
                                           {"status": {"seen": 2}}, "application/merge-patch+json")
         tap.equal((thing["spec"], thing["metadata"]["generation"]), ({"a": "x"}, 2),
                   "without /status it is like any other field")
 
         # Names that are taken.
         other = definition("widgets", "Gadget", [version("v1", SPEC)])
-        status, _, _ = server.request("POST", CRDS, other)
+        status, _, _ = server.send("POST", CRDS, other)
         expect(server, "a kind that is taken", [
             "wait", "crd/widgets.rec.example.test", "--for=condition=NamesAccepted=False",
             "--timeout=20s"])
-        status, crd, _ = server.request("GET", f"{CRDS}/widgets.rec.example.test")
+        status, crd, _ = server.send("GET", f"{CRDS}/widgets.rec.example.test")
         tap.equal([(c["status"], c["reason"], c["message"]) for c in crd["status"]["conditions"]],
                   [("False", "ListKindConflict", '"GadgetList" is already in use'),
                    ("False", "NotAccepted", "not all names are accepted")], "is said to be")
-        status, _, _ = server.request("GET", f"{GROUP}/v1/widgets")
+        status, _, _ = server.send("GET", f"{GROUP}/v1/widgets")
         tap.equal(status, 404, "is not served")
 
         # The end.
         held = gadget("held")
         held["metadata"]["finalizers"] = ["example.test/hold"]
         expect(server, "an object with a finalizer", ["create", "-f", "-"], stdin=held)
-        watching = subprocess.Popen(
-            ["kubectl", "--server", server.url, "get", "gd", "-w", "-o", "name"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            env=scratch.kubectl_env())
+        watching = server.kubectl_begin("get", "gd", "-w", "-o", "name", stderr=subprocess.DEVNULL)
         watching.stdout.readline()
         expect(server, "delete the definition", ["delete", "crd", "gadgets.rec.example.test",
                                                  "--wait=false"], stdout="deleted")
@@ -375,7 +325,7 @@ with Scratch() as scratch:
                                                          "--timeout=20s"])
         refused(server, "nothing can be created", gadget("late"), "does not allow this method",
                 code=405)
-        status, left, _ = server.request("GET", PLACE)
+        status, left, _ = server.send("GET", PLACE)
         tap.equal([g["metadata"]["name"] for g in left["items"]], ["held"], "the held one is there")
         expect(server, "let it go", ["patch", "gd", "held", "--type=merge", "-p",
                                      '{"metadata":{"finalizers":null}}'])
@@ -383,7 +333,7 @@ with Scratch() as scratch:
                                                   "--for=delete", "--timeout=20s"])
         expect(server, "the name it held is free", [
             "wait", "crd/widgets.rec.example.test", "--for=condition=established", "--timeout=20s"])
-        status, _, _ = server.request("GET", PLACE)
+        status, _, _ = server.send("GET", PLACE)
         tap.equal(status, 404, "the kind is not served any more")
         try:
             tap.ok(watching.wait(timeout=20) is not None, "its watch has ended")
@@ -393,7 +343,7 @@ with Scratch() as scratch:
         expect(server, "define it again", ["create", "-f", "-"], stdin=definition(
             "gadgets", "Thing", [version("v1", SPEC)]))
         established(server, "gadgets.rec.example.test")
-        status, left, _ = server.request("GET", PLACE)
+        status, left, _ = server.send("GET", PLACE)
         tap.equal(left["items"], [], "nothing of before has come back")
     tap.equal(server.status, 0, "it stops when told")
 tap.done()

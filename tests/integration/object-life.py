@@ -8,8 +8,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from life import (CORE, Life, Server, claim, config, namespace, owner, plural, tap,  # noqa: E402
+from life import (CORE, Life, claim, config, namespace, owner, plural, tap,  # noqa: E402
                   until)
+from server import Server  # noqa: E402
 from tap import Scratch, run  # noqa: E402
 
 program = sys.argv[1]
@@ -270,9 +271,6 @@ def crash(scratch):
         server.ask("DELETE", f"{CORE}/namespaces/doomed")
         server.kill()
 
-    def left(server):
-        return sorted(i["metadata"]["name"] for i in server.get(maps)[1]["items"])
-
     rounds = 0
     orphans = sorted(f"orphan-{n}" for n in range(count))
     for rounds in range(3):  # and again in the middle of the work
@@ -280,10 +278,11 @@ def crash(scratch):
             server.get(maps)
             server.kill()
     with Server(program, data) as server:
-        life = Life(server, scratch)
-        until(f"after {rounds + 2} crashes all that is to go is gone", lambda: left(server) == orphans)
-        tap.equal([i["metadata"].get("ownerReferences") for i in server.get(maps)[1]["items"]],
-                  [None] * count, "and the orphans are free")
+        life = Life(server)
+        until(f"after {rounds + 2} crashes all that is to go is gone",
+              lambda: life.names(maps) == orphans)
+        tap.equal([i for i in server.get(maps)[1]["items"] if "ownerReferences" in i["metadata"]], [],
+                  "and the orphans are free")
         until("the namespace is gone", lambda: life.is_gone(f"{CORE}/namespaces/doomed"))
         tap.equal(server.get(plural("configmaps", "doomed"))[1]["items"], [], "with all in it")
     tap.equal(server.status, 0, "it stops when told")
@@ -291,13 +290,13 @@ def crash(scratch):
 
 with Scratch() as scratch:
     with Server(program, scratch.file("life")) as server:
-        life = Ends(server, scratch)
+        life = Ends(server)
         life.namespaces()
         life.owners()
         life.options()
     tap.equal(server.status, 0, "it stops when told")
     with Server(program, scratch.file("life"), "--event-ttl", "2") as server:
-        Ends(server, scratch).events()
+        Ends(server).events()
     crash(scratch)
     refused = run(program, "--data-dir", scratch.file("x"), "--feature-gates", "Nothing=true")
     tap.ok(refused.returncode == 2 and "no feature gate \"Nothing\"" in refused.stderr,

@@ -7,15 +7,12 @@ import base64
 import http.server
 import json
 import os
-import signal
 import ssl
-import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from server import Server  # noqa: E402
 from tap import Scratch, Tap, run  # noqa: E402
 
 program, top = sys.argv[1:3]
@@ -155,38 +152,6 @@ class Hook:
         self.server.server_close()
 
 
-class Server:
-    """One that listens on loopback until the block ends."""
-
-    def __init__(self, folder, log):
-        self.folder, self.log = folder, log
-
-    def __enter__(self):
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0", "--plain-http"],
-                                        stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
-        self.url = self.process.stdout.readline().strip()
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.status = self.process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.status = None
-
-    def send(self, method, path, value=None, kind="application/json"):
-        """Status, body and Warning headers."""
-        data = json.dumps(value).encode() if value is not None else None
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": kind},
-                                         method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=90) as reply:
-                return reply.status, json.load(reply), reply.headers.get_all("Warning") or []
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error), error.headers.get_all("Warning") or []
-
-
 def config_map(name, labels=None, namespace="default"):
     return {"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})},
@@ -202,7 +167,8 @@ with Scratch() as scratch:
     make_certificate(scratch, "ca")
     hook = Hook(scratch)
     log = scratch.file("log")
-    with Server(scratch.file("data"), log) as server:
+    with open(log, "w", encoding="utf-8") as f, Server(program, scratch.file("data"),
+                                                      log=f) as server:
         def configure(name, mutating, *hooks):
             kind = "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration"
             return server.send("POST", f"{group}/{kind.lower()}s", {
@@ -295,8 +261,7 @@ with Scratch() as scratch:
                       (403, "Forbidden", 'admission webhook "deny.example.com" denied the request: '
                                          "the moon is full"), "a refusal")
             tap.equal(server.send("GET", f"{maps}/m{number}")[0], 404, "nothing was stored")
-            result = run("kubectl", "--server", server.url, "create", "-f", "-",
-                         stdin=json.dumps(config_map("k")), env=scratch.kubectl_env())
+            result = server.kubectl("create", "-f", "-", stdin=config_map("k"))
             tap.ok(result.returncode == 1 and 'admission webhook "deny.example.com" denied the '
                    "request: the moon is full" in result.stderr, "as kubectl shows it", result.stderr)
             status, reply, _ = server.send("DELETE", f"{maps}/m1")
@@ -459,9 +424,10 @@ with Scratch() as scratch:
                   "webhooks cannot keep anybody from removing them")
 
         # Other versions of the same objects.
-        pools = json.loads(run("kubectl", "create", "--dry-run=client", "--validate=false", "-o", "json",
-                               "-f", f"{top}/examples/cspc/stripe.yaml",
-                               "--server", server.url, env=scratch.kubectl_env()).stdout)
+        pools = json.loads(server.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json",
+                                          "-f", f"{top}/examples/cspc/stripe.yaml").stdout)
+        server.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
+                                             "metadata": {"name": "openebs"}})
         cspc = "/apis/openebs.io/v1alpha1/namespaces/openebs/cstorpoolclusters"
         pool_rule = [{"operations": ["CREATE"], "apiGroups": ["cstor.openebs.io"],
                       "apiVersions": ["v1"], "resources": ["cstorpoolclusters"]}]
@@ -527,8 +493,7 @@ with Scratch() as scratch:
             status, reply, warnings = create()
             tap.equal((status, warnings),
                       (201, ['299 - "mind the \\"gap\\""', '299 - "two lines"']), "warnings")
-            result = run("kubectl", "--server", server.url, "create", "-f", "-",
-                         stdin=json.dumps(config_map("warned")), env=scratch.kubectl_env())
+            result = server.kubectl("create", "-f", "-", stdin=config_map("warned"))
             tap.ok('Warning: mind the "gap"' in result.stderr, "as kubectl shows them", result.stderr)
         _, _, warnings = server.send(
             "POST", "/apis/openebs.io/v1alpha1/namespaces/default/jivavolumes?fieldValidation=Warn",
@@ -566,8 +531,7 @@ with Scratch() as scratch:
             tap.ok(status == 422 and any(f.startswith(field) for f in fields), f"refused: {name}",
                    f"{status} {reply}")
 
-        with urllib.request.urlopen(server.url + "/metrics") as reply:
-            text = reply.read().decode()
+        text = server.get("/metrics")[1]
         tap.ok('apiserver_admission_webhook_admission_duration_seconds_count{name="deny.example.com",'
                'type="validating",operation="CREATE",rejected="true"}' in text, "they are counted")
     tap.equal(server.status, 0, "it ends in order")

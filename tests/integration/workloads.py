@@ -5,11 +5,11 @@ workloads.py APISERVER
 """
 import datetime
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from life import APPS, Life, Server, owner, plural, pod_template, tap, workload  # noqa: E402
+from life import APPS, Life, owner, plural, pod_template, tap, workload  # noqa: E402
+from server import Server  # noqa: E402
 from tap import Scratch  # noqa: E402
 
 program = sys.argv[1]
@@ -101,9 +101,7 @@ class Workloads(Life):
             if code != 200:
                 raise AssertionError(f"{code} {reply}")
 
-        watching = subprocess.Popen(
-            ["kubectl", "--server", server.url, "rollout", "status", "deploy/web", "--timeout=60s"],
-            stdout=subprocess.PIPE, text=True, env=self.scratch.kubectl_env())
+        watching = server.kubectl_begin("rollout", "status", "deploy/web", "--timeout=60s")
         first = watching.stdout.readline()
         tap.ok("Waiting for" in first, "rollout status waits", first)
         finished(f"{base}/deployments/web", {"replicas": 2, "updatedReplicas": 2,
@@ -202,9 +200,7 @@ class Workloads(Life):
         self.expect("kubectl logs asks which", ["logs", "two", "-c", "zzz"], status=1,
                     stderr="container zzz is not valid for pod two")
 
-        following = subprocess.Popen(
-            ["kubectl", "--server", server.url, "logs", "-f", "two", "-c", "a", "--tail=1"],
-            stdout=subprocess.PIPE, text=True, env=self.scratch.kubectl_env())
+        following = server.kubectl_begin("logs", "-f", "two", "-c", "a", "--tail=1")
         tap.equal(following.stdout.readline(), "newest\n", "kubectl logs -f begins")
         with open(os.path.join(folder, "a.log"), "a", encoding="utf-8") as log_file:
             for n in range(3):
@@ -222,7 +218,7 @@ class Workloads(Life):
         pod["status"]["containerStatuses"] = []
         pod["metadata"].pop("resourceVersion")
         server.ask("PUT", f"{pods}/two/status", pod)
-        left = server.connect()
+        left = server.connect(timeout=60)
         left.request("GET", f"{pods}/two/log?container=a&follow=true&tailLines=0")
         left.getresponse()
         left.close()
@@ -231,7 +227,7 @@ class Workloads(Life):
 
 with Scratch() as scratch:
     with Server(program, scratch.file("data")) as server:
-        workloads = Workloads(server, scratch)
+        workloads = Workloads(server)
         workloads.scale()
         workloads.rollouts()
         workloads.logs()

@@ -1,78 +1,12 @@
-"""What the tests of objects' life share: a server, kubectl at it, and objects to send."""
-import http.client
-import json
-import signal
-import subprocess
-import time
-import urllib.parse
-
-from tap import Tap, run
+"""What the tests of objects' life share: kubectl at a server, and objects to send."""
+from tap import Tap, wait_for
 
 tap = Tap()
-DEADLINE = 60  # seconds, for whatever the server does by itself
-
-
-class Server:
-    """One on loopback until the block ends; kill() ends it as a crash would."""
-
-    def __init__(self, program, folder, *flags):
-        self.program, self.folder, self.flags, self.status = program, folder, flags, None
-
-    def __enter__(self):
-        self.process = subprocess.Popen(
-            [self.program, "--data-dir", self.folder, "--port", "0", "--plain-http", *self.flags],
-            stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.status = self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def connect(self):
-        where = urllib.parse.urlsplit(self.url)
-        return http.client.HTTPConnection(where.hostname, where.port, timeout=60)
-
-    def ask(self, method, path, body=None, content_type="application/json"):
-        """The status and the JSON, or text, of one request."""
-        connection = self.connect()
-        headers = {"Content-Type": content_type} if content_type and body is not None else {}
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        reply = connection.getresponse()
-        text = reply.read().decode()
-        connection.close()
-        try:
-            return reply.status, json.loads(text)
-        except ValueError:
-            return reply.status, text
-
-    def get(self, path):
-        return self.ask("GET", path)
-
-    def create(self, path, value):
-        status, reply = self.ask("POST", path, value)
-        if status != 201:
-            raise AssertionError(f"POST {path}: {status} {reply}")
-        return reply
 
 
 def until(what, check):
     """Waits for something that the server does in its own time."""
-    end = time.monotonic() + DEADLINE
-    while not check():
-        if time.monotonic() > end:
-            return tap.ok(False, what, "it did not happen")
-        time.sleep(0.05)
-    return tap.ok(True, what)
+    return tap.ok(wait_for(check), what, "it did not happen")
 
 
 CORE = "/api/v1"
@@ -128,20 +62,11 @@ def workload(kind, name, **spec):
 class Life:
     """A server, asked by kubectl and by plain HTTP."""
 
-    def __init__(self, server, scratch):
-        self.server, self.scratch = server, scratch
-
-    def kubectl(self, *argv, stdin=None):
-        return run("kubectl", "--server", self.server.url, *argv, stdin=stdin,
-                   env=self.scratch.kubectl_env())
+    def __init__(self, server):
+        self.server = server
 
     def expect(self, name, argv, status=0, stdout=None, stderr=None, **options):
-        result = self.kubectl(*argv, **options)
-        passed = result.returncode == status
-        passed &= stdout is None or stdout in result.stdout
-        passed &= stderr is None or stderr in result.stderr
-        tap.ok(passed, name, f"exit status {result.returncode}\n{result.stdout}{result.stderr}")
-        return result
+        return tap.ran(self.server.kubectl(*argv, **options), name, status, stdout, stderr)
 
     def refused(self, name, reply, status, message, reason=None):
         code, body = reply
@@ -154,4 +79,6 @@ class Life:
         return self.server.get(path)[0] == 404
 
     def names(self, path):
-        return sorted(item["metadata"]["name"] for item in self.server.get(path)[1]["items"])
+        """But for what every namespace has."""
+        found = {item["metadata"]["name"] for item in self.server.get(path)[1]["items"]}
+        return sorted(found - {"kube-root-ca.crt"})

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 
 class Tap:
@@ -27,6 +28,14 @@ class Tap:
     def equal(self, got, expected, name):
         return self.ok(got == expected, name, f"expected: {expected!r}\n     got: {got!r}")
 
+    def ran(self, result, name, status=0, stdout=None, stderr=None):
+        """A program did, with these texts in what it wrote; returns the result."""
+        passed = result.returncode == status
+        passed &= stdout is None or stdout in result.stdout
+        passed &= stderr is None or stderr in result.stderr
+        self.ok(passed, name, f"exit status {result.returncode}\n{result.stdout}{result.stderr}")
+        return result
+
     def done(self):
         print(f"1..{self.count}", flush=True)
         sys.exit(1 if self.failed else 0)
@@ -36,6 +45,14 @@ def run(*argv, stdin=None, timeout=120, env=None, cwd=None):
     """Runs a program to its end; the result has returncode, stdout and stderr as text."""
     return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout,
                           env=env, cwd=cwd, check=False)
+
+
+def wait_for(condition, seconds=60):
+    """Asks again until it holds; what it said last."""
+    end = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return value
 
 
 def json_values(text):

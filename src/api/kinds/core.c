@@ -2,6 +2,7 @@
  * The small kinds of the core group: namespaces, configuration, accounts and limits.
  */
 #include "api/kinds/kinds.h"
+#include "base/base64.h"
 
 static const struct api_field namespace_spec[] = {
     {"finalizers", API_STRING, API_LIST, .doc = "Who has to clean up before the namespace goes."},
@@ -56,6 +57,31 @@ static const struct api_field secret_fields[] = {
     {"type", API_STRING, .def = "\"Opaque\"", .doc = "What the secret is for."},
     {0},
 };
+
+/* What is written as text is kept as bytes, in place of what the key had. */
+static void normalize_secret(json_t *object, struct api_report *report)
+{
+    (void)report;
+    json_t *texts = json_object_get(object, "stringData"), *data = json_object_get(object, "data");
+    const char *key;
+    json_t *text;
+    if (!json_is_object(texts) || (data && !json_is_object(data) && !json_is_null(data)))
+        return;
+    json_object_foreach(texts, key, text) {
+        if (!json_is_string(text))
+            return; /* its structure is wrong */
+    }
+    if (!json_is_object(data) && json_object_size(texts)) {
+        data = json_object();
+        json_object_set_new(object, "data", data);
+    }
+    json_object_foreach(texts, key, text) {
+        _cleanup_(str_done) struct str encoded = {0};
+        base64_format(json_string_value(text), json_string_length(text), BASE64_STD, &encoded);
+        json_object_set_new(data, key, json_string(str_get(&encoded)));
+    }
+    json_object_del(object, "stringData");
+}
 
 static const struct api_column secret_columns[] = {
     {"Type", "string", ".type", "What the secret is for"},
@@ -160,6 +186,7 @@ const struct api_kind api_secret = {
     .flags = API_BUILTIN,
     .fields = secret_fields,
     .columns = secret_columns,
+    .normalize = normalize_secret,
     .doc = "Passwords, keys and the like, by key.",
 };
 

@@ -214,6 +214,20 @@ static void test_event(void **state)
         "'annotations': {'authorization.k8s.io/decision': 'allow',"
         "'authorization.k8s.io/reason': 'RBAC: allowed by ...'}}");
     assert_json(event, expected, "the event");
+
+    static const struct apiserver_user admin = {.name = "admin"};
+    r.user = &admin;
+    r.impersonated = &jane;
+    str_done(&line);
+    line = (struct str){0};
+    apiserver_audit_format(&r, &line);
+    json_auto_t *acted = parse_json(line.p);
+    json_auto_t *who = json_pack("{s:O,s:O}", "user", json_object_get(acted, "user"),
+                                 "impersonatedUser", json_object_get(acted, "impersonatedUser"));
+    json_auto_t *expected_who = parse_quoted(
+        "{'user': {'username': 'admin'}, 'impersonatedUser': {'username': 'jane', 'groups': "
+        "['devs', 'system:authenticated']}}");
+    assert_json(who, expected_who, "who acted as whom");
 }
 
 static void test_no_credentials(void **state)
