@@ -52,7 +52,7 @@ def check_failing(client, what, made, word):
 def full_disk(program, scratch):
     folder = scratch.file("small")
     os.mkdir(folder)
-    script = 'mount -t tmpfs -o size=24m none "$0" && exec "$@"'
+    script = 'mount -t tmpfs -o size=64m none "$0" && exec "$@"'
     wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, folder]
     with Server(program, folder, wrapper=wrapper, own_mounts=True) as server:
         client, made = Client(server), {"first"}
@@ -71,7 +71,7 @@ def full_disk(program, scratch):
         check_failing(client, "disk full", made, "space")
         os.unlink(filler)
         tap.ok(wait(lambda: create(client, "after").status == 201), "room again: it goes on by itself")
-        tap.ok(wait(lambda: client.ask("GET", "/readyz").status == 200), "and is ready")
+        tap.ok(wait(lambda: client.ask("GET", "/readyz").status == 200), "and is ready", client.ask("GET", "/readyz?verbose").body)
         tap.equal(names(client) - {"kube-root-ca.crt"}, made | {"after"}, "and has everything")
 
 
