@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/ring.h"
 
-enum { QUEUE_LINES = 8192, BATCH_BYTES = 64 << 10, COMPLAIN_SECONDS = 60 };
+enum { QUEUE_LINES = 8192, BATCH_BYTES = 64 << 10, COMPLAIN_SECONDS = 60, GATHER_US = 10000 };
 
 struct apiserver_audit {
     enum apiserver_audit_level level;
@@ -147,6 +147,7 @@ static void *run(void *context)
         struct pollfd p = {.fd = ring_fd(a->queue), .events = POLLIN};
         poll(&p, 1, -1);
         ring_disarm(a->queue);
+        usleep(GATHER_US); /* more will come: one wake, and one write, for all of it */
     }
     str_done(&batch);
     return NULL;

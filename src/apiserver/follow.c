@@ -2,13 +2,14 @@
 
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "apiserver/rbac.h"
 #include "apiserver/self.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/serviceaccounts.h"
 
-enum { EVENTS_AT_ONCE = 500 };
+enum { EVENTS_AT_ONCE = 500, GATHER_US = 1000 };
 
 /* In the order in which they are called. */
 static const struct apiserver_follower *const followers[] = {
@@ -87,8 +88,11 @@ static void *run(void *context)
         int timed_out = 0;
         while (!f->pending && !f->stopping && !timed_out)
             timed_out = pthread_cond_timedwait(&f->woken, &f->lock, &until);
+        bool woken = f->pending && !f->stopping;
         f->pending = false;
         pthread_mutex_unlock(&f->lock);
+        if (woken)
+            usleep(GATHER_US); /* writers come in groups: one wake for several of them */
     }
     return NULL;
 }

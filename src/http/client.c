@@ -12,7 +12,6 @@
 #include "http/client.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "http/curl.h"
 
 enum {
     SPARE = 16,
@@ -66,11 +66,7 @@ struct run {
     bool failed;
 };
 
-static void init_library(void)
-{
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        abort(); /* like running out of memory */
-}
+static const struct http_curl *curl; /* once there is a client */
 
 static int memory_file_open(struct memory_file *f, const char *text, struct err *e)
 {
@@ -104,8 +100,10 @@ static char *copy(const char *text)
 
 struct http_client *http_client_new(const struct http_client_options *o, struct err *e)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, init_library);
+    const struct http_curl *library = http_curl_load(e);
+    if (!library)
+        return NULL;
+    __atomic_store_n(&curl, library, __ATOMIC_RELEASE); /* always the same */
     struct http_client *c = NEW(struct http_client);
     pthread_mutex_init(&c->lock, NULL);
     c->token = o->token ? mem_printf("Authorization: Bearer %s", o->token) : NULL;
@@ -124,9 +122,9 @@ struct http_client *http_client_new(const struct http_client_options *o, struct 
 static void slot_free(struct slot *s)
 {
     if (s->easy)
-        curl_easy_cleanup(s->easy);
+        curl->easy_cleanup(s->easy);
     if (s->multi)
-        curl_multi_cleanup(s->multi);
+        curl->multi_cleanup(s->multi);
     free(s);
 }
 
@@ -155,8 +153,8 @@ static struct slot *slot_take(struct http_client *c)
     if (s)
         return s;
     s = NEW(struct slot);
-    s->multi = curl_multi_init();
-    s->easy = curl_easy_init();
+    s->multi = curl->multi_init();
+    s->easy = curl->easy_init();
     if (!s->multi || !s->easy)
         abort(); /* like running out of memory */
     return s;
@@ -164,7 +162,7 @@ static struct slot *slot_take(struct http_client *c)
 
 static void slot_give(struct http_client *c, struct slot *s)
 {
-    curl_easy_reset(s->easy);
+    curl->easy_reset(s->easy);
     pthread_mutex_lock(&c->lock);
     bool keep = c->spare.len < SPARE;
     if (keep)
@@ -181,7 +179,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *context)
     long status = 0;
     n *= size;
     r->heard = clock_mono_ns(clock_system());
-    curl_easy_getinfo(r->slot->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl->easy_getinfo(r->slot->easy, CURLINFO_RESPONSE_CODE, &status);
     if (x->receive && status / 100 == 2) {
         r->failed = x->receive(x->context, bytes, n, &r->err) < 0;
     } else if (n > r->limit - r->response->body.len) {
@@ -198,41 +196,41 @@ static void set_timeouts(struct run *r)
 {
     r->heard = clock_mono_ns(clock_system());
     r->deadline = r->x->timeout_ns ? r->heard + r->x->timeout_ns : 0;
-    curl_easy_setopt(r->slot->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEP_IDLE_SECONDS);
-    curl_easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPINTVL, (long)KEEP_IDLE_SECONDS);
+    curl->easy_setopt(r->slot->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    curl->easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl->easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEP_IDLE_SECONDS);
+    curl->easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPINTVL, (long)KEEP_IDLE_SECONDS);
 }
 
 static void set_security(const struct http_client *c, CURL *easy)
 {
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* none, and none from the environment */
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl->easy_setopt(easy, CURLOPT_PROXY, ""); /* none, and none from the environment */
+    curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl->easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (c->ca.fd >= 0) {
-        curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca.path);
-        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        curl->easy_setopt(easy, CURLOPT_CAINFO, c->ca.path);
+        curl->easy_setopt(easy, CURLOPT_CAPATH, NULL);
     }
     if (c->certificate.fd >= 0)
-        curl_easy_setopt(easy, CURLOPT_SSLCERT, c->certificate.path);
+        curl->easy_setopt(easy, CURLOPT_SSLCERT, c->certificate.path);
     if (c->key.fd >= 0)
-        curl_easy_setopt(easy, CURLOPT_SSLKEY, c->key.path);
+        curl->easy_setopt(easy, CURLOPT_SSLKEY, c->key.path);
     if (c->unix_socket)
-        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
+        curl->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
 }
 
 static void set_body(const struct http_exchange *x, CURL *easy)
 {
     const char *method = x->method ? x->method : "GET";
     if (x->body) {
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_size);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);
+        curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_size);
+        curl->easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);
     }
     if (str_eq(method, "HEAD"))
-        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+        curl->easy_setopt(easy, CURLOPT_NOBODY, 1L);
     else
-        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+        curl->easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
 static bool has_control(const char *s)
@@ -249,17 +247,17 @@ static struct curl_slist *make_headers(const struct http_client *c, const struct
                                        struct err *e)
 {
     /* Never wait for a "100 Continue". */
-    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    struct curl_slist *list = curl->slist_append(NULL, "Expect:");
     if (c->token)
-        list = curl_slist_append(list, c->token);
+        list = curl->slist_append(list, c->token);
     for (const char *const *h = x->headers; h && *h; h++) {
         if (!strchr(*h, ':') || has_control(*h)) {
             err_set(e, ERR_INVALID_ARGUMENT, "InvalidHeader",
                     "a header for %s is none: write 'Name: value'", x->url);
-            curl_slist_free_all(list);
+            curl->slist_free_all(list);
             return NULL;
         }
-        list = curl_slist_append(list, *h);
+        list = curl->slist_append(list, *h);
     }
     if (!list)
         abort(); /* like running out of memory */
@@ -274,7 +272,7 @@ static struct curl_slist *make_target(const struct http_exchange *x)
     bool v6 = strchr(x->address, ':');
     _cleanup_free_ char *text =
         mem_printf("::%s%s%s:%u", v6 ? "[" : "", x->address, v6 ? "]" : "", (unsigned)x->port);
-    return curl_slist_append(NULL, text);
+    return curl->slist_append(NULL, text);
 }
 
 static int timed_out(const struct run *r, int64_t now, struct err *e)
@@ -337,7 +335,7 @@ static int curl_failed(const struct run *r, CURLcode code, struct err *e)
     while (i < ARRAY_SIZE(table) && table[i].curl != code)
         i++;
     bool known = i < ARRAY_SIZE(table);
-    const char *why = *r->slot->why ? r->slot->why : curl_easy_strerror(code);
+    const char *why = *r->slot->why ? r->slot->why : curl->easy_strerror(code);
     return err_set(e, known ? table[i].code : ERR_UNAVAILABLE,
                    known ? table[i].reason : "ConnectionLost", "%s: %s", r->x->url, why);
 }
@@ -348,9 +346,9 @@ static int drive(struct run *r, struct err *e)
     CURLM *multi = r->slot->multi;
     for (;;) {
         int running = 0, left;
-        if (curl_multi_perform(multi, &running) != CURLM_OK)
+        if (curl->multi_perform(multi, &running) != CURLM_OK)
             return err_set(e, ERR_INTERNAL, "HTTPClientFailed", "cannot talk to %s", r->x->url);
-        CURLMsg *message = curl_multi_info_read(multi, &left);
+        CURLMsg *message = curl->multi_info_read(multi, &left);
         if (r->failed) {
             *e = r->err;
             return -1;
@@ -363,7 +361,7 @@ static int drive(struct run *r, struct err *e)
         int64_t now = clock_mono_ns(clock_system());
         if (timed_out(r, now, e) < 0)
             return -1;
-        curl_multi_poll(multi, NULL, 0, wait_ms(r, now), NULL);
+        curl->multi_poll(multi, NULL, 0, wait_ms(r, now), NULL);
     }
 }
 
@@ -372,9 +370,9 @@ static void read_head(struct run *r)
     long status = 0;
     const char *type = NULL;
     curl_off_t retry = 0;
-    curl_easy_getinfo(r->slot->easy, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(r->slot->easy, CURLINFO_CONTENT_TYPE, &type);
-    curl_easy_getinfo(r->slot->easy, CURLINFO_RETRY_AFTER, &retry);
+    curl->easy_getinfo(r->slot->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl->easy_getinfo(r->slot->easy, CURLINFO_CONTENT_TYPE, &type);
+    curl->easy_getinfo(r->slot->easy, CURLINFO_RETRY_AFTER, &retry);
     r->response->status = (unsigned)status;
     snprintf(r->response->content_type, sizeof(r->response->content_type), "%s", type ? type : "");
     r->response->retry_after = retry > 0 && retry < 3600 ? (unsigned)retry : 0;
@@ -387,28 +385,28 @@ static int run(struct http_client *c, struct run *r, struct err *e)
     if (!headers)
         return -1;
     *r->slot->why = '\0';
-    curl_easy_setopt(easy, CURLOPT_URL, r->x->url);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, r->slot->why);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, r);
+    curl->easy_setopt(easy, CURLOPT_URL, r->x->url);
+    curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, r->slot->why);
+    curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl->easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
+    curl->easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl->easy_setopt(easy, CURLOPT_WRITEDATA, r);
     if (target)
-        curl_easy_setopt(easy, CURLOPT_CONNECT_TO, target);
+        curl->easy_setopt(easy, CURLOPT_CONNECT_TO, target);
     set_security(c, easy);
     set_body(r->x, easy);
     set_timeouts(r);
-    curl_multi_add_handle(r->slot->multi, easy);
+    curl->multi_add_handle(r->slot->multi, easy);
     cancel_attach(r->x->cancel, r->slot->multi);
     int status = drive(r, e);
     cancel_attach(r->x->cancel, NULL);
     if (status == 0)
         read_head(r);
-    curl_multi_remove_handle(r->slot->multi, easy);
-    curl_slist_free_all(headers);
-    curl_slist_free_all(target);
+    curl->multi_remove_handle(r->slot->multi, easy);
+    curl->slist_free_all(headers);
+    curl->slist_free_all(target);
     return status;
 }
 
@@ -451,6 +449,6 @@ void http_cancel_fire(struct http_cancel *c)
     pthread_mutex_lock(&c->lock);
     c->fired = true;
     if (c->multi)
-        curl_multi_wakeup(c->multi);
+        curl->multi_wakeup(c->multi);
     pthread_mutex_unlock(&c->lock);
 }

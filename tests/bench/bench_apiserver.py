@@ -69,7 +69,7 @@ class Program:
 
 class Ours(Program):
     def __init__(self, folder):
-        self.argv = [f"{BUILD}/cmd/orlop-apiserver", "--data-dir", folder, "--port", "0"]
+        self.argv = [f"{BUILD}/cmd/orlop-apiserver", "--data-dir", folder, "--port", "0", "--plain-http"]
 
     def wait(self):
         self.url = self.process.stdout.readline().strip()
