@@ -37,6 +37,7 @@ void call_begin(struct call *c)
     c->start = clock_mono_ns(clock_system());
     make_id(c);
     http_reply_header(c->http, "Audit-Id", c->id);
+    http_reply_header(c->http, "Cache-Control", "no-cache, private");
     apiserver_metrics_inflight(c->server->metrics, is_mutating(c->http->method), 1);
 }
 

@@ -127,12 +127,18 @@ IGNORED = {
 }
 
 
+def owner(entry):
+    """Entries are in the order of their times, and here everything happens within a second."""
+    return entry["operation"], entry["manager"], entry.get("subresource", "")
+
+
 def plain(value, key=""):
     """The value with what differs from run to run replaced."""
     if isinstance(value, dict):
         return {k: plain(v, k) for k, v in value.items() if k not in IGNORED}
     if isinstance(value, list):
-        return [plain(v, key) for v in value]
+        items = [plain(v, key) for v in value]
+        return sorted(items, key=owner) if key == "managedFields" else items
     if isinstance(value, str):
         if key == "uid" and value:
             return "UID"

@@ -44,7 +44,8 @@ class Client:
         data = json.dumps(body).encode() if isinstance(body, (dict, list)) else body
         try:
             self.connection.request(method, path, data, {
-                **({"Content-Type": content_type} if data is not None else {}), **(headers or {})})
+                **({"Content-Type": content_type} if data is not None and content_type else {}),
+                **(headers or {})})
             return self.connection.getresponse()
         except (OSError, http.client.HTTPException):
             self.close()

@@ -1,6 +1,7 @@
 /*
  * Deployment, ReplicaSet, DaemonSet and ControllerRevision.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field rolling_update[] = {
@@ -58,9 +59,12 @@ static const struct api_field deployment_fields[] = {
 };
 
 static const struct api_column deployment_columns[] = {
-    {"Up-to-date", "integer", ".status.updatedReplicas", "Pods of the present template"},
-    {"Available", "integer", ".status.availableReplicas", "Pods that were ready long enough"},
+    {"Ready", "string", NULL, "Pods that are ready, of all", 0, api_cell_replicas_ready},
+    {"Up-to-date", "string", NULL, "Pods of the present template", 0, api_cell_updated},
+    {"Available", "string", NULL, "Pods that were ready long enough", 0, api_cell_available},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -97,6 +101,8 @@ static const struct api_column replica_set_columns[] = {
     {"Current", "integer", ".status.replicas", "Pods that are there"},
     {"Ready", "integer", ".status.readyReplicas", "Pods that are ready"},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -158,7 +164,10 @@ static const struct api_column daemon_set_columns[] = {
     {"Ready", "integer", ".status.numberReady", "Nodes on which it is ready"},
     {"Up-to-date", "integer", ".status.updatedNumberScheduled", "Nodes with the present template"},
     {"Available", "integer", ".status.numberAvailable", "Nodes on which it was ready long enough"},
+    {"Node Selector", "string", NULL, "Labels of its nodes", 0, api_cell_node_selector},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -170,6 +179,7 @@ static const struct api_field revision_fields[] = {
 };
 
 static const struct api_column revision_columns[] = {
+    {"Controller", "string", NULL, "What it is a revision of", 0, api_cell_controller},
     {"Revision", "integer", ".revision", "Number of the revision"},
     API_AGE,
     {0},

@@ -1,6 +1,7 @@
 /*
  * Job and CronJob: pods that run to an end.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 const struct api_field api_job_spec[] = {
@@ -54,7 +55,13 @@ static const struct api_field job_fields[] = {
 };
 
 static const struct api_column job_columns[] = {
+    {"Status", "string", NULL, "How it is", 0, api_cell_job_status},
+    {"Completions", "string", NULL, "Pods that succeeded, of how many", 0,
+     api_cell_job_completions},
+    {"Duration", "string", NULL, "How long it took or has taken", 0, api_cell_job_duration},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -100,10 +107,14 @@ static const struct api_field cron_job_fields[] = {
 
 static const struct api_column cron_job_columns[] = {
     {"Schedule", "string", ".spec.schedule", "When it runs"},
-    {"Timezone", "string", ".spec.timeZone", "Time zone of the schedule"},
-    {"Suspend", "boolean", ".spec.suspend", "Whether runs are left out"},
-    {"Last Schedule", "date", ".status.lastScheduleTime", "Time since the last run began"},
+    {"Timezone", "string", NULL, "Time zone of the schedule", 0, api_cell_cron_zone},
+    {"Suspend", "boolean", NULL, "Whether runs are left out", 0, api_cell_cron_suspend},
+    {"Active", "integer", NULL, "Jobs that run", 0, api_cell_cron_active},
+    {"Last Schedule", "string", NULL, "Time since the last run began", 0, api_cell_cron_last},
     API_AGE,
+    {"Containers", "string", NULL, "Containers of the template", 1, api_cell_cron_containers},
+    {"Images", "string", NULL, "Images of the template", 1, api_cell_cron_images},
+    {"Selector", "string", NULL, "Which pods are its own", 1, api_cell_cron_selector},
     {0},
 };
 

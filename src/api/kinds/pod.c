@@ -1,6 +1,7 @@
 /*
  * Pod.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field mount_status[] = {
@@ -82,10 +83,16 @@ static const struct api_field fields[] = {
 };
 
 static const struct api_column columns[] = {
+    {"Ready", "string", NULL, "Containers that are ready, of all", 0, api_cell_pod_ready},
+    {"Status", "string", NULL, "How it is", 0, api_cell_pod_status},
+    {"Restarts", "string", NULL, "How often containers were started again", 0,
+     api_cell_pod_restarts},
     API_AGE,
-    {"IP", "string", ".status.podIP", "Its address", 1},
-    {"Node", "string", ".spec.nodeName", "The node it is on", 1},
-    {"Nominated Node", "string", ".status.nominatedNodeName", "Where room is made for it", 1},
+    {"IP", "string", NULL, "Its address", 1, api_cell_pod_address},
+    {"Node", "string", NULL, "The node it is on", 1, api_cell_pod_node},
+    {"Nominated Node", "string", NULL, "Where room is made for it", 1, api_cell_pod_nominated},
+    {"Readiness Gates", "string", NULL, "Conditions that hold, of those that must", 1,
+     api_cell_pod_gates},
     {0},
 };
 

@@ -1,6 +1,7 @@
 /*
  * Service and Endpoints: one stable address for changing pods.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 #include "base/map.h"
 
@@ -63,8 +64,11 @@ static const struct api_field service_fields[] = {
 
 static const struct api_column service_columns[] = {
     {"Type", "string", ".spec.type", "From where it can be reached"},
-    {"Cluster-IP", "string", ".spec.clusterIP", "Its address"},
+    {"Cluster-IP", "string", NULL, "Its address", 0, api_cell_service_address},
+    {"External-IP", "string", NULL, "Its addresses outside", 0, api_cell_service_external},
+    {"Port(s)", "string", NULL, "Its ports", 0, api_cell_service_ports},
     API_AGE,
+    {"Selector", "string", NULL, "Labels of its pods", 1, api_cell_service_selector},
     {0},
 };
 
@@ -154,6 +158,7 @@ static const struct api_field endpoints_fields[] = {
 };
 
 static const struct api_column endpoints_columns[] = {
+    {"Endpoints", "string", NULL, "Addresses and ports", 0, api_cell_endpoints},
     API_AGE,
     {0},
 };

@@ -1,6 +1,7 @@
 /*
  * StatefulSet: pods with a lasting name and claims of their own.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 #include "base/map.h"
 
@@ -99,7 +100,9 @@ static const struct api_field fields[] = {
 };
 
 static const struct api_column columns[] = {
+    {"Ready", "string", NULL, "Pods that are ready, of all", 0, api_cell_replicas_ready},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
     {0},
 };
 
