@@ -258,7 +258,7 @@ static struct apiserver_object *write_update(struct apiserver_registry *g,
     if (spec_differs(r->kind, object, stored))
         registry_bump_generation(metadata);
     if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object))
-        return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
+        return registry_write_end(g, r, there, object, stored, e);
     json_auto_t *before = r->kind->schema ? json_parse(there->bytes, there->size, NULL, NULL)
                                           : json_incref((json_t *)stored);
     if (is_stored(object, before))

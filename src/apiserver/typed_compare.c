@@ -11,7 +11,7 @@
 static bool is_always_there(const struct typed_walk *w, const struct typed_type *parent,
                             const struct api_field *field)
 {
-    return w->kind->flags & API_BUILTIN && field &&
+    return w->kind->flags & API_BUILTIN && field && !parent->fresh &&
            (parent->place == TYPED_ROOT || field->flags & (API_REQUIRED | API_EMBEDDED) ||
             (field->def && field->def[0] == '{'));
 }
@@ -26,11 +26,12 @@ static void add_member(struct typed_walk *w, const struct typed_type *parent, co
     struct typed_type t;
     const struct api_field *named = typed_member(parent, key, &t);
     bool leaf;
+    t.fresh = !is_always_there(w, parent, named);
     struct fieldset *children = fields_of(w, &t, value, depth + 1, &leaf);
     bool member = leaf || !named;
     if (json_is_object(value) && json_object_size(value) == 0)
         member = true;
-    else if (w->every && !is_always_there(w, parent, named))
+    else if (w->every && t.fresh)
         member = true;
     if (t.place == TYPED_METADATA)
         member = false;
@@ -42,6 +43,7 @@ static void add_item(struct typed_walk *w, const struct typed_type *list, enum t
 {
     struct typed_type t = typed_element(list);
     bool leaf;
+    t.fresh = true;
     struct fieldset *children = fields_of(w, &t, item->value, depth + 1, &leaf);
     fieldset_add(w->arena, level, typed_step(shape), item->name, true, children);
 }

@@ -54,7 +54,8 @@ static const struct api_field deployment_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = deployment_spec,
      .doc = "The pods that are wanted."},
-    {"status", API_OBJECT, .fields = deployment_status, .doc = "The pods that are there."},
+    {"status", API_OBJECT, .fields = deployment_status, .def = "{}",
+     .doc = "The pods that are there."},
     {0},
 };
 
@@ -92,7 +93,8 @@ static const struct api_field replica_set_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = replica_set_spec,
      .doc = "The pods that are wanted."},
-    {"status", API_OBJECT, .fields = replica_set_status, .doc = "The pods that are there."},
+    {"status", API_OBJECT, .fields = replica_set_status, .def = "{\"replicas\": 0}",
+     .doc = "The pods that are there."},
     {0},
 };
 
@@ -154,7 +156,10 @@ static const struct api_field daemon_set_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = daemon_set_spec,
      .doc = "The pods that are wanted."},
-    {"status", API_OBJECT, .fields = daemon_set_status, .doc = "The pods that are there."},
+    {"status", API_OBJECT, .fields = daemon_set_status,
+     .def = "{\"currentNumberScheduled\": 0, \"numberMisscheduled\": 0, "
+            "\"desiredNumberScheduled\": 0, \"numberReady\": 0}",
+     .doc = "The pods that are there."},
     {0},
 };
 
@@ -207,6 +212,7 @@ const struct api_kind api_deployment = {
     .scale_spec = ".spec.replicas",
     .scale_status = ".status.replicas",
     .scale_selector = ".spec.selector",
+    .derive = api_pod_template_derive,
     .validate = validate,
     .doc = "A number of like pods, replaced step by step when the template changes.",
 };
@@ -223,6 +229,7 @@ const struct api_kind api_replica_set = {
     .scale_spec = ".spec.replicas",
     .scale_status = ".status.replicas",
     .scale_selector = ".spec.selector",
+    .derive = api_pod_template_derive,
     .validate = validate,
     .doc = "A number of like pods; as a rule made by a Deployment.",
 };
@@ -236,6 +243,7 @@ const struct api_kind api_daemon_set = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = daemon_set_fields,
     .columns = daemon_set_columns,
+    .derive = api_pod_template_derive,
     .validate = validate,
     .doc = "One pod on every node.",
 };

@@ -50,7 +50,7 @@ static const struct api_field job_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_job_spec,
      .doc = "What is to be run."},
-    {"status", API_OBJECT, .fields = job_status, .doc = "How far it is."},
+    {"status", API_OBJECT, .fields = job_status, .def = "{}", .doc = "How far it is."},
     {0},
 };
 
@@ -101,7 +101,8 @@ static const struct api_field cron_job_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = cron_job_spec,
      .doc = "What is to be run, and when."},
-    {"status", API_OBJECT, .fields = cron_job_status, .doc = "What runs, and what ran last."},
+    {"status", API_OBJECT, .fields = cron_job_status, .def = "{}",
+     .doc = "What runs, and what ran last."},
     {0},
 };
 
@@ -117,6 +118,31 @@ static const struct api_column cron_job_columns[] = {
     {"Selector", "string", NULL, "Which pods are its own", 1, api_cell_cron_selector},
     {0},
 };
+
+static void set_default(json_t *object, const char *key, json_int_t value)
+{
+    if (!json_object_get(object, key))
+        json_object_set_new(object, key, json_integer(value));
+}
+
+/* One pod that succeeds is enough, unless it is a queue of work. */
+static void derive_job(json_t *object)
+{
+    json_t *spec = json_object_get(object, "spec");
+    api_pod_template_derive(object);
+    if (!json_is_object(spec))
+        return;
+    if (!json_object_get(spec, "parallelism"))
+        set_default(spec, "completions", 1);
+    set_default(spec, "parallelism", 1);
+    set_default(spec, "backoffLimit",
+                json_object_get(spec, "backoffLimitPerIndex") ? INT32_MAX : 6);
+}
+
+static void derive_cron_job(json_t *object)
+{
+    api_pod_template_derive((json_t *)json_at(object, "spec", "jobTemplate"));
+}
 
 /* A job ends, so its pods must be able to. */
 static void validate_template(const json_t *spec, const struct api_path *at,
@@ -150,6 +176,7 @@ const struct api_kind api_job = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = job_fields,
     .columns = job_columns,
+    .derive = derive_job,
     .validate = validate_job,
     .doc = "Pods that run until so many have succeeded.",
 };
@@ -163,6 +190,7 @@ const struct api_kind api_cron_job = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = cron_job_fields,
     .columns = cron_job_columns,
+    .derive = derive_cron_job,
     .validate = validate_cron_job,
     .doc = "Jobs that are run by the clock.",
 };

@@ -78,7 +78,8 @@ static const struct api_field fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_spec,
      .doc = "The containers that are wanted."},
-    {"status", API_OBJECT, .fields = status, .doc = "The containers that are there."},
+    {"status", API_OBJECT, .fields = status, .def = "{\"phase\": \"Pending\"}",
+     .doc = "The containers that are there."},
     {0},
 };
 
@@ -96,6 +97,14 @@ static const struct api_column columns[] = {
     {0},
 };
 
+static void derive(json_t *object)
+{
+    json_t *spec = json_object_get(object, "spec");
+    api_pod_spec_derive(spec);
+    if (json_is_object(spec) && !json_object_get(spec, "enableServiceLinks"))
+        json_object_set_new(spec, "enableServiceLinks", json_true());
+}
+
 static void validate(const json_t *object, struct api_report *report)
 {
     api_pod_spec_validate(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
@@ -110,6 +119,7 @@ const struct api_kind api_pod = {
     .flags = API_BUILTIN | API_STATUS | API_LOG,
     .fields = fields,
     .columns = columns,
+    .derive = derive,
     .validate = validate,
     .doc = "Containers that run together on one node.",
 };
