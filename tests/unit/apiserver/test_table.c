@@ -316,7 +316,7 @@ static void test_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_jsonpath), TEST(test_paths_of_kinds), TEST(test_ages),
+        TEST(test_jsonpath), TEST(test_paths_of_kinds),
         TEST(test_shape),    TEST(test_include),        TEST(test_list),
         TEST(test_damaged),  TEST(test_cells),          TEST(test_shown),
     };
