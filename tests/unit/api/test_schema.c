@@ -473,12 +473,14 @@ static void test_fields(void **state)
     assert_string_equal(fields[0].name, "apiVersion");
     assert_non_null(api_field_find(api_field_find(fields, "metadata")->fields, "finalizers"));
     const struct api_field *spec = api_field_find(fields, "spec");
-    assert_null(api_field_find(spec->fields, "plain")); /* goes without saying */
+    assert_non_null(api_field_find(spec->fields, "plain"));
+    assert_null(api_field_find(spec->fields, "other"));
     assert_true(api_field_find(spec->fields, "set")->flags & API_SET);
     const struct api_field *map = api_field_find(spec->fields, "map");
     assert_string_equal(map->merge_key, "n");
     assert_int_equal(map->shape, API_LIST);
     assert_true(api_field_find(map->fields, "whole")->flags & API_REPLACE);
+    assert_true(api_field_find(map->fields, "whole")->flags & API_ATOMIC);
 
     assert_string_equal(api_schema_type_at(s, ".spec.plain"), "string");
     assert_string_equal(api_schema_type_at(s, ".spec"), "object");

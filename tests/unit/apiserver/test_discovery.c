@@ -29,7 +29,7 @@ static const struct api_kind *const kinds[] = {&gadget, &api_deployment, &place,
 static const struct api_kind *const none[] = {NULL};
 
 #define ALL_VERBS                                                                                  \
-    "'verbs': ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']"
+    "'verbs': ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']"
 #define SUB_VERBS "'verbs': ['get', 'patch', 'update']"
 
 static void check(json_t *got, const char *expected, const char *what)
@@ -118,10 +118,10 @@ static void test_resources(void **state)
           "{'kind': 'APIResourceList', 'apiVersion': 'v1', 'groupVersion': 'rec.example.test/v1',"
           "'resources': [{'name': 'gadgets', 'singularName': 'gadget', 'namespaced': true,"
           "'kind': 'Gadget', " ALL_VERBS ", 'shortNames': ['gd'], 'categories': ['orlop']},"
-          "{'name': 'gadgets/scale', 'singularName': '', 'namespaced': true,"
-          "'group': 'autoscaling', 'version': 'v1', 'kind': 'Scale', " SUB_VERBS "},"
           "{'name': 'gadgets/status', 'singularName': '', 'namespaced': true,"
-          "'kind': 'Gadget', " SUB_VERBS "}]}",
+          "'kind': 'Gadget', " SUB_VERBS "},"
+          "{'name': 'gadgets/scale', 'singularName': '', 'namespaced': true,"
+          "'group': 'autoscaling', 'version': 'v1', 'kind': 'Scale', " SUB_VERBS "}]}",
           "/apis/G/V");
     check(apiserver_resource_list(kinds, "rec.example.test", "v1beta10"),
           "{'kind': 'APIResourceList', 'apiVersion': 'v1',"
