@@ -194,8 +194,9 @@ with Scratch() as scratch:
                and b"\x1a\x02\x08\x01" in text, "and the answer, for who takes nothing else", text)
         code, _, text = server.request("POST", path, question[:-20], Content_Type=PROTOBUF)
         tap.equal((code, json.loads(text)["reason"]), (400, "BadRequest"), "a question that is cut off")
-        code, _, text = server.request("POST", "/api/v1/namespaces/default/pods",
-                                       envelope("v1", "Pod", b""), Content_Type=PROTOBUF)
+        code, _, text = server.request(
+            "POST", "/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots",
+            envelope("snapshot.storage.k8s.io/v1", "VolumeSnapshot", b""), Content_Type=PROTOBUF)
         tap.equal((code, json.loads(text)["reason"]), (415, "UnsupportedMediaType"),
                   "a kind that cannot be had in protobuf")
         lease = envelope("coordination.k8s.io/v1", "Lease", field(1, field(1, "leader")) + field(
