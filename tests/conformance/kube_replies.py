@@ -168,6 +168,20 @@ def differences(expected, got, at=""):
         yield f"{at}\n  expected: {json.dumps(expected)[:600]}\n       got: {json.dumps(got)[:600]}"
 
 
+def misplaced(value):
+    """Owners that do not come as they should: who applies first, then by time and name."""
+    if isinstance(value, list):
+        for item in value:
+            yield from misplaced(item)
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from misplaced(item)
+        keys = [(o["operation"] != "Apply", o.get("time", ""), o["manager"])
+                for o in value.get("managedFields", [])]
+        if keys != sorted(keys):
+            yield f"owners in this order: {keys}"
+
+
 class Replay:
     """Sends recorded requests, with the revisions and uids that this server gave instead."""
 
@@ -239,6 +253,7 @@ class Replay:
             self.learn(step["reply"], got)
             found += differences(plain(step["reply"]), plain(got), "reply")
         client.close()
+        found += misplaced(got)
         tap.ok(not found, step["name"], "\n".join(found))
 
     def events(self, step, response):
