@@ -316,9 +316,8 @@ static void test_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_jsonpath), TEST(test_paths_of_kinds),
-        TEST(test_shape),    TEST(test_include),        TEST(test_list),
-        TEST(test_damaged),  TEST(test_cells),          TEST(test_shown),
+        TEST(test_jsonpath), TEST(test_paths_of_kinds), TEST(test_shape), TEST(test_include),
+        TEST(test_list),     TEST(test_damaged),        TEST(test_cells), TEST(test_shown),
     };
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
 }
