@@ -14,6 +14,11 @@ struct api_group_version {
 struct api_column {
     const char *name, *type, *path, *doc;
     int priority; /* above 0: only in -o wide */
+    /*
+     * In place of a path, for what one cannot say; a new reference. `now` in ns. Kinds that have a
+     * definition cannot have it.
+     */
+    json_t *(*cell)(const json_t *object, int64_t now);
 };
 
 enum api_kind_flag {

@@ -95,19 +95,20 @@ static struct api_field field_of(struct api_schema_set *set, const struct schema
         f.shape = API_MAP;
     if (content && content->type == SCHEMA_OBJECT && !(content != s && content->values)) {
         f.type = API_OBJECT;
-        if (content->flags & SCHEMA_HAS_MERGE)
-            f.fields = table(set, content, NULL, 0);
+        f.fields = table(set, content, NULL, 0);
     }
     if (s->list == SCHEMA_LIST_SET)
         f.flags |= API_SET;
-    if (s->list == SCHEMA_LIST_MAP && s->keys && s->keys[0] && !s->keys[1])
+    if (s->list == SCHEMA_LIST_MAP && s->keys && s->keys[0]) {
         f.merge_key = s->keys[0];
+        f.map_keys = s->keys[1] ? s->keys : NULL;
+    }
     if (s->flags & SCHEMA_ATOMIC)
-        f.flags |= API_REPLACE;
+        f.flags |= API_REPLACE | API_ATOMIC;
     return f;
 }
 
-/* The members that have something to say; `first` go in front of them. */
+/* All members, as it matters whether a schema names one; `first` go in front of them. */
 static const struct api_field *table(struct api_schema_set *set, const struct api_schema *s,
                                      const struct api_field *first, size_t n_first)
 {
@@ -118,7 +119,7 @@ static const struct api_field *table(struct api_schema_set *set, const struct ap
         memcpy(fields, first, n_first * sizeof(*fields));
     for (size_t i = 0; i < s->n_members; i++) {
         bool known = n_first && api_field_find(first, s->members[i].name);
-        if (!known && s->members[i].schema->flags & SCHEMA_HAS_MERGE)
+        if (!known)
             fields[n++] = field_of(set, &s->members[i]);
     }
     return fields;

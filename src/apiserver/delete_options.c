@@ -1,6 +1,7 @@
 #include "apiserver/delete_options.h"
 
 #include "api/kinds/kinds.h"
+#include "apiserver/protobuf.h"
 
 const struct api_kind delete_options_kind = {
     .kind = "DeleteOptions",
@@ -67,7 +68,10 @@ static json_t *read_options(const struct http_request *http, struct err *e)
     if (!http->body_size)
         return from_query(http);
     struct err why = {0};
-    json_t *options = json_parse(http->body, http->body_size, NULL, &why);
+    const char *type = http_request_header(http, "Content-Type");
+    json_t *options = type && str_starts_with(type, APISERVER_PROTOBUF_TYPE)
+                          ? apiserver_protobuf_parse(http->body, http->body_size, &why)
+                          : json_parse(http->body, http->body_size, NULL, &why);
     if (json_is_object(options)) {
         drop_nulls(options);
         return options;

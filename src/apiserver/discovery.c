@@ -126,6 +126,7 @@ static json_t *categories(const struct api_kind *kind)
     return list;
 }
 
+/* Of kinds that have a definition, Kubernetes names what all have before what changes things. */
 static json_t *verbs(const struct api_kind *kind, enum apiserver_subresource subresource)
 {
     static const enum apiserver_verb sorted[] = {
@@ -133,10 +134,18 @@ static json_t *verbs(const struct api_kind *kind, enum apiserver_subresource sub
         APISERVER_GET,    APISERVER_LIST,   APISERVER_PATCH,
         APISERVER_UPDATE, APISERVER_WATCH,
     };
+    static const enum apiserver_verb defined[] = {
+        APISERVER_DELETE, APISERVER_DELETE_COLLECTION,
+        APISERVER_GET,    APISERVER_LIST,
+        APISERVER_PATCH,  APISERVER_CREATE,
+        APISERVER_UPDATE, APISERVER_WATCH,
+    };
+    _Static_assert(ARRAY_SIZE(sorted) == ARRAY_SIZE(defined), "the same verbs");
+    const enum apiserver_verb *order = kind->flags & API_BUILTIN ? sorted : defined;
     json_t *list = json_array();
     for (size_t i = 0; i < ARRAY_SIZE(sorted); i++) {
-        if (apiserver_allows(kind, subresource, sorted[i]))
-            json_array_append_new(list, json_string(apiserver_verb_text(sorted[i])));
+        if (apiserver_allows(kind, subresource, order[i]))
+            json_array_append_new(list, json_string(apiserver_verb_text(order[i])));
     }
     return list;
 }
@@ -164,6 +173,12 @@ static const struct {
     {APISERVER_TOKEN, "token", "authentication.k8s.io", "v1", "TokenRequest"},
 };
 
+/* Which comes at a place: by name, but for kinds that have a definition the status first. */
+static size_t subresource_at(const struct api_kind *kind, size_t i)
+{
+    return i < 2 && !(kind->flags & API_BUILTIN) ? 1 - i : i;
+}
+
 static void append_resource(json_t *list, const struct api_kind *kind, const char *group)
 {
     bool namespaced = !(kind->flags & API_CLUSTER_SCOPED);
@@ -173,7 +188,8 @@ static void append_resource(json_t *list, const struct api_kind *kind, const cha
     set_short_names(r, kind, group);
     set_unless_empty(r, "categories", categories(kind));
     json_array_append_new(list, r);
-    for (size_t i = 0; i < ARRAY_SIZE(subresources); i++) {
+    for (size_t place = 0; place < ARRAY_SIZE(subresources); place++) {
+        size_t i = subresource_at(kind, place);
         if (!apiserver_has_subresource(kind, subresources[i].id))
             continue;
         const char *other = subresources[i].kind;

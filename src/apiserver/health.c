@@ -144,7 +144,6 @@ static void append_unmatched(const struct call *c, unsigned which, struct str *o
 static void reply(struct call *c, unsigned status, struct str *text)
 {
     http_reply_header(c->http, "X-Content-Type-Options", "nosniff");
-    http_reply_header(c->http, "Cache-Control", "no-cache, private");
     call_reply_text(c, status, "text/plain; charset=utf-8", text);
 }
 

@@ -188,8 +188,9 @@ struct managed_entry *managed_find(struct managed *m, const struct apiserver_req
 struct managed_entry managed_entry_of(struct arena *a, const struct apiserver_registry *g,
                                       const struct apiserver_request *r, bool applied)
 {
-    char time[RFC3339_MAX], version[128];
-    registry_now(g, time);
+    char time[RFC3339_MAX] = "", version[128];
+    if (r->subresource != APISERVER_SCALE) /* of which Kubernetes keeps no time */
+        registry_now(g, time);
     return (struct managed_entry){
         .manager = manager_of(r),
         .version = arena_strdup(a, api_version_text(api_kind_canonical(r->kind), version)),

@@ -13,6 +13,19 @@ static void set_list(json_t *object, json_t *value)
         json_object_set(metadata, "managedFields", value);
 }
 
+/*
+ * The object without what the request cannot change: nobody owns it for having sent it, or for the
+ * server having filled it in.
+ */
+static json_t *own_part(const struct apiserver_request *r, const json_t *object)
+{
+    if (!(r->kind->flags & API_STATUS) || r->subresource != APISERVER_MAIN)
+        return json_incref((json_t *)object);
+    json_t *part = json_copy((json_t *)object);
+    json_object_del(part, "status");
+    return part;
+}
+
 int managed_create(const struct apiserver_registry *g, const struct apiserver_request *r,
                    json_t *object, struct err *e)
 {
@@ -23,7 +36,8 @@ int managed_create(const struct apiserver_registry *g, const struct apiserver_re
     struct arena arena = {0};
     struct managed m = {0};
     struct managed_entry entry = managed_entry_of(&arena, g, r, false);
-    entry.fields = typed_compare(&arena, r->kind, NULL, object).added;
+    json_auto_t *part = own_part(r, object); /* sets borrow from it */
+    entry.fields = typed_compare(&arena, r->kind, NULL, part).added;
     if (entry.fields)
         vec_push(&m.entries, entry);
     json_auto_t *list = managed_value(&m, e);
@@ -161,8 +175,9 @@ int managed_update(const struct apiserver_registry *g, const struct apiserver_re
         managed_read(&arena, list, &m);
     else if (start == MANAGED_CLIENT)
         managed_decode(&arena, json_object_get(metadata, "managedFields"), &m, &unreadable);
+    json_auto_t *was = own_part(r, stored), *is = own_part(r, object); /* sets borrow from them */
     if (m.entries.len) {
-        struct typed_changes changes = typed_compare(&arena, r->kind, stored, object);
+        struct typed_changes changes = typed_compare(&arena, r->kind, was, is);
         move_ownership(&arena, g, r, &changes, &m);
     }
     json_auto_t *moved = managed_value(&m, e);

@@ -128,6 +128,41 @@ static json_t *decode_json(struct input in, struct err *e)
     return json_parse((const char *)raw.inside.p, (size_t)(raw.inside.end - raw.inside.p), NULL, e);
 }
 
+static json_t *decode_base64(struct input in)
+{
+    _cleanup_(str_done) struct str text = {0};
+    base64_format(in.p, (size_t)(in.end - in.p), BASE64_STD, &text);
+    return json_string(str_get(&text));
+}
+
+static json_t *decode_quantity(struct input in, struct err *e)
+{
+    struct item text, other;
+    if (!read_pair(in, BYTES, &text, &other)) {
+        broken(e, "a quantity is cut off");
+        return NULL;
+    }
+    return text.inside.p == text.inside.end ? json_string("0") : decode_string(text.inside, e);
+}
+
+static json_t *decode_int_or_string(struct input in, struct err *e)
+{
+    struct item type = {0}, number = {0}, text = {0};
+    for (struct item item; in.p < in.end;) {
+        if (!read_item(&in, &item)) {
+            broken(e, "a number or word is cut off");
+            return NULL;
+        }
+        if (item.number == 1 && item.wire == VARINT)
+            type = item;
+        else if (item.number == 2 && item.wire == VARINT)
+            number = item;
+        else if (item.number == 3 && item.wire == BYTES)
+            text = item;
+    }
+    return type.value ? decode_string(text.inside, e) : json_integer((json_int_t)number.value);
+}
+
 static int decode_fields(struct decoder *d, struct input in, field *fields, json_t *object);
 
 /* One entry of a map. */
@@ -145,10 +180,9 @@ static int decode_entry(struct decoder *d, struct input in, field *f, json_t *ma
     if (f->kind == APISERVER_PROTOBUF_MAP) {
         content = decode_string(value.inside, d->e);
     } else if (f->kind == APISERVER_PROTOBUF_BYTES_MAP) {
-        _cleanup_(str_done) struct str text = {0};
-        size_t n = (size_t)(value.inside.end - value.inside.p);
-        base64_format(value.inside.p, n, BASE64_STD, &text);
-        content = json_string(str_get(&text));
+        content = decode_base64(value.inside);
+    } else if (f->kind == APISERVER_PROTOBUF_QUANTITIES) {
+        content = decode_quantity(value.inside, d->e);
     } else {
         json_auto_t *lists = json_object();
         if (decode_fields(d, value.inside, items, lists) == 0)
@@ -172,15 +206,23 @@ static json_t *decode_bytes(struct decoder *d, struct input in, field *f, json_t
         return decode_time(in, RFC3339_MICRO, d->e);
     case APISERVER_PROTOBUF_JSON:
         return decode_json(in, d->e);
+    case APISERVER_PROTOBUF_BYTES:
+        return decode_base64(in);
+    case APISERVER_PROTOBUF_QUANTITY:
+        return decode_quantity(in, d->e);
+    case APISERVER_PROTOBUF_INT_OR_STRING:
+        return decode_int_or_string(in, d->e);
     case APISERVER_PROTOBUF_MESSAGE:
     case APISERVER_PROTOBUF_MAP:
     case APISERVER_PROTOBUF_BYTES_MAP:
+    case APISERVER_PROTOBUF_QUANTITIES:
     case APISERVER_PROTOBUF_LISTS: {
         json_auto_t *object = there && !f->repeated ? json_incref(there) : json_object();
         int status = f->kind == APISERVER_PROTOBUF_MESSAGE ? decode_fields(d, in, f->fields, object)
                                                            : decode_entry(d, in, f, object);
         return status < 0 ? NULL : json_incref(object);
     }
+    case APISERVER_PROTOBUF_INLINE: /* handled where the object is known */
     case APISERVER_PROTOBUF_BOOL:
     case APISERVER_PROTOBUF_INT:
         break;
@@ -205,6 +247,8 @@ static int decode_field(struct decoder *d, const struct item *item, field *f, js
         return broken(d->e, "a field has the wrong type");
     if (++d->values > MOST_VALUES)
         return broken(d->e, "it has too many values");
+    if (f->kind == APISERVER_PROTOBUF_INLINE)
+        return decode_fields(d, item->inside, f->fields, object);
     if (says_nothing(f, item)) {
         json_object_del(object, f->name);
         return 0;
@@ -343,6 +387,9 @@ static int encode_map(field *f, const json_t *map, struct str *out, struct err *
         write_bytes(&entry, 1, key, strlen(key));
         if (f->kind == APISERVER_PROTOBUF_MAP && json_is_string(value)) {
             write_bytes(&entry, 2, json_string_value(value), json_string_length(value));
+        } else if (f->kind == APISERVER_PROTOBUF_QUANTITIES && json_is_string(value)) {
+            write_bytes(&items, 1, json_string_value(value), json_string_length(value));
+            write_bytes(&entry, 2, str_get(&items), items.len);
         } else if (f->kind == APISERVER_PROTOBUF_BYTES_MAP && json_is_string(value) &&
                    base64_parse(json_string_value(value), json_string_length(value), BASE64_STD,
                                 &items)) {
@@ -372,6 +419,38 @@ static int encode_inside(field *f, const json_t *value, struct str *out, struct 
     return 0;
 }
 
+static int encode_base64(field *f, const json_t *value, struct str *out, struct err *e)
+{
+    _cleanup_(str_done) struct str bytes = {0};
+    if (!base64_parse(json_string_value(value), json_string_length(value), BASE64_STD, &bytes))
+        return wrong_type(f, e);
+    write_bytes(out, f->number, str_get(&bytes), bytes.len);
+    return 0;
+}
+
+/* A quantity as text, or a number, or a word. */
+static int encode_loose(field *f, const json_t *value, struct str *out, struct err *e)
+{
+    _cleanup_(str_done) struct str inside = {0}, text = {0};
+    bool quantity = f->kind == APISERVER_PROTOBUF_QUANTITY;
+    if (json_is_string(value))
+        str_append_n(&text, json_string_value(value), json_string_length(value));
+    else if (json_is_number(value) && (quantity || json_is_integer(value)))
+        json_format(value, &text);
+    else
+        return wrong_type(f, e);
+    if (quantity) {
+        write_bytes(&inside, 1, str_get(&text), text.len);
+    } else if (json_is_string(value)) {
+        write_number(&inside, 1, 1);
+        write_bytes(&inside, 3, str_get(&text), text.len);
+    } else {
+        write_number(&inside, 2, (uint64_t)json_integer_value(value));
+    }
+    write_bytes(out, f->number, str_get(&inside), inside.len);
+    return 0;
+}
+
 static int encode_value(field *f, const json_t *value, struct str *out, struct err *e)
 {
     static const json_type types[] = {
@@ -380,7 +459,11 @@ static int encode_value(field *f, const json_t *value, struct str *out, struct e
         [APISERVER_PROTOBUF_TIME] = JSON_STRING,      [APISERVER_PROTOBUF_MICRO_TIME] = JSON_STRING,
         [APISERVER_PROTOBUF_JSON] = JSON_OBJECT,      [APISERVER_PROTOBUF_MAP] = JSON_OBJECT,
         [APISERVER_PROTOBUF_BYTES_MAP] = JSON_OBJECT, [APISERVER_PROTOBUF_LISTS] = JSON_OBJECT,
+        [APISERVER_PROTOBUF_BYTES] = JSON_STRING,     [APISERVER_PROTOBUF_QUANTITIES] = JSON_OBJECT,
+        [APISERVER_PROTOBUF_INLINE] = JSON_OBJECT,
     };
+    if (f->kind == APISERVER_PROTOBUF_QUANTITY || f->kind == APISERVER_PROTOBUF_INT_OR_STRING)
+        return encode_loose(f, value, out, e);
     json_type type = json_is_boolean(value) ? JSON_TRUE : json_typeof(value);
     if (type != types[f->kind])
         return wrong_type(f, e);
@@ -399,11 +482,18 @@ static int encode_value(field *f, const json_t *value, struct str *out, struct e
         return encode_time(f, value, out, e);
     case APISERVER_PROTOBUF_MAP:
     case APISERVER_PROTOBUF_BYTES_MAP:
+    case APISERVER_PROTOBUF_QUANTITIES:
     case APISERVER_PROTOBUF_LISTS:
         return encode_map(f, value, out, e);
+    case APISERVER_PROTOBUF_BYTES:
+        return encode_base64(f, value, out, e);
     case APISERVER_PROTOBUF_MESSAGE:
+    case APISERVER_PROTOBUF_INLINE:
     case APISERVER_PROTOBUF_JSON:
         return encode_inside(f, value, out, e);
+    case APISERVER_PROTOBUF_QUANTITY:
+    case APISERVER_PROTOBUF_INT_OR_STRING:
+        break; /* done above */
     }
     return wrong_type(f, e);
 }
@@ -411,7 +501,8 @@ static int encode_value(field *f, const json_t *value, struct str *out, struct e
 static int encode_fields(const json_t *object, field *fields, struct str *out, struct err *e)
 {
     for (field *f = fields; f->number; f++) {
-        const json_t *value = json_object_get(object, f->name);
+        bool inlined = f->kind == APISERVER_PROTOBUF_INLINE;
+        const json_t *value = inlined ? object : json_object_get(object, f->name);
         if (!value || json_is_null(value))
             continue;
         if (!f->repeated) {

@@ -3,7 +3,7 @@
  *
  *     "k8s\0"  Unknown{ typeMeta{apiVersion, kind}, raw, contentEncoding, contentType }
  *
- * `raw` is the message of the kind. Messages are tables of numbered fields (protobuf_tables.c): the
+ * `raw` is the message of the kind. Messages are tables of numbered fields (protobuf_tables.h): the
  * same table decodes and encodes. Only the kinds that clients must be able to send are there. What
  * Go's encoder writes for values that nobody set, "" and 0, is left out, as Go leaves it out of JSON.
  *
@@ -20,12 +20,18 @@ enum apiserver_protobuf_kind {
     APISERVER_PROTOBUF_STRING,
     APISERVER_PROTOBUF_BOOL,
     APISERVER_PROTOBUF_INT,
+    APISERVER_PROTOBUF_BYTES,      /* in JSON base64 */
     APISERVER_PROTOBUF_MESSAGE,    /* .fields */
     APISERVER_PROTOBUF_TIME,       /* {seconds, nanos}; in JSON to the second */
     APISERVER_PROTOBUF_MICRO_TIME, /* in JSON to the microsecond */
+    APISERVER_PROTOBUF_QUANTITY,   /* {string} */
+    /* {type, intVal, strVal}; type 1 is a string */
+    APISERVER_PROTOBUF_INT_OR_STRING,
     APISERVER_PROTOBUF_JSON,       /* {raw}: the text of a JSON value */
+    APISERVER_PROTOBUF_INLINE,     /* .fields, which in JSON are members of the object around */
     APISERVER_PROTOBUF_MAP,        /* of strings */
     APISERVER_PROTOBUF_BYTES_MAP,  /* of bytes; in JSON base64 */
+    APISERVER_PROTOBUF_QUANTITIES, /* a map of quantities */
     APISERVER_PROTOBUF_LISTS,      /* a map of lists of strings: {items} */
 };
 

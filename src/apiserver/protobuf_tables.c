@@ -2,25 +2,9 @@
  * The messages of the kinds that clients send in protobuf: what they ask about themselves and others,
  * leases, events, what kubectl creates without a manifest, and how things are to be deleted. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf.h"
+#include "apiserver/protobuf_tables.h"
 
 /* clang-format off */
-#define STRING(n, name)      {(name), (n), APISERVER_PROTOBUF_STRING}
-#define STRINGS(n, name)     {(name), (n), APISERVER_PROTOBUF_STRING, .repeated = true}
-#define BOOL(n, name)        {(name), (n), APISERVER_PROTOBUF_BOOL}
-#define INT(n, name)         {(name), (n), APISERVER_PROTOBUF_INT}
-#define TIME(n, name)        {(name), (n), APISERVER_PROTOBUF_TIME}
-#define MICRO_TIME(n, name)  {(name), (n), APISERVER_PROTOBUF_MICRO_TIME}
-#define MAP(n, name)         {(name), (n), APISERVER_PROTOBUF_MAP}
-#define BYTES_MAP(n, name)   {(name), (n), APISERVER_PROTOBUF_BYTES_MAP}
-#define LISTS(n, name)       {(name), (n), APISERVER_PROTOBUF_LISTS}
-#define ONE(n, name, of)     {(name), (n), APISERVER_PROTOBUF_MESSAGE, (of)}
-#define MANY(n, name, of)    {(name), (n), APISERVER_PROTOBUF_MESSAGE, (of), .repeated = true}
-/* Pointers in Go: what is there was meant. */
-#define GIVEN(n, name, type) {(name), (n), APISERVER_PROTOBUF_##type, .keep = true}
-
-typedef const struct apiserver_protobuf_field message[];
-
 static message owner_reference = {
     STRING(1, "kind"),
     STRING(3, "name"),
@@ -42,7 +26,7 @@ static message managed_fields = {
     {0},
 };
 
-static message metadata = {
+message protobuf_metadata = {
     STRING(1, "name"),
     STRING(2, "generateName"),
     STRING(3, "namespace"),
@@ -114,7 +98,7 @@ static message access_status = {
 };
 
 static message access_review = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "spec", access_spec),
     ONE(3, "status", access_status),
     {0},
@@ -127,7 +111,7 @@ static message self_access_spec = {
 };
 
 static message self_access_review = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "spec", self_access_spec),
     ONE(3, "status", access_status),
     {0},
@@ -161,7 +145,7 @@ static message rules_status = {
 };
 
 static message rules_review = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "spec", rules_spec),
     ONE(3, "status", rules_status),
     {0},
@@ -192,7 +176,7 @@ static message token_status = {
 };
 
 static message token_review = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "spec", token_spec),
     ONE(3, "status", token_status),
     {0},
@@ -204,7 +188,7 @@ static message self_status = {
 };
 
 static message self_review = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "status", self_status),
     {0},
 };
@@ -231,7 +215,7 @@ static message token_request_status = {
 };
 
 static message token_request = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "spec", token_request_spec),
     ONE(3, "status", token_request_status),
     {0},
@@ -251,14 +235,14 @@ static message lease_spec = {
 };
 
 static message lease = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "spec", lease_spec),
     {0},
 };
 
 /* v1 and events.k8s.io/v1 */
 
-static message object_reference = {
+message protobuf_object_reference = {
     STRING(1, "kind"),
     STRING(2, "namespace"),
     STRING(3, "name"),
@@ -282,8 +266,8 @@ static message event_series = {
 };
 
 static message core_event = {
-    ONE(1, "metadata", metadata),
-    ONE(2, "involvedObject", object_reference),
+    ONE(1, "metadata", protobuf_metadata),
+    ONE(2, "involvedObject", protobuf_object_reference),
     STRING(3, "reason"),
     STRING(4, "message"),
     ONE(5, "source", event_source),
@@ -294,22 +278,22 @@ static message core_event = {
     MICRO_TIME(10, "eventTime"),
     ONE(11, "series", event_series),
     STRING(12, "action"),
-    ONE(13, "related", object_reference),
+    ONE(13, "related", protobuf_object_reference),
     STRING(14, "reportingComponent"),
     STRING(15, "reportingInstance"),
     {0},
 };
 
 static message new_event = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     MICRO_TIME(2, "eventTime"),
     ONE(3, "series", event_series),
     STRING(4, "reportingController"),
     STRING(5, "reportingInstance"),
     STRING(6, "action"),
     STRING(7, "reason"),
-    ONE(8, "regarding", object_reference),
-    ONE(9, "related", object_reference),
+    ONE(8, "regarding", protobuf_object_reference),
+    ONE(9, "related", protobuf_object_reference),
     STRING(10, "note"),
     STRING(11, "type"),
     ONE(12, "deprecatedSource", event_source),
@@ -322,7 +306,7 @@ static message new_event = {
 /* What kubectl create makes. */
 
 static message secret = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     BYTES_MAP(2, "data"),
     STRING(3, "type"),
     MAP(4, "stringData"),
@@ -331,7 +315,7 @@ static message secret = {
 };
 
 static message config_map = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     MAP(2, "data"),
     BYTES_MAP(3, "binaryData"),
     GIVEN(4, "immutable", BOOL),
@@ -359,21 +343,21 @@ static message namespace_status = {
 };
 
 static message namespace = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     ONE(2, "spec", namespace_spec),
     ONE(3, "status", namespace_status),
     {0},
 };
 
-static message local_reference = {
+message protobuf_local_reference = {
     STRING(1, "name"),
     {0},
 };
 
 static message service_account = {
-    ONE(1, "metadata", metadata),
-    MANY(2, "secrets", object_reference),
-    MANY(3, "imagePullSecrets", local_reference),
+    ONE(1, "metadata", protobuf_metadata),
+    MANY(2, "secrets", protobuf_object_reference),
+    MANY(3, "imagePullSecrets", protobuf_local_reference),
     GIVEN(4, "automountServiceAccountToken", BOOL),
     {0},
 };
@@ -387,19 +371,19 @@ static message policy_rule = {
     {0},
 };
 
-static message label_selector = {
+message protobuf_label_selector = {
     MAP(1, "matchLabels"),
     MANY(2, "matchExpressions", requirement),
     {0},
 };
 
 static message aggregation_rule = {
-    MANY(1, "clusterRoleSelectors", label_selector),
+    MANY(1, "clusterRoleSelectors", protobuf_label_selector),
     {0},
 };
 
 static message role = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     MANY(2, "rules", policy_rule),
     ONE(3, "aggregationRule", aggregation_rule),
     {0},
@@ -421,13 +405,23 @@ static message role_ref = {
 };
 
 static message role_binding = {
-    ONE(1, "metadata", metadata),
+    ONE(1, "metadata", protobuf_metadata),
     MANY(2, "subjects", subject),
     ONE(3, "roleRef", role_ref),
     {0},
 };
 
 /* meta/v1 */
+
+message protobuf_condition = {
+    STRING(1, "type"),
+    STRING(2, "status"),
+    INT(3, "observedGeneration"),
+    TIME(4, "lastTransitionTime"),
+    STRING(5, "reason"),
+    STRING(6, "message"),
+    {0},
+};
 
 static message preconditions = {
     GIVEN(1, "uid", STRING),
@@ -468,6 +462,34 @@ static const struct {
     {"RoleBinding", "rbac.authorization.k8s.io/v1", role_binding},
     {"ClusterRoleBinding", "rbac.authorization.k8s.io/v1", role_binding},
     {"DeleteOptions", NULL, delete_options},
+    {"Pod", "v1", protobuf_pod},
+    {"Service", "v1", protobuf_service},
+    {"Endpoints", "v1", protobuf_endpoints},
+    {"Node", "v1", protobuf_node},
+    {"ResourceQuota", "v1", protobuf_resource_quota},
+    {"LimitRange", "v1", protobuf_limit_range},
+    {"PersistentVolume", "v1", protobuf_persistent_volume},
+    {"PersistentVolumeClaim", "v1", protobuf_persistent_volume_claim},
+    {"Deployment", "apps/v1", protobuf_deployment},
+    {"ReplicaSet", "apps/v1", protobuf_replica_set},
+    {"StatefulSet", "apps/v1", protobuf_stateful_set},
+    {"DaemonSet", "apps/v1", protobuf_daemon_set},
+    {"ControllerRevision", "apps/v1", protobuf_controller_revision},
+    {"Scale", "autoscaling/v1", protobuf_scale},
+    {"Job", "batch/v1", protobuf_job},
+    {"CronJob", "batch/v1", protobuf_cron_job},
+    {"PodDisruptionBudget", "policy/v1", protobuf_pod_disruption_budget},
+    {"PriorityClass", "scheduling.k8s.io/v1", protobuf_priority_class},
+    {"StorageClass", "storage.k8s.io/v1", protobuf_storage_class},
+    {"CSINode", "storage.k8s.io/v1", protobuf_csi_node},
+    {"CSIDriver", "storage.k8s.io/v1", protobuf_csi_driver},
+    {"VolumeAttachment", "storage.k8s.io/v1", protobuf_volume_attachment},
+    {"CSIStorageCapacity", "storage.k8s.io/v1", protobuf_csi_storage_capacity},
+    {"VolumeAttributesClass", "storage.k8s.io/v1", protobuf_volume_attributes_class},
+    {"ValidatingWebhookConfiguration", "admissionregistration.k8s.io/v1",
+     protobuf_validating_webhook_configuration},
+    {"MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1",
+     protobuf_mutating_webhook_configuration},
 };
 
 const struct apiserver_protobuf_field *apiserver_protobuf_find(const char *api_version,

@@ -248,8 +248,11 @@ static struct apiserver_object *write_update(struct apiserver_registry *g,
     if (spec_differs(r->kind, object, stored))
         registry_bump_generation(metadata);
     if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object)) {
+        json_auto_t *last = json_copy((json_t *)stored);
+        json_object_set_new(last, "metadata", json_copy(json_object_get(stored, "metadata")));
+        managed_keep(last, managed);
         managed_keep(object, managed);
-        return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
+        return registry_write_end(g, r, there, object, last, e);
     }
     _cleanup_(str_done) struct str unused = {0};
     json_auto_t *before =

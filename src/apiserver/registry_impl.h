@@ -38,3 +38,12 @@ struct apiserver_object *registry_write(struct apiserver_registry *g,
                                         const struct apiserver_request *r,
                                         enum apiserver_change change, const char *name,
                                         uint64_t expected, const json_t *object, struct err *e);
+/*
+ * The end of an object that nothing holds any longer. Who watches sees it as it last was, `stored`;
+ * the result is what the update made of it.
+ */
+struct apiserver_object *registry_write_end(struct apiserver_registry *g,
+                                            const struct apiserver_request *r,
+                                            const struct apiserver_object *there,
+                                            const json_t *object, const json_t *stored,
+                                            struct err *e);

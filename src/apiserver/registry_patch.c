@@ -23,7 +23,8 @@ static json_t *apply(const struct apiserver_request *r, enum apiserver_patch_typ
         if (!(r->kind->flags & API_BUILTIN)) {
             err_set(e, ERR_INVALID_ARGUMENT, "UnsupportedMediaType",
                     "the body of the request was in an unknown format - accepted media types "
-                    "include: application/json-patch+json, application/merge-patch+json");
+                    "include: application/json-patch+json, application/merge-patch+json, "
+                    "application/apply-patch+yaml");
             return NULL;
         }
         return json_smp_apply(stored, patch, &api_smp_schema, api_smp_root(r->kind), e);

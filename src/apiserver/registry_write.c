@@ -179,3 +179,19 @@ struct apiserver_object *registry_write(struct apiserver_registry *g,
         registry_outdated(r, name, e);
     return NULL;
 }
+
+struct apiserver_object *registry_write_end(struct apiserver_registry *g,
+                                            const struct apiserver_request *r,
+                                            const struct apiserver_object *there,
+                                            const json_t *object, const json_t *stored,
+                                            struct err *e)
+{
+    _cleanup_(apiserver_object_unrefp) struct apiserver_object *gone =
+        registry_write(g, r, APISERVER_DELETED, r->name, there->revision, stored, e);
+    if (!gone)
+        return NULL;
+    _cleanup_(str_done) struct str head = {0}, tail = {0};
+    encode(object, &head, &tail);
+    return apiserver_object_new(gone->collection, gone->key, gone->revision, head.p, head.len,
+                                tail.p, tail.len);
+}

@@ -192,7 +192,6 @@ static void reply_scale(struct call *c, struct apiserver_object *o)
 
 void call_scale(struct call *c)
 {
-    struct err e = {0};
     if (c->path.verb == APISERVER_GET) {
         json_t *object;
         struct apiserver_object *o = current(c, &object);
@@ -200,9 +199,8 @@ void call_scale(struct call *c)
         reply_scale(c, o);
         return;
     }
-    json_auto_t *body = json_parse(c->http->body, c->http->body_size, NULL, &e);
+    json_auto_t *body = call_body(c);
     if (!body) {
-        bad_request(c, e.msg);
         call_fail(c);
         return;
     }

@@ -159,6 +159,7 @@ static void dispatch(struct call *c)
         call_fail(c);
     } else if (!c->known) {
         c->err = missing;
+        c->path.kind = NULL; /* the kind is there, what was asked of it is not */
         call_fail(c);
     } else if (c->path.asked == APISERVER_ASKED_OBJECTS) {
         call_objects(c);

@@ -136,8 +136,8 @@ static json_t *parse_shown(const struct form *f, const struct apiserver_object *
     take_member(object, o, "metadata");
     for (const struct api_column *c = f->table.kind->columns; c && c->name; c++) {
         char key[64];
-        size_t n = c->path[0] == '.' ? strcspn(c->path + 1, ".[\\") : 0;
-        if (n == 0 || n >= sizeof(key) || c->path[n + 1] == '\\') {
+        size_t n = c->path && c->path[0] == '.' ? strcspn(c->path + 1, ".[\\") : 0;
+        if (n == 0 || n >= sizeof(key) || c->path[n + 1] == '\\' || c->cell) {
             json_decref(object);
             return json_parse(o->bytes, o->size, NULL, NULL);
         }

@@ -22,6 +22,7 @@ static bool is_mutating(const char *method)
 void call_begin(struct call *c)
 {
     c->start = clock_mono_ns(clock_system());
+    http_reply_header(c->http, "Cache-Control", "no-cache, private");
     apiserver_metrics_inflight(c->server->metrics, is_mutating(c->http->method), 1);
 }
 

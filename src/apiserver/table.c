@@ -1,13 +1,9 @@
 #include "apiserver/table.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "apiserver/jsonpath.h"
-#include "base/rfc3339.h"
-
-/* 0001-01-01T00:00:00Z: how programs in Go write a time that was never set. */
-#define YEAR_ONE ((int64_t)-62135596800)
+#include "base/age.h"
 
 int apiserver_include_parse(const char *text, enum apiserver_include *ret_include, struct err *e)
 {
@@ -24,65 +20,21 @@ int apiserver_include_parse(const char *text, enum apiserver_include *ret_includ
     return 0;
 }
 
-/* "3d2h", and "3d" when there are no hours. */
-static const char *two_units(char buf[APISERVER_AGE_MAX], int64_t large, char large_unit,
-                             int64_t small, char small_unit)
+/* What Go's types have where nothing was said. */
+static json_t *zero(const char *type)
 {
-    if (small == 0)
-        snprintf(buf, APISERVER_AGE_MAX, "%" PRId64 "%c", large, large_unit);
-    else
-        snprintf(buf, APISERVER_AGE_MAX, "%" PRId64 "%c%" PRId64 "%c", large, large_unit, small,
-                 small_unit);
-    return buf;
-}
-
-const char *apiserver_age(int64_t ns, char buf[APISERVER_AGE_MAX])
-{
-    enum { DAY = 24, YEAR = 365 };
-    int64_t seconds = ns / CLOCK_SECOND;
-    if (seconds < -1) {
-        snprintf(buf, APISERVER_AGE_MAX, "<invalid>"); /* clocks that differ by more than a bit */
-        return buf;
-    }
-    if (seconds < 120)
-        return two_units(buf, seconds < 0 ? 0 : seconds, 's', 0, 0);
-    int64_t minutes = seconds / 60, hours = minutes / 60, days = hours / DAY;
-    if (minutes < 10)
-        return two_units(buf, minutes, 'm', seconds % 60, 's');
-    if (minutes < 180)
-        return two_units(buf, minutes, 'm', 0, 0);
-    if (hours < 8)
-        return two_units(buf, hours, 'h', minutes % 60, 'm');
-    if (hours < (int64_t)2 * DAY)
-        return two_units(buf, hours, 'h', 0, 0);
-    if (days < 8)
-        return two_units(buf, days, 'd', hours % DAY, 'h');
-    if (days < (int64_t)2 * YEAR)
-        return two_units(buf, days, 'd', 0, 0);
-    return two_units(buf, days / YEAR, 'y', days < (int64_t)8 * YEAR ? days % YEAR : 0, 'd');
-}
-
-static json_t *age_cell(const struct clock *clock, const char *text)
-{
-    struct timespec t;
-    char buf[APISERVER_AGE_MAX];
-    if (!*text || str_eq(text, "null"))
-        return json_string("<unknown>");
-    if (rfc3339_parse(text, &t, NULL) < 0)
-        return json_string("<invalid>");
-    if (t.tv_sec == YEAR_ONE && t.tv_nsec == 0)
-        return json_string("<unknown>");
-    int64_t ns, then = rfc3339_to_ns(t);
-    if (__builtin_sub_overflow(clock_real_ns(clock), then, &ns))
-        ns = then < 0 ? INT64_MAX : INT64_MIN;
-    return json_string(apiserver_age(ns, buf));
+    if (str_eq(type, "integer"))
+        return json_integer(0);
+    return str_eq(type, "boolean") ? json_false()
+                                   : json_string(str_eq(type, "date") ? "<unknown>" : "");
 }
 
 /* The value as the column's type has it; null for what is not there or has another type. */
 static json_t *cell(const struct apiserver_table *t, const char *type, const json_t *value)
 {
+    char age[AGE_MAX];
     if (!value || json_is_null(value))
-        return json_null();
+        return t->kind->flags & API_BUILTIN ? zero(type) : json_null();
     if (str_eq(type, "string")) {
         if (json_is_string(value))
             return json_incref((json_t *)value);
@@ -91,7 +43,9 @@ static json_t *cell(const struct apiserver_table *t, const char *type, const jso
         return json_stringn(str_get(&text), text.len);
     }
     if (str_eq(type, "date"))
-        return json_is_string(value) ? age_cell(t->clock, json_string_value(value)) : json_null();
+        return json_is_string(value)
+                   ? json_string(age_since(json_string_value(value), clock_real_ns(t->clock), age))
+                   : json_null();
     if (str_eq(type, "boolean"))
         return json_is_boolean(value) ? json_incref((json_t *)value) : json_null();
     if (!json_is_number(value))
@@ -110,14 +64,32 @@ static json_t *column(const char *name, const char *type, const char *format, co
                      "description", doc, "priority", priority);
 }
 
+/* The name comes first, unless the kind has a place for it. */
+static bool places_name(const struct api_kind *kind)
+{
+    for (const struct api_column *c = kind->columns; c && c->name; c++) {
+        if (str_eq(c->name, "Name"))
+            return true;
+    }
+    return false;
+}
+
+/* In Kubernetes' own kinds an age is text; only those with a definition have dates. */
+static const char *type_shown(const struct api_kind *kind, const char *type)
+{
+    return kind->flags & API_BUILTIN && str_eq(type, "date") ? "string" : type;
+}
+
 static json_t *columns(const struct api_kind *kind)
 {
     json_t *list = json_array();
-    json_array_append_new(
-        list, column("Name", "string", "name", api_field_find(api_object_meta, "name")->doc, 0));
+    if (!places_name(kind))
+        json_array_append_new(list, column("Name", "string", "name",
+                                           api_field_find(api_object_meta, "name")->doc, 0));
     for (const struct api_column *c = kind->columns; c && c->name; c++)
-        json_array_append_new(list,
-                              column(c->name, c->type, "", c->doc ? c->doc : "", c->priority));
+        json_array_append_new(list, column(c->name, type_shown(kind, c->type),
+                                           str_eq(c->name, "Name") ? "name" : "",
+                                           c->doc ? c->doc : "", c->priority));
     return list;
 }
 
@@ -147,9 +119,12 @@ void apiserver_table_cells(const struct apiserver_table *t, const json_t *object
 {
     json_auto_t *cells = json_array();
     json_t *name = json_object_get(json_object_get(object, "metadata"), "name");
-    json_array_append_new(cells, name ? json_incref(name) : json_null());
+    if (!places_name(t->kind))
+        json_array_append_new(cells, name ? json_incref(name) : json_null());
     for (const struct api_column *c = t->kind->columns; c && c->name; c++)
-        json_array_append_new(cells, cell(t, c->type, apiserver_jsonpath(object, c->path)));
+        json_array_append_new(cells, c->cell
+                                         ? c->cell(object, clock_real_ns(t->clock))
+                                         : cell(t, c->type, apiserver_jsonpath(object, c->path)));
     str_append(out, "{\"cells\":");
     json_format(cells, out);
 }

@@ -46,11 +46,3 @@ void apiserver_table_row(const struct apiserver_table *t, const json_t *object, 
 void apiserver_table_end(struct str *out);
 /* A row up to where its object stands, {"cells":[...]; the rest is the caller's. */
 void apiserver_table_cells(const struct apiserver_table *t, const json_t *object, struct str *out);
-
-/*
- * A length of time as kubectl writes ages: the two largest units while the second still matters,
- * "119s", "9m59s", "179m", "7h59m", "47h", "7d23h", "3y40d". More than a second below zero is
- * "<invalid>".
- */
-enum { APISERVER_AGE_MAX = 32 };
-const char *apiserver_age(int64_t ns, char buf[APISERVER_AGE_MAX]);

@@ -11,7 +11,7 @@
 static bool is_always_there(const struct typed_walk *w, const struct typed_type *parent,
                             const struct api_field *field)
 {
-    return w->kind->flags & API_BUILTIN && field &&
+    return w->kind->flags & API_BUILTIN && field && !parent->fresh &&
            (parent->place == TYPED_ROOT || field->flags & (API_REQUIRED | API_EMBEDDED) ||
             (field->def && field->def[0] == '{'));
 }
@@ -26,9 +26,10 @@ static void add_member(struct typed_walk *w, const struct typed_type *parent, co
     struct typed_type t;
     const struct api_field *named = typed_member(parent, key, &t);
     bool leaf;
+    t.fresh = !is_always_there(w, parent, named);
     struct fieldset *children = fields_of(w, &t, value, depth + 1, &leaf);
     bool empty = json_is_object(value) && json_object_size(value) == 0;
-    bool member = leaf || empty || !named || (w->every && !is_always_there(w, parent, named));
+    bool member = leaf || empty || !named || (w->every && t.fresh);
     fieldset_add(w->arena, level, FIELDSET_FIELD, key, member && t.place != TYPED_METADATA,
                  children);
 }
@@ -38,6 +39,7 @@ static void add_item(struct typed_walk *w, const struct typed_type *list, enum t
 {
     struct typed_type t = typed_element(list);
     bool leaf;
+    t.fresh = true;
     struct fieldset *children = fields_of(w, &t, item->value, depth + 1, &leaf);
     fieldset_add(w->arena, level, typed_step(shape), item->name, true, children);
 }

@@ -19,6 +19,7 @@ struct typed_type {
     const struct api_field *field;  /* NULL: nothing; the root has none either */
     const struct api_field *fields; /* the table of its members; NULL: none */
     bool element;                   /* it is one element of the field */
+    bool fresh;                     /* it lies in something that need not be there */
     enum { TYPED_INSIDE, TYPED_ROOT, TYPED_METADATA } place;
 };
 

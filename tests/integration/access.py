@@ -153,8 +153,9 @@ with Scratch() as scratch:
                "and the answer, for who takes nothing else", reply.body)
         code, answer = server.ask("POST", path, question[:-20], PROTOBUF)
         tap.equal((code, answer["reason"]), (400, "BadRequest"), "a question that is cut off")
-        code, answer = server.ask("POST", "/api/v1/namespaces/default/pods",
-                                  envelope("v1", "Pod", b""), PROTOBUF)
+        code, answer = server.ask(
+            "POST", "/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots",
+            envelope("snapshot.storage.k8s.io/v1", "VolumeSnapshot", b""), PROTOBUF)
         tap.equal((code, answer["reason"]), (415, "UnsupportedMediaType"),
                   "a kind that cannot be had in protobuf")
         lease = envelope("coordination.k8s.io/v1", "Lease", field(1, field(1, "leader")) + field(

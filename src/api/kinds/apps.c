@@ -1,6 +1,7 @@
 /*
  * Deployment, ReplicaSet, DaemonSet and ControllerRevision.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field rolling_update[] = {
@@ -53,14 +54,18 @@ static const struct api_field deployment_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = deployment_spec,
      .doc = "The pods that are wanted."},
-    {"status", API_OBJECT, .fields = deployment_status, .doc = "The pods that are there."},
+    {"status", API_OBJECT, .fields = deployment_status, .def = "{}",
+     .doc = "The pods that are there."},
     {0},
 };
 
 static const struct api_column deployment_columns[] = {
-    {"Up-to-date", "integer", ".status.updatedReplicas", "Pods of the present template"},
-    {"Available", "integer", ".status.availableReplicas", "Pods that were ready long enough"},
+    {"Ready", "string", NULL, "Pods that are ready, of all", 0, api_cell_replicas_ready},
+    {"Up-to-date", "string", NULL, "Pods of the present template", 0, api_cell_updated},
+    {"Available", "string", NULL, "Pods that were ready long enough", 0, api_cell_available},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -88,7 +93,8 @@ static const struct api_field replica_set_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = replica_set_spec,
      .doc = "The pods that are wanted."},
-    {"status", API_OBJECT, .fields = replica_set_status, .doc = "The pods that are there."},
+    {"status", API_OBJECT, .fields = replica_set_status, .def = "{\"replicas\": 0}",
+     .doc = "The pods that are there."},
     {0},
 };
 
@@ -97,6 +103,8 @@ static const struct api_column replica_set_columns[] = {
     {"Current", "integer", ".status.replicas", "Pods that are there"},
     {"Ready", "integer", ".status.readyReplicas", "Pods that are ready"},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -148,7 +156,10 @@ static const struct api_field daemon_set_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = daemon_set_spec,
      .doc = "The pods that are wanted."},
-    {"status", API_OBJECT, .fields = daemon_set_status, .doc = "The pods that are there."},
+    {"status", API_OBJECT, .fields = daemon_set_status,
+     .def = "{\"currentNumberScheduled\": 0, \"numberMisscheduled\": 0, "
+            "\"desiredNumberScheduled\": 0, \"numberReady\": 0}",
+     .doc = "The pods that are there."},
     {0},
 };
 
@@ -158,7 +169,10 @@ static const struct api_column daemon_set_columns[] = {
     {"Ready", "integer", ".status.numberReady", "Nodes on which it is ready"},
     {"Up-to-date", "integer", ".status.updatedNumberScheduled", "Nodes with the present template"},
     {"Available", "integer", ".status.numberAvailable", "Nodes on which it was ready long enough"},
+    {"Node Selector", "string", NULL, "Labels of its nodes", 0, api_cell_node_selector},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -170,6 +184,7 @@ static const struct api_field revision_fields[] = {
 };
 
 static const struct api_column revision_columns[] = {
+    {"Controller", "string", NULL, "What it is a revision of", 0, api_cell_controller},
     {"Revision", "integer", ".revision", "Number of the revision"},
     API_AGE,
     {0},
@@ -197,6 +212,7 @@ const struct api_kind api_deployment = {
     .scale_spec = ".spec.replicas",
     .scale_status = ".status.replicas",
     .scale_selector = ".spec.selector",
+    .derive = api_pod_template_derive,
     .validate = validate,
     .doc = "A number of like pods, replaced step by step when the template changes.",
 };
@@ -213,6 +229,7 @@ const struct api_kind api_replica_set = {
     .scale_spec = ".spec.replicas",
     .scale_status = ".status.replicas",
     .scale_selector = ".spec.selector",
+    .derive = api_pod_template_derive,
     .validate = validate,
     .doc = "A number of like pods; as a rule made by a Deployment.",
 };
@@ -226,6 +243,7 @@ const struct api_kind api_daemon_set = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = daemon_set_fields,
     .columns = daemon_set_columns,
+    .derive = api_pod_template_derive,
     .validate = validate,
     .doc = "One pod on every node.",
 };

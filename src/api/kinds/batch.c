@@ -1,6 +1,7 @@
 /*
  * Job and CronJob: pods that run to an end.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 const struct api_field api_job_spec[] = {
@@ -49,12 +50,18 @@ static const struct api_field job_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_job_spec,
      .doc = "What is to be run."},
-    {"status", API_OBJECT, .fields = job_status, .doc = "How far it is."},
+    {"status", API_OBJECT, .fields = job_status, .def = "{}", .doc = "How far it is."},
     {0},
 };
 
 static const struct api_column job_columns[] = {
+    {"Status", "string", NULL, "How it is", 0, api_cell_job_status},
+    {"Completions", "string", NULL, "Pods that succeeded, of how many", 0,
+     api_cell_job_completions},
+    {"Duration", "string", NULL, "How long it took or has taken", 0, api_cell_job_duration},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
+    API_SELECTOR_COLUMN,
     {0},
 };
 
@@ -94,18 +101,48 @@ static const struct api_field cron_job_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = cron_job_spec,
      .doc = "What is to be run, and when."},
-    {"status", API_OBJECT, .fields = cron_job_status, .doc = "What runs, and what ran last."},
+    {"status", API_OBJECT, .fields = cron_job_status, .def = "{}",
+     .doc = "What runs, and what ran last."},
     {0},
 };
 
 static const struct api_column cron_job_columns[] = {
     {"Schedule", "string", ".spec.schedule", "When it runs"},
-    {"Timezone", "string", ".spec.timeZone", "Time zone of the schedule"},
-    {"Suspend", "boolean", ".spec.suspend", "Whether runs are left out"},
-    {"Last Schedule", "date", ".status.lastScheduleTime", "Time since the last run began"},
+    {"Timezone", "string", NULL, "Time zone of the schedule", 0, api_cell_cron_zone},
+    {"Suspend", "boolean", NULL, "Whether runs are left out", 0, api_cell_cron_suspend},
+    {"Active", "integer", NULL, "Jobs that run", 0, api_cell_cron_active},
+    {"Last Schedule", "string", NULL, "Time since the last run began", 0, api_cell_cron_last},
     API_AGE,
+    {"Containers", "string", NULL, "Containers of the template", 1, api_cell_cron_containers},
+    {"Images", "string", NULL, "Images of the template", 1, api_cell_cron_images},
+    {"Selector", "string", NULL, "Which pods are its own", 1, api_cell_cron_selector},
     {0},
 };
+
+static void set_default(json_t *object, const char *key, json_int_t value)
+{
+    if (!json_object_get(object, key))
+        json_object_set_new(object, key, json_integer(value));
+}
+
+/* One pod that succeeds is enough, unless it is a queue of work. */
+static void derive_job(json_t *object)
+{
+    json_t *spec = json_object_get(object, "spec");
+    api_pod_template_derive(object);
+    if (!json_is_object(spec))
+        return;
+    if (!json_object_get(spec, "parallelism"))
+        set_default(spec, "completions", 1);
+    set_default(spec, "parallelism", 1);
+    set_default(spec, "backoffLimit",
+                json_object_get(spec, "backoffLimitPerIndex") ? INT32_MAX : 6);
+}
+
+static void derive_cron_job(json_t *object)
+{
+    api_pod_template_derive((json_t *)json_at(object, "spec", "jobTemplate"));
+}
 
 /* A job ends, so its pods must be able to. */
 static void validate_template(const json_t *spec, const struct api_path *at,
@@ -139,6 +176,7 @@ const struct api_kind api_job = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = job_fields,
     .columns = job_columns,
+    .derive = derive_job,
     .validate = validate_job,
     .doc = "Pods that run until so many have succeeded.",
 };
@@ -152,6 +190,7 @@ const struct api_kind api_cron_job = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = cron_job_fields,
     .columns = cron_job_columns,
+    .derive = derive_cron_job,
     .validate = validate_cron_job,
     .doc = "Jobs that are run by the clock.",
 };

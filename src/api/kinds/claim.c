@@ -1,6 +1,7 @@
 /*
  * PersistentVolume and PersistentVolumeClaim.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 #include "api/update.h"
 
@@ -70,13 +71,14 @@ static const struct api_field claim_fields[] = {
 };
 
 static const struct api_column claim_columns[] = {
-    {"Status", "string", ".status.phase", "Pending, Bound or Lost"},
+    {"Status", "string", NULL, "Pending, Bound, Lost or Terminating", 0, api_cell_claim_status},
     {"Volume", "string", ".spec.volumeName", "The volume that is bound to it"},
-    {"Capacity", "string", ".status.capacity.storage", "Size of the volume"},
+    {"Capacity", "string", NULL, "Size of the volume", 0, api_cell_claim_capacity},
+    {"Access Modes", "string", NULL, "How it can be mounted", 0, api_cell_claim_modes},
     {"StorageClass", "string", ".spec.storageClassName", "Its storage class"},
-    {"VolumeAttributesClass", "string", ".spec.volumeAttributesClassName", "Its attributes class"},
+    {"VolumeAttributesClass", "string", NULL, "Its attributes class", 0, api_cell_attributes_class},
     API_AGE,
-    {"VolumeMode", "string", ".spec.volumeMode", "Filesystem or Block", 1},
+    {"VolumeMode", "string", NULL, "Filesystem or Block", 1, api_cell_volume_mode},
     {0},
 };
 
@@ -145,14 +147,17 @@ static const struct api_field volume_fields[] = {
 
 static const struct api_column volume_columns[] = {
     {"Capacity", "string", ".spec.capacity.storage", "Its size"},
+    {"Access Modes", "string", NULL, "How it can be mounted", 0, api_cell_volume_modes},
     {"Reclaim Policy", "string", ".spec.persistentVolumeReclaimPolicy",
      "What becomes of it when its claim is gone"},
-    {"Status", "string", ".status.phase", "Available, Bound, Released or Failed"},
+    {"Status", "string", NULL, "Available, Bound, Released, Failed or Terminating", 0,
+     api_cell_claim_status},
+    {"Claim", "string", NULL, "The claim that has it", 0, api_cell_volume_claim},
     {"StorageClass", "string", ".spec.storageClassName", "Its storage class"},
-    {"VolumeAttributesClass", "string", ".spec.volumeAttributesClassName", "Its attributes class"},
+    {"VolumeAttributesClass", "string", NULL, "Its attributes class", 0, api_cell_attributes_class},
     {"Reason", "string", ".status.reason", "Why it failed"},
     API_AGE,
-    {"VolumeMode", "string", ".spec.volumeMode", "Filesystem or Block", 1},
+    {"VolumeMode", "string", NULL, "Filesystem or Block", 1, api_cell_volume_mode},
     {0},
 };
 

@@ -1,6 +1,7 @@
 /*
  * What programs of a cluster use among themselves: leases, budgets, priorities.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field lease_spec[] = {
@@ -57,8 +58,8 @@ static const struct api_field budget_fields[] = {
 };
 
 static const struct api_column budget_columns[] = {
-    {"Min Available", "string", ".spec.minAvailable", "Pods that must stay"},
-    {"Max Unavailable", "string", ".spec.maxUnavailable", "Pods that may be missing"},
+    {"Min Available", "string", NULL, "Pods that must stay", 0, api_cell_min_available},
+    {"Max Unavailable", "string", NULL, "Pods that may be missing", 0, api_cell_max_unavailable},
     {"Allowed Disruptions", "integer", ".status.disruptionsAllowed", "Pods that may be moved now"},
     API_AGE,
     {0},

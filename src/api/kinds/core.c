@@ -1,6 +1,7 @@
 /*
  * The small kinds of the core group: namespaces, configuration, accounts and limits.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 #include "base/base64.h"
 
@@ -85,11 +86,26 @@ static void normalize_secret(json_t *object, struct api_report *report)
 
 static const struct api_column secret_columns[] = {
     {"Type", "string", ".type", "What the secret is for"},
+    {"Data", "string", NULL, "How many keys it has", 0, api_cell_data},
     API_AGE,
     {0},
 };
 
-static const struct api_column age_columns[] = {
+static const struct api_column config_map_columns[] = {
+    {"Data", "string", NULL, "How many keys it has", 0, api_cell_data},
+    API_AGE,
+    {0},
+};
+
+static const struct api_column account_columns[] = {
+    {"Secrets", "string", NULL, "How many secrets it has", 0, api_cell_secrets},
+    API_AGE,
+    {0},
+};
+
+static const struct api_column quota_columns[] = {
+    {"Request", "string", NULL, "What is used of each, and may be", 0, api_cell_quota_requests},
+    {"Limit", "string", NULL, "The same of limits", 0, api_cell_quota_limits},
     API_AGE,
     {0},
 };
@@ -174,7 +190,7 @@ const struct api_kind api_config_map = {
     .versions = API_VERSION("", "v1"),
     .flags = API_BUILTIN,
     .fields = config_map_fields,
-    .columns = age_columns,
+    .columns = config_map_columns,
     .doc = "Configuration for pods, by key.",
 };
 
@@ -198,7 +214,7 @@ const struct api_kind api_service_account = {
     .versions = API_VERSION("", "v1"),
     .flags = API_BUILTIN | API_TOKEN,
     .fields = service_account_fields,
-    .columns = age_columns,
+    .columns = account_columns,
     .doc = "The identity with which processes in pods speak to the API.",
 };
 
@@ -210,7 +226,7 @@ const struct api_kind api_resource_quota = {
     .versions = API_VERSION("", "v1"),
     .flags = API_BUILTIN | API_STATUS,
     .fields = quota_fields,
-    .columns = age_columns,
+    .columns = quota_columns,
     .doc = "How much a namespace may use in all.",
 };
 

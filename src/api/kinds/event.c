@@ -3,6 +3,7 @@
  * member names; here the core group's names are the normal form and those of events.k8s.io aliases,
  * so that there is one kind and one list of events whichever client wrote them.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field source[] = {
@@ -45,13 +46,16 @@ static const struct api_field fields[] = {
 };
 
 static const struct api_column columns[] = {
-    {"Last Seen", "date", ".lastTimestamp", "Time since it happened last"},
+    {"Last Seen", "string", NULL, "Time since it happened last", 0, api_cell_event_last},
     {"Type", "string", ".type", "Normal or Warning"},
     {"Reason", "string", ".reason", "Why it happened"},
+    {"Object", "string", NULL, "The object that it is about", 0, api_cell_event_object},
     {"Subobject", "string", ".involvedObject.fieldPath", "Part of the object", 1},
-    {"Message", "string", ".message", "What happened"},
-    {"First Seen", "date", ".firstTimestamp", "Time since it happened first", 1},
-    {"Count", "integer", ".count", "How often it happened", 1},
+    {"Source", "string", NULL, "Who saw it", 1, api_cell_event_source},
+    {"Message", "string", NULL, "What happened", 0, api_cell_event_message},
+    {"First Seen", "string", NULL, "Time since it happened first", 1, api_cell_event_first},
+    {"Count", "string", NULL, "How often it happened", 1, api_cell_event_count},
+    {"Name", "string", ".metadata.name", "Name of the event", 1},
     {0},
 };
 

@@ -69,6 +69,9 @@ extern const struct api_field api_job_spec[];
 /* Rules of a pod's spec that lies at that path (kinds/pod_rules.c). */
 void api_pod_spec_validate(const json_t *spec, const struct api_path *at,
                            struct api_report *report);
+/* Defaults of a pod's spec that follow from other fields; the same for what has a template. */
+void api_pod_spec_derive(json_t *spec);
+void api_pod_template_derive(json_t *object);
 /*
  * The rules that Deployment, ReplicaSet, DaemonSet and StatefulSet share: the selector selects what
  * the template makes, and the template's pods are restarted always.

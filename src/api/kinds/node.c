@@ -1,6 +1,7 @@
 /*
  * Node: a machine that runs pods.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field taint[] = {
@@ -80,8 +81,12 @@ static const struct api_field fields[] = {
 };
 
 static const struct api_column columns[] = {
+    {"Status", "string", NULL, "Whether it is ready", 0, api_cell_node_status},
+    {"Roles", "string", NULL, "What it is for", 0, api_cell_node_roles},
     API_AGE,
     {"Version", "string", ".status.nodeInfo.kubeletVersion", "Version of its agent"},
+    {"Internal-IP", "string", NULL, "Its address", 1, api_cell_node_internal},
+    {"External-IP", "string", NULL, "Its address outside", 1, api_cell_node_external},
     {"OS-Image", "string", ".status.nodeInfo.osImage", "Operating system", 1},
     {"Kernel-Version", "string", ".status.nodeInfo.kernelVersion", "Version of the kernel", 1},
     {"Container-Runtime", "string", ".status.nodeInfo.containerRuntimeVersion",

@@ -1,6 +1,7 @@
 /*
  * Pod.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field mount_status[] = {
@@ -77,17 +78,32 @@ static const struct api_field fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_spec,
      .doc = "The containers that are wanted."},
-    {"status", API_OBJECT, .fields = status, .doc = "The containers that are there."},
+    {"status", API_OBJECT, .fields = status, .def = "{\"phase\": \"Pending\"}",
+     .doc = "The containers that are there."},
     {0},
 };
 
 static const struct api_column columns[] = {
+    {"Ready", "string", NULL, "Containers that are ready, of all", 0, api_cell_pod_ready},
+    {"Status", "string", NULL, "How it is", 0, api_cell_pod_status},
+    {"Restarts", "string", NULL, "How often containers were started again", 0,
+     api_cell_pod_restarts},
     API_AGE,
-    {"IP", "string", ".status.podIP", "Its address", 1},
-    {"Node", "string", ".spec.nodeName", "The node it is on", 1},
-    {"Nominated Node", "string", ".status.nominatedNodeName", "Where room is made for it", 1},
+    {"IP", "string", NULL, "Its address", 1, api_cell_pod_address},
+    {"Node", "string", NULL, "The node it is on", 1, api_cell_pod_node},
+    {"Nominated Node", "string", NULL, "Where room is made for it", 1, api_cell_pod_nominated},
+    {"Readiness Gates", "string", NULL, "Conditions that hold, of those that must", 1,
+     api_cell_pod_gates},
     {0},
 };
+
+static void derive(json_t *object)
+{
+    json_t *spec = json_object_get(object, "spec");
+    api_pod_spec_derive(spec);
+    if (json_is_object(spec) && !json_object_get(spec, "enableServiceLinks"))
+        json_object_set_new(spec, "enableServiceLinks", json_true());
+}
 
 static void validate(const json_t *object, struct api_report *report)
 {
@@ -103,6 +119,7 @@ const struct api_kind api_pod = {
     .flags = API_BUILTIN | API_STATUS | API_LOG,
     .fields = fields,
     .columns = columns,
+    .derive = derive,
     .validate = validate,
     .doc = "Containers that run together on one node.",
 };

@@ -64,7 +64,8 @@ static const struct api_field container[] = {
     {"envFrom", API_OBJECT, API_LIST, API_KEEP, .doc = "Where to take whole sets of variables."},
     {"env", API_OBJECT, API_LIST, .fields = env, .merge_key = "name",
      .doc = "Environment variables."},
-    {"resources", API_OBJECT, .fields = api_resources, .doc = "What it gets of the machine."},
+    {"resources", API_OBJECT, .fields = api_resources, .def = "{}",
+     .doc = "What it gets of the machine."},
     {"resizePolicy", API_OBJECT, API_LIST, .fields = resize_policy,
      .doc = "What happens when its resources change."},
     {"restartPolicy", API_STRING, .words = API_WORDS("Always", "OnFailure", "Never"),
@@ -83,7 +84,7 @@ static const struct api_field container[] = {
      .words = API_WORDS("File", "FallbackToLogsOnError"),
      .doc = "Where last words are taken from."},
     {"imagePullPolicy", API_STRING, .words = API_WORDS("Always", "IfNotPresent", "Never"),
-     .doc = "When to fetch the image."},
+     .doc = "When to fetch the image; not given: Always of the tag latest, else IfNotPresent."},
     {"securityContext", API_OBJECT, .flags = API_KEEP, .doc = "User, privileges and the like."},
     {"stdin", API_BOOL, .doc = "Whether it has an open standard input."},
     {"stdinOnce", API_BOOL, .doc = "Whether that is closed after the first client."},
@@ -260,8 +261,8 @@ const struct api_field api_pod_spec[] = {
     {"readinessGates", API_OBJECT, API_LIST, .fields = readiness_gate,
      .doc = "Conditions that must hold before it counts as ready."},
     {"runtimeClassName", API_STRING, .doc = "The RuntimeClass."},
-    {"enableServiceLinks", API_BOOL, .def = "true",
-     .doc = "Whether services are told to it as variables."},
+    {"enableServiceLinks", API_BOOL,
+     .doc = "Whether services are told to it as variables; true when not given."},
     {"overhead", API_QUANTITY, API_MAP, .doc = "Resources that running it costs by itself."},
     {"topologySpreadConstraints", API_OBJECT, API_LIST, .fields = spread_constraint,
      .merge_key = "topologyKey", .map_keys = API_KEYS("topologyKey", "whenUnsatisfiable"),
@@ -282,3 +283,39 @@ const struct api_field api_pod_template[] = {
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_pod_spec, .doc = "The pods."},
     {0},
 };
+
+/* The tag of an image, which is what may change behind its name; NULL when a digest fixes it. */
+static const char *image_tag(const char *image)
+{
+    if (strchr(image, '@'))
+        return NULL;
+    const char *slash = strrchr(image, '/'), *colon = strrchr(slash ? slash : image, ':');
+    return colon ? colon + 1 : "latest";
+}
+
+static void derive_containers(json_t *list)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(list, i, one) {
+        const char *image = json_str(one, "image");
+        const char *tag = image && *image ? image_tag(image) : NULL;
+        if (!json_is_object(one) || json_object_get(one, "imagePullPolicy"))
+            continue;
+        bool newest = image && *image && tag && str_eq(tag, "latest");
+        json_object_set_new(one, "imagePullPolicy",
+                            json_string(newest ? "Always" : "IfNotPresent"));
+    }
+}
+
+void api_pod_spec_derive(json_t *spec)
+{
+    derive_containers(json_object_get(spec, "containers"));
+    derive_containers(json_object_get(spec, "initContainers"));
+    derive_containers(json_object_get(spec, "ephemeralContainers"));
+}
+
+void api_pod_template_derive(json_t *object)
+{
+    api_pod_spec_derive((json_t *)json_at(object, "spec", "template", "spec"));
+}

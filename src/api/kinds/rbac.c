@@ -1,6 +1,7 @@
 /*
  * The group rbac.authorization.k8s.io: who may do what.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field policy_rule[] = {
@@ -63,7 +64,11 @@ static const struct api_column role_columns[] = {
 };
 
 static const struct api_column binding_columns[] = {
+    {"Role", "string", NULL, "The role that is given", 0, api_cell_role},
     API_AGE,
+    {"Users", "string", NULL, "Users who get it", 1, api_cell_users},
+    {"Groups", "string", NULL, "Groups that get it", 1, api_cell_groups},
+    {"ServiceAccounts", "string", NULL, "Service accounts that get it", 1, api_cell_accounts},
     {0},
 };
 

@@ -1,6 +1,7 @@
 /*
  * Service and Endpoints: one stable address for changing pods.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 #include "base/map.h"
 
@@ -57,14 +58,18 @@ static const struct api_field service_status[] = {
 static const struct api_field service_fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .fields = service_spec, .doc = "What is offered, and by which pods."},
-    {"status", API_OBJECT, .fields = service_status, .doc = "How it can be reached."},
+    {"status", API_OBJECT, .fields = service_status, .def = "{\"loadBalancer\": {}}",
+     .doc = "How it can be reached."},
     {0},
 };
 
 static const struct api_column service_columns[] = {
     {"Type", "string", ".spec.type", "From where it can be reached"},
-    {"Cluster-IP", "string", ".spec.clusterIP", "Its address"},
+    {"Cluster-IP", "string", NULL, "Its address", 0, api_cell_service_address},
+    {"External-IP", "string", NULL, "Its addresses outside", 0, api_cell_service_external},
+    {"Port(s)", "string", NULL, "Its ports", 0, api_cell_service_ports},
     API_AGE,
+    {"Selector", "string", NULL, "Labels of its pods", 1, api_cell_service_selector},
     {0},
 };
 
@@ -94,6 +99,21 @@ static void validate_ports(const json_t *ports, struct api_report *report)
     }
     map_done(&names);
     map_done(&numbers);
+}
+
+/* A port leads to the same one of the pods, unless it is said otherwise. */
+static void derive_service(json_t *object)
+{
+    size_t i;
+    json_t *port;
+    json_array_foreach(json_at(object, "spec", "ports"), i, port) {
+        const json_t *target = json_object_get(port, "targetPort");
+        const char *text = json_string_value(target);
+        bool given = target && (text ? *text : json_integer_value(target) != 0);
+        json_t *number = json_object_get(port, "port");
+        if (json_is_object(port) && number && !given)
+            json_object_set(port, "targetPort", number);
+    }
 }
 
 static void validate_service(const json_t *object, struct api_report *report)
@@ -154,6 +174,7 @@ static const struct api_field endpoints_fields[] = {
 };
 
 static const struct api_column endpoints_columns[] = {
+    {"Endpoints", "string", NULL, "Addresses and ports", 0, api_cell_endpoints},
     API_AGE,
     {0},
 };
@@ -167,6 +188,7 @@ const struct api_kind api_service = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = service_fields,
     .columns = service_columns,
+    .derive = derive_service,
     .validate = validate_service,
     .doc = "A stable address for a set of pods.",
 };

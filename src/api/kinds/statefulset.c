@@ -1,6 +1,7 @@
 /*
  * StatefulSet: pods with a lasting name and claims of their own.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 #include "base/map.h"
 
@@ -57,9 +58,8 @@ static const struct api_field spec[] = {
     {"volumeClaimTemplates", API_OBJECT, API_LIST, .fields = claim_template,
      .doc = "Claims that every pod gets for itself and keeps."},
     {"volumeClaimUpdatePolicy", API_STRING, .words = API_WORDS("OnClaimDelete", "InPlace"),
-     .def = "\"OnClaimDelete\"",
-     .doc = "Whether a changed claim template reaches only claims made later, or those that are "
-            "there, too."},
+     .doc = "Whether a changed claim template reaches only claims made later, which is so when "
+            "not given, or those that are there, too."},
     {"serviceName", API_STRING, .format = &api_dns_subdomain,
      .doc = "The service under whose name the pods are known."},
     {"podManagementPolicy", API_STRING, .words = API_WORDS("OrderedReady", "Parallel"),
@@ -70,7 +70,7 @@ static const struct api_field spec[] = {
     {"revisionHistoryLimit", API_INT, API_UINT31, .def = "10",
      .doc = "How many old revisions are kept."},
     {"minReadySeconds", API_INT, API_UINT31, .doc = "How long a pod must be ready to count."},
-    {"persistentVolumeClaimRetentionPolicy", API_OBJECT, .fields = retention_policy, .def = "{}",
+    {"persistentVolumeClaimRetentionPolicy", API_OBJECT, .fields = retention_policy,
      .doc = "What becomes of claims that are no longer used."},
     {"ordinals", API_OBJECT, .fields = ordinals, .doc = "How pods are numbered."},
     {0},
@@ -94,14 +94,28 @@ static const struct api_field fields[] = {
     API_TYPE_AND_META,
     {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = spec,
      .doc = "The pods and claims that are wanted."},
-    {"status", API_OBJECT, .fields = status, .doc = "The pods that are there."},
+    {"status", API_OBJECT, .fields = status, .def = "{\"replicas\": 0, \"availableReplicas\": 0}",
+     .doc = "The pods that are there."},
     {0},
 };
 
 static const struct api_column columns[] = {
+    {"Ready", "string", NULL, "Pods that are ready, of all", 0, api_cell_replicas_ready},
     API_AGE,
+    API_TEMPLATE_COLUMNS,
     {0},
 };
+
+/* The policy can be without, so it is nobody's to be there by itself. */
+static void derive(json_t *object)
+{
+    json_t *wanted = json_object_get(object, "spec");
+    if (json_is_object(wanted) && !json_object_get(wanted, "persistentVolumeClaimRetentionPolicy"))
+        json_object_set_new(
+            wanted, "persistentVolumeClaimRetentionPolicy",
+            json_pack("{s:s,s:s}", "whenDeleted", "Retain", "whenScaled", "Retain"));
+    api_pod_template_derive(object);
+}
 
 static void check_claim_templates(const json_t *templates, struct api_report *report)
 {
@@ -196,6 +210,7 @@ const struct api_kind api_stateful_set = {
     .scale_spec = ".spec.replicas",
     .scale_status = ".status.replicas",
     .scale_selector = ".spec.selector",
+    .derive = derive,
     .validate = validate,
     .validate_update = validate_update,
     .doc = "Pods with lasting names, each with volumes of its own that outlive it.",

@@ -3,6 +3,7 @@
  */
 #include <ctype.h>
 
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 
 static const struct api_field topology_requirement[] = {
@@ -33,6 +34,7 @@ static const struct api_field storage_class_fields[] = {
 };
 
 static const struct api_column storage_class_columns[] = {
+    {"Name", "string", NULL, "Its name, and whether it is the default", 0, api_cell_class_name},
     {"Provisioner", "string", ".provisioner", "The driver that makes volumes"},
     {"ReclaimPolicy", "string", ".reclaimPolicy", "What becomes of volumes without a claim"},
     {"VolumeBindingMode", "string", ".volumeBindingMode", "When volumes are made"},
@@ -122,7 +124,9 @@ static const struct api_column csi_driver_columns[] = {
     {"AttachRequired", "boolean", ".spec.attachRequired", "Whether volumes are attached"},
     {"PodInfoOnMount", "boolean", ".spec.podInfoOnMount", "Whether it is told of the pod"},
     {"StorageCapacity", "boolean", ".spec.storageCapacity", "Whether its capacity counts"},
+    {"TokenRequests", "string", NULL, "Tokens that it is given", 0, api_cell_token_requests},
     {"RequiresRepublish", "boolean", ".spec.requiresRepublish", "Whether mounting is repeated"},
+    {"Modes", "string", NULL, "How long its volumes live", 0, api_cell_lifecycle_modes},
     API_AGE,
     {0},
 };
@@ -154,6 +158,7 @@ static const struct api_field csi_node_fields[] = {
 };
 
 static const struct api_column csi_node_columns[] = {
+    {"Drivers", "integer", NULL, "How many drivers it has", 0, api_cell_drivers},
     API_AGE,
     {0},
 };

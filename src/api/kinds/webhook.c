@@ -1,6 +1,7 @@
 /*
  * The group admissionregistration.k8s.io: who is asked before objects are written.
  */
+#include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
 #include "base/map.h"
 
@@ -91,6 +92,7 @@ static const struct api_field mutating_fields[] = {
 };
 
 static const struct api_column columns[] = {
+    {"Webhooks", "integer", NULL, "How many it has", 0, api_cell_webhooks},
     API_AGE,
     {0},
 };

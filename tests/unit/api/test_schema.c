@@ -468,17 +468,25 @@ static void test_fields(void **state)
         "'x-kubernetes-list-type': 'set', 'items': {'type': 'string'}}, 'map': {'type': 'array', "
         "'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['n'], 'items': {'type': "
         "'object', 'required': ['n'], 'properties': {'n': {'type': 'string'}, 'whole': {'type': "
-        "'object', 'x-kubernetes-map-type': 'atomic'}}}}}}");
+        "'object', 'x-kubernetes-map-type': 'atomic'}}}}, 'keyed': {'type': 'array', "
+        "'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['n', 'o'], 'items': "
+        "{'type': 'object', 'required': ['n', 'o'], 'properties': {'n': {'type': 'string'}, 'o': "
+        "{'type': 'string'}}}}}}");
     const struct api_field *fields = api_schema_fields(set, s);
     assert_string_equal(fields[0].name, "apiVersion");
     assert_non_null(api_field_find(api_field_find(fields, "metadata")->fields, "finalizers"));
     const struct api_field *spec = api_field_find(fields, "spec");
-    assert_null(api_field_find(spec->fields, "plain")); /* goes without saying */
+    assert_non_null(api_field_find(spec->fields, "plain"));
+    assert_null(api_field_find(spec->fields, "other"));
     assert_true(api_field_find(spec->fields, "set")->flags & API_SET);
     const struct api_field *map = api_field_find(spec->fields, "map");
     assert_string_equal(map->merge_key, "n");
+    assert_null(map->map_keys);
+    const struct api_field *keyed = api_field_find(spec->fields, "keyed");
+    assert_string_equal(keyed->map_keys[1], "o");
     assert_int_equal(map->shape, API_LIST);
     assert_true(api_field_find(map->fields, "whole")->flags & API_REPLACE);
+    assert_true(api_field_find(map->fields, "whole")->flags & API_ATOMIC);
 
     assert_string_equal(api_schema_type_at(s, ".spec.plain"), "string");
     assert_string_equal(api_schema_type_at(s, ".spec"), "object");

@@ -242,6 +242,10 @@ static void check_column(const struct api_kind *kind, const struct api_column *c
     static const char *const types[] = {"string", "integer", "number", "boolean", "date", NULL};
     if (!column->type || !str_in(column->type, types) || !column->doc || !*column->doc)
         fail_msg("%s: column %s has no type or doc", kind->kind, column->name);
+    if (column->cell && !(kind->flags & API_BUILTIN))
+        fail_msg("%s: column %s cannot be had in a definition", kind->kind, column->name);
+    if (column->cell)
+        return;
     if (!column->path || column->path[0] != '.')
         fail_msg("%s: column %s: a path starts with a dot", kind->kind, column->name);
     const struct api_field *table = kind->fields;

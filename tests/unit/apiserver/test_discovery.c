@@ -29,6 +29,8 @@ static const struct api_kind *const kinds[] = {&gadget, &api_deployment, &place,
 static const struct api_kind *const none[] = {NULL};
 
 #define ALL_VERBS                                                                                  \
+    "'verbs': ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']"
+#define BUILTIN_VERBS                                                                              \
     "'verbs': ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']"
 #define SUB_VERBS "'verbs': ['get', 'patch', 'update']"
 
@@ -118,15 +120,15 @@ static void test_resources(void **state)
           "{'kind': 'APIResourceList', 'apiVersion': 'v1', 'groupVersion': 'rec.example.test/v1',"
           "'resources': [{'name': 'gadgets', 'singularName': 'gadget', 'namespaced': true,"
           "'kind': 'Gadget', " ALL_VERBS ", 'shortNames': ['gd'], 'categories': ['orlop']},"
-          "{'name': 'gadgets/scale', 'singularName': '', 'namespaced': true,"
-          "'group': 'autoscaling', 'version': 'v1', 'kind': 'Scale', " SUB_VERBS "},"
           "{'name': 'gadgets/status', 'singularName': '', 'namespaced': true,"
-          "'kind': 'Gadget', " SUB_VERBS "}]}",
+          "'kind': 'Gadget', " SUB_VERBS "},"
+          "{'name': 'gadgets/scale', 'singularName': '', 'namespaced': true,"
+          "'group': 'autoscaling', 'version': 'v1', 'kind': 'Scale', " SUB_VERBS "}]}",
           "/apis/G/V");
     check(apiserver_resource_list(kinds, "rec.example.test", "v1beta10"),
           "{'kind': 'APIResourceList', 'apiVersion': 'v1',"
           "'groupVersion': 'rec.example.test/v1beta10', 'resources': [{'name': 'places',"
-          "'singularName': 'place', 'namespaced': false, 'kind': 'Place', " ALL_VERBS "}]}",
+          "'singularName': 'place', 'namespaced': false, 'kind': 'Place', " BUILTIN_VERBS "}]}",
           "/apis/G/V of one kind");
     assert_null(apiserver_resource_list(kinds, "rec.example.test", "v2"));
     assert_null(apiserver_resource_list(kinds, "", "v2"));
@@ -153,26 +155,27 @@ static void test_aggregated(void **state)
     (void)state;
     static const struct api_kind *const some[] = {&api_deployment, &place, NULL};
     /* As a server of Kubernetes describes deployments. */
-    check(
-        apiserver_aggregated_discovery(some, false),
-        "{'kind': 'APIGroupDiscoveryList', 'apiVersion': 'apidiscovery.k8s.io/v2',"
-        "'metadata': {}, 'items': [{'metadata': {'name': 'apps'}, 'versions': [{'version': 'v1',"
-        "'resources': [{'resource': 'deployments', 'responseKind': {'group': '', 'version': '',"
-        "'kind': 'Deployment'}, 'scope': 'Namespaced', 'singularResource': 'deployment'," ALL_VERBS
-        ", 'shortNames': ['deploy'], 'categories': ['all'], 'subresources': ["
-        "{'subresource': 'scale', 'responseKind': {'group': 'autoscaling', 'version': 'v1',"
-        "'kind': 'Scale'}, " SUB_VERBS "}, {'subresource': 'status', 'responseKind': {'group': '',"
-        "'version': '', 'kind': 'Deployment'}, " SUB_VERBS "}]}], 'freshness': 'Current'}]},"
-        "{'metadata': {'name': 'rec.example.test'}, 'versions': [{'version': 'v1beta10',"
-        "'resources': [{'resource': 'places', 'responseKind': {'group': '', 'version': '',"
-        "'kind': 'Place'}, 'scope': 'Cluster', 'singularResource': 'place'," ALL_VERBS "}],"
-        "'freshness': 'Current'}]}]}",
-        "/apis");
+    check(apiserver_aggregated_discovery(some, false),
+          "{'kind': 'APIGroupDiscoveryList', 'apiVersion': 'apidiscovery.k8s.io/v2',"
+          "'metadata': {}, 'items': [{'metadata': {'name': 'apps'}, 'versions': [{'version': 'v1',"
+          "'resources': [{'resource': 'deployments', 'responseKind': {'group': '', 'version': '',"
+          "'kind': 'Deployment'}, 'scope': 'Namespaced', 'singularResource': "
+          "'deployment'," BUILTIN_VERBS
+          ", 'shortNames': ['deploy'], 'categories': ['all'], 'subresources': ["
+          "{'subresource': 'scale', 'responseKind': {'group': 'autoscaling', 'version': 'v1',"
+          "'kind': 'Scale'}, " SUB_VERBS
+          "}, {'subresource': 'status', 'responseKind': {'group': '',"
+          "'version': '', 'kind': 'Deployment'}, " SUB_VERBS "}]}], 'freshness': 'Current'}]},"
+          "{'metadata': {'name': 'rec.example.test'}, 'versions': [{'version': 'v1beta10',"
+          "'resources': [{'resource': 'places', 'responseKind': {'group': '', 'version': '',"
+          "'kind': 'Place'}, 'scope': 'Cluster', 'singularResource': 'place'," BUILTIN_VERBS "}],"
+          "'freshness': 'Current'}]}]}",
+          "/apis");
     check(apiserver_aggregated_discovery(some, true),
           "{'kind': 'APIGroupDiscoveryList', 'apiVersion': 'apidiscovery.k8s.io/v2',"
           "'metadata': {}, 'items': [{'metadata': {}, 'versions': [{'version': 'v1',"
           "'resources': [{'resource': 'places', 'responseKind': {'group': '', 'version': '',"
-          "'kind': 'Place'}, 'scope': 'Cluster', 'singularResource': 'place'," ALL_VERBS "}],"
+          "'kind': 'Place'}, 'scope': 'Cluster', 'singularResource': 'place'," BUILTIN_VERBS "}],"
           "'freshness': 'Current'}]}]}",
           "/api");
     check(apiserver_aggregated_discovery(none, true),
