@@ -111,7 +111,7 @@ with Scratch() as scratch:
         tap.equal([(r["name"], r["kind"], r.get("shortNames"), r.get("categories"))
                    for r in plain["resources"]],
                   [("gadgets", "Gadget", ["gd"], ["all"]),
-                   ("gadgets/scale", "Scale", None, None), ("gadgets/status", "Gadget", None, None)],
+                   ("gadgets/status", "Gadget", None, None), ("gadgets/scale", "Scale", None, None)],
                   "plain discovery has the kind and its subresources")
         status, all_groups, _ = server.send(
             "GET", "/apis", headers={"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;"
