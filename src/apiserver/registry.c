@@ -246,7 +246,7 @@ static struct apiserver_object *write_update(struct apiserver_registry *g,
         managed_keep(object, managed);
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
     }
-    if (managed_is_stored(r, start, managed) && is_stored(object, stored))
+    if (is_stored(object, stored) && managed_is_stored(r, start, managed))
         return apiserver_object_ref(there);
     if (managed_update(g, r, object, stored, start, managed, e) < 0)
         return NULL;
