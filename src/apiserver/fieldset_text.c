@@ -235,6 +235,7 @@ void fieldset_quote(const char *text, struct str *out)
 
 static void encode(const struct fieldset *set, bool member, struct str *out)
 {
+    static const char tail[4] = {'"', ':', '{', '}'};
     bool dot = set && member;
     str_append(out, dot ? "{\".\":{}" : "{");
     for (bool first = !dot; set; set = set->next, first = false) {
@@ -242,15 +243,15 @@ static void encode(const struct fieldset *set, bool member, struct str *out)
         char text[80] = {',', '"', letters[set->step], ':'};
         size_t n = 4;
         const char *name = set->name;
-        while (n < sizeof(text) - 4 && is_plain(*name))
+        while (n < sizeof(text) - sizeof(tail) && is_plain(*name))
             text[n++] = *name++;
         if (*name) {
             str_append_n(out, text + first, n - first);
             escape(name, out);
             n = first;
         }
-        memcpy(text + n, "\":{}", 4);
-        str_append_n(out, text + first, n - first + (set->children ? 2 : 4));
+        memcpy(text + n, tail, sizeof(tail));
+        str_append_n(out, text + first, n - first + (set->children ? 2 : sizeof(tail)));
         if (set->children)
             encode(set->children, set->member, out);
     }
