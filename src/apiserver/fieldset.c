@@ -4,6 +4,8 @@ static int compare(const struct fieldset *x, const struct fieldset *y)
 {
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
+    if (x->name[0] != y->name[0]) /* so much for most */
+        return (unsigned char)x->name[0] < (unsigned char)y->name[0] ? -1 : 1;
     return strcmp(x->name, y->name);
 }
 
@@ -40,20 +42,22 @@ static struct fieldset *weave(struct fieldset *x, struct fieldset *y)
 /* Sorts by runs[i] having 2^i siblings: the order of n log n whatever a client sends. */
 static struct fieldset *sort(struct fieldset *list)
 {
-    struct fieldset *runs[48] = {0};
+    struct fieldset *runs[48];
+    size_t used = 0;
     while (list) {
         struct fieldset *run = list;
         list = list->next;
         run->next = NULL;
         size_t i = 0;
-        for (; i < ARRAY_SIZE(runs) - 1 && runs[i]; i++) {
+        for (; i < used && runs[i]; i++) {
             run = weave(runs[i], run);
             runs[i] = NULL;
         }
+        used += i == used;
         runs[i] = run;
     }
     struct fieldset *sorted = NULL;
-    for (size_t i = 0; i < ARRAY_SIZE(runs); i++)
+    for (size_t i = 0; i < used; i++)
         sorted = weave(runs[i], sorted);
     return sorted;
 }

@@ -202,12 +202,17 @@ int fieldset_read(struct arena *a, const char **at, const struct fieldset **ret_
     return 0;
 }
 
+static bool is_plain(char c)
+{
+    return (unsigned char)c >= 0x20 && c != '"' && c != '\\';
+}
+
 /* What a string needs to stand inside quotes. */
 static void escape(const char *text, struct str *out)
 {
     for (;;) {
         size_t plain = 0;
-        while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' && text[plain] != '\\')
+        while (is_plain(text[plain]))
             plain++;
         str_append_n(out, text, plain);
         text += plain;
@@ -230,17 +235,25 @@ void fieldset_quote(const char *text, struct str *out)
 
 static void encode(const struct fieldset *set, bool member, struct str *out)
 {
+    static const char tail[4] = {'"', ':', '{', '}'};
     bool dot = set && member;
     str_append(out, dot ? "{\".\":{}" : "{");
     for (bool first = !dot; set; set = set->next, first = false) {
-        const char head[] = {',', '"', letters[set->step], ':'};
-        str_append_n(out, head + first, sizeof(head) - first);
-        escape(set->name, out);
-        str_append_n(out, "\":", 2);
+        /* Most are short and plain: one append for all of it. */
+        char text[80] = {',', '"', letters[set->step], ':'};
+        size_t n = 4;
+        const char *name = set->name;
+        while (n < sizeof(text) - sizeof(tail) && is_plain(*name))
+            text[n++] = *name++;
+        if (*name) {
+            str_append_n(out, text + first, n - first);
+            escape(name, out);
+            n = first;
+        }
+        memcpy(text + n, tail, sizeof(tail));
+        str_append_n(out, text + first, n - first + (set->children ? 2 : sizeof(tail)));
         if (set->children)
             encode(set->children, set->member, out);
-        else
-            str_append_n(out, "{}", 2);
     }
     str_append_c(out, '}');
 }

@@ -96,6 +96,8 @@ int managed_decode(struct arena *a, const json_t *list, struct managed *ret_mana
         const json_t *fields = json_object_get(item, "fieldsV1");
         if (!entry.applied && !str_eq(operation, "Update"))
             err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "operation must be `Apply` or `Update`");
+        else if (i >= MANAGED_MAX_ENTRIES)
+            err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "too many entries");
         else if (!*entry.version)
             err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "apiVersion must not be empty");
         else if (!str_eq(text_of(item, "fieldsType"), "FieldsV1"))
@@ -157,11 +159,11 @@ int managed_encode(struct managed *m, struct str *out, struct err *e)
         if (entry > m->entries.p)
             str_append_c(out, ',');
         encode_entry(entry, out);
-        if (out->len - start > MANAGED_MAX_BYTES)
+        if (out->len - start > MANAGED_MAX_BYTES || m->entries.len > MANAGED_MAX_ENTRIES)
             return err_set(e, ERR_INVALID_ARGUMENT, "RequestEntityTooLarge",
-                           "metadata.managedFields would be more than %d bytes: the object has too "
-                           "many fields, or too many managers own them",
-                           MANAGED_MAX_BYTES);
+                           "metadata.managedFields would be more than %d bytes or %d entries: the "
+                           "object has too many fields, or too many managers own them",
+                           MANAGED_MAX_BYTES, MANAGED_MAX_ENTRIES);
     }
     str_append_c(out, ']');
     return 0;

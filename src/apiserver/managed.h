@@ -28,6 +28,8 @@ enum {
     MANAGED_MAX_UPDATERS = 10,
     /* Of the list as text: with it an object must still be within the limits of JSON. */
     MANAGED_MAX_BYTES = 2 * 1024 * 1024,
+    /* Every write goes through all of them. */
+    MANAGED_MAX_ENTRIES = 1000,
     MANAGED_NAME_MAX = 128,
 };
 
@@ -84,6 +86,7 @@ enum managed_start {
  */
 enum managed_start managed_begin_update(const struct apiserver_request *r, json_t *object,
                                         const char *list);
+/* A list that differs only in times is what is stored. */
 bool managed_is_stored(const struct apiserver_request *r, enum managed_start start,
                        const char *list);
 int managed_update(const struct apiserver_registry *g, const struct apiserver_request *r,

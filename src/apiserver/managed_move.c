@@ -89,12 +89,50 @@ enum managed_start managed_begin_update(const struct apiserver_request *r, json_
     return start;
 }
 
+/* By all that tells managers apart, which time is not. */
+static int compare_managers(const void *a, const void *b)
+{
+    const struct managed_entry *x = a, *y = b;
+    if (x->applied != y->applied)
+        return x->applied ? -1 : 1;
+    int order = strcmp(x->manager, y->manager);
+    if (!order)
+        order = strcmp(x->version, y->version);
+    return order ? order : strcmp(x->subresource, y->subresource);
+}
+
+static void read_sorted(struct arena *a, const char *text, struct managed *ret_managed)
+{
+    managed_read(a, text, ret_managed);
+    if (ret_managed->entries.len)
+        qsort(ret_managed->entries.p, ret_managed->entries.len, sizeof(struct managed_entry),
+              compare_managers);
+}
+
+/* Whether two lists differ only in times. */
+static bool is_same(const char *x_text, const char *y_text)
+{
+    struct arena arena = {0};
+    struct managed x, y;
+    read_sorted(&arena, x_text, &x);
+    read_sorted(&arena, y_text, &y);
+    bool same = x.entries.len == y.entries.len;
+    for (size_t i = 0; same && i < x.entries.len; i++)
+        same = compare_managers(&x.entries.p[i], &y.entries.p[i]) == 0 &&
+               fieldset_equal(x.entries.p[i].fields, y.entries.p[i].fields);
+    managed_done(&x);
+    managed_done(&y);
+    arena_done(&arena);
+    return same;
+}
+
 bool managed_is_stored(const struct apiserver_request *r, enum managed_start start,
                        const char *list)
 {
     if (start != MANAGED_DONE)
         return start == MANAGED_STORED;
-    return str_eq(json_is_null(r->managed) ? "" : json_string_value(r->managed), list);
+    const char *text = json_is_null(r->managed) ? "" : json_string_value(r->managed);
+    return str_eq(text, list) || is_same(text, list);
 }
 
 void managed_keep(json_t *object, const char *list)

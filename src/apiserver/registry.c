@@ -257,7 +257,7 @@ static struct apiserver_object *write_update(struct apiserver_registry *g,
     _cleanup_(str_done) struct str unused = {0};
     json_auto_t *before =
         r->kind->schema ? registry_load(there, &unused, NULL) : json_incref((json_t *)stored);
-    if (managed_is_stored(r, start, managed) && is_stored(object, before))
+    if (is_stored(object, before) && managed_is_stored(r, start, managed))
         return apiserver_object_ref(there);
     if (managed_update(g, r, object, stored, start, managed, e) < 0)
         return NULL;

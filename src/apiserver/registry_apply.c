@@ -6,12 +6,15 @@
  *     what differs between stored and pruned and is somebody else's ──> conflict, or taken over
  *
  * The configuration is put into normal form, so that it names fields as the stored object does, but
- * gets no defaults: what the server fills in is nobody's.
+ * gets no defaults: what the server fills in is nobody's. What comes of it gets them before it is
+ * compared with what is stored, which has them: else a list that is one field would seem to differ
+ * whenever something is filled in inside.
  *
  * kubectl moves objects from client-side apply to this one: what its annotation says was applied,
  * and still holds, is no conflict for the manager "kubectl", and the annotation is kept up to date
  * as long as it is there.
  */
+#include "api/default.h"
 #include "api/normalize.h"
 #include "apiserver/managed.h"
 #include "apiserver/registry_impl.h"
@@ -24,8 +27,9 @@ struct apply {
     const struct apiserver_registry *g;
     const struct apiserver_request *r;
     struct arena arena;
-    json_t *config; /* in normal form */
-    json_t *client; /* what kubectl's annotation says; NULL */
+    json_t *config;  /* in normal form */
+    json_t *client;  /* what kubectl's annotation says; NULL */
+    json_t *applied; /* what comes of it; shares nothing */
     struct managed managed;
     struct api_report *report;
 };
@@ -207,11 +211,10 @@ static bool move_ownership(struct apply *p, const struct typed_changes *changes,
 }
 
 /*
- * The object that comes of the configuration, with the list of owners in *ret_managed. NULL with
+ * Finds the object that comes of the configuration. The result is the list of its owners; NULL with
  * conflicts in the report.
  */
-static json_t *apply(struct apply *p, const json_t *live, const char *list, json_t **ret_managed,
-                     struct err *e)
+static json_t *apply(struct apply *p, const json_t *live, const char *list, struct err *e)
 {
     struct arena *a = &p->arena;
     managed_read(a, list, &p->managed);
@@ -227,16 +230,15 @@ static json_t *apply(struct apply *p, const json_t *live, const char *list, json
 
     json_auto_t *merged = typed_merge(a, p->r->kind, live, p->config);
     json_auto_t *pruned = prune(p, merged, last);
-    struct typed_changes changes = typed_compare(a, p->r->kind, live, pruned);
+    p->applied = json_deep_copy(pruned);
+    api_default(p->r->kind, p->applied);
+    struct typed_changes changes = typed_compare(a, p->r->kind, live, p->applied);
     const struct fieldset *taken = fieldset_union(a, changes.added, changes.modified);
     if (!p->r->force && check_conflicts(p, live, taken, e) < 0)
         return NULL;
-    if (!move_ownership(p, &changes, taken, last)) {
-        *ret_managed = *list ? json_string_nocheck(list) : json_null();
-        return json_incref(pruned);
-    }
-    *ret_managed = managed_value(&p->managed, e);
-    return *ret_managed ? json_incref(pruned) : NULL;
+    if (!move_ownership(p, &changes, taken, last))
+        return *list ? json_string_nocheck(list) : json_null();
+    return managed_value(&p->managed, e);
 }
 
 /* Keeps kubectl's annotation up to date where it is. */
@@ -260,6 +262,7 @@ static void apply_done(struct apply *p)
     managed_done(&p->managed);
     json_decref(p->config);
     json_decref(p->client);
+    json_decref(p->applied);
     arena_done(&p->arena);
 }
 
@@ -291,18 +294,17 @@ static struct apiserver_object *apply_to(struct apiserver_registry *g, struct ap
                                          const json_t *given, const json_t *live, const char *list,
                                          bool status, bool *ret_again, struct err *e)
 {
-    json_auto_t *managed = NULL;
-    json_auto_t *applied = apply(p, live, list, &managed, e);
-    if (!applied)
+    json_auto_t *managed = apply(p, live, list, e);
+    if (!managed)
         return NULL;
+    managed_done(&p->managed); /* it borrows from what changes now */
     struct apiserver_request r = *p->r;
     r.managed = managed;
-    json_auto_t *object = json_deep_copy(applied); /* it shares parts with what is stored */
     if (!status)
-        update_annotation(&r, object, given);
+        update_annotation(&r, p->applied, given);
     *ret_again = true;
-    return status ? apiserver_update_status(g, &r, object, p->report, e)
-                  : apiserver_update(g, &r, object, p->report, e);
+    return status ? apiserver_update_status(g, &r, p->applied, p->report, e)
+                  : apiserver_update(g, &r, p->applied, p->report, e);
 }
 
 struct apiserver_object *apiserver_apply(struct apiserver_registry *g,

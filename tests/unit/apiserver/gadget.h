@@ -37,6 +37,7 @@ static const struct api_field gadget_spec[] = {
      .doc = "By name, each as a whole."},
     {"ports", API_OBJECT, API_LIST, .fields = gadget_port, .merge_key = "port",
      .map_keys = API_KEYS("port", "protocol"), .doc = "By two keys."},
+    {"rows", API_OBJECT, API_LIST, .fields = gadget_port, .doc = "A list with defaults in it."},
     {"any", API_ANY, .doc = "Anything."},
     {0},
 };

@@ -266,6 +266,12 @@ static void test_lists(void **state)
          ".spec.set[=\"2\"]"},
         {APPLY, "b", "}, 'spec': {'size': '1'}", "{'replicas': 1, 'set': ['2'], 'size': '1'}",
          "a Apply: .spec.set[=\"2\"]; b Apply: .spec.size"},
+        /* what is filled in inside does not make it another */
+        {APPLY, "a", "}, 'spec': {'rows': [{'port': 1}]}", NULL,
+         "b Apply: .spec.size; a Apply: .spec.rows"},
+        {APPLY, "b", "}, 'spec': {'rows': [{'port': 1}], 'size': '1'}", NULL,
+         "a Apply: .spec.rows; b Apply: .spec.rows .spec.size"},
+        {APPLY, "b", "}, 'spec': {'size': '1'}", NULL, "a Apply: .spec.rows; b Apply: .spec.size"},
         {APPLY, "a", "}, 'spec': {'items': [{'name': 'x'}, {'name': 'x'}]}", NULL,
          ".spec.items: duplicate entries for key [name=\"x\"]", true},
         {APPLY, "a", "}, 'spec': {'ports': [{'port': 1}]}",
@@ -391,11 +397,11 @@ static void test_unchanged(void **state)
 {
     (void)state;
     static const struct step steps[] = {
-        {APPLY, "a", "}, 'spec': {'size': '1'}"},
-        {APPLY, "a", "}, 'spec': {'size': '1'}"},
-        {FORCE, "a", "}, 'spec': {'size': '1'}"},
-        {MERGE, "b", "{'spec': {'size': '1'}}"},
-        {UPDATE, "b", "}, 'spec': {'size': '1'}"},
+        {APPLY, "a", "}, 'spec': {'size': '1', 'rows': [{'port': 1}]}"},
+        {APPLY, "a", "}, 'spec': {'size': '1', 'rows': [{'port': 1}]}"},
+        {FORCE, "a", "}, 'spec': {'size': '1', 'rows': [{'port': 1}]}"},
+        {MERGE, "b", "{'spec': {'size': '1', 'rows': [{'port': 1}]}}"},
+        {UPDATE, "b", "}, 'spec': {'size': '1', 'rows': [{'port': 1}]}"},
         {JSON, "b", "[{'op': 'replace', 'path': '/spec/size', 'value': '1'}]"},
     };
     _cleanup_(str_done) struct str first = {0};
