@@ -115,9 +115,7 @@ const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_M
 
 struct http_certificate http_request_certificate(const struct http_request *r)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct http_tls_connection *tls = info ? info->socket_context : NULL;
+    struct http_tls_connection *tls = connection_tls(request_of(r)->connection);
     return tls ? http_tls_certificate(tls) : (struct http_certificate){HTTP_CERTIFICATE_NONE};
 }
 
@@ -160,10 +158,11 @@ static void request_completed(void *cls, struct MHD_Connection *connection, void
                               enum MHD_RequestTerminationCode why)
 {
     struct request *r = *context;
-    (void)cls, (void)connection, (void)why;
+    (void)cls, (void)why;
     if (!r)
         return;
     *context = NULL;
+    connection_owes(connection, true); /* the next */
     request_drop_answer(r);
     request_release(r);
     if (r->busy)
@@ -257,6 +256,7 @@ static void request_handle(struct request *r, const char *method)
     }
     server_busy(s);
     r->busy = true;
+    connection_owes(r->connection, false);
     r->pub.method = method;
     r->pub.path = r->target.path;
     r->pub.segments = r->target.segments;
@@ -304,26 +304,6 @@ static enum MHD_Result accept_policy(void *cls, const struct sockaddr *address, 
     struct http_server *s = cls;
     (void)address, (void)size;
     return s->stopping ? MHD_NO : MHD_YES;
-}
-
-/* A connection of a server with TLS begins, before its handshake, or has ended. */
-static void connection_changed(void *cls, struct MHD_Connection *connection, void **context,
-                               enum MHD_ConnectionNotificationCode what)
-{
-    struct http_server *s = cls;
-    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        http_tls_connection_free(*context);
-        *context = NULL;
-        return;
-    }
-    pthread_mutex_lock(&s->lock);
-    struct http_tls *tls = s->tls ? http_tls_ref(s->tls) : NULL;
-    pthread_mutex_unlock(&s->lock);
-    if (tls)
-        *context = http_tls_connection_new(
-            tls,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
-    http_tls_unref(tls);
 }
 
 int http_server_set_tls(struct http_server *s, const struct http_tls_options *o, struct err *e)
@@ -392,6 +372,7 @@ static struct http_server *server_new(void)
 {
     struct http_server *s = NEW(struct http_server);
     s->epoll = s->stop_fd = -1;
+    list_init(&s->connections);
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);

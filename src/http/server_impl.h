@@ -1,6 +1,6 @@
 /*
- * What the files of the HTTP server share: server.c has requests and the server's life, reply.c
- * answers, stream.c streams and the watch over their clients.
+ * What the files of the HTTP server share: server.c has requests and the server's life, connection.c
+ * connections, reply.c answers, stream.c streams and the watch over their clients.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "http/pool.h"
@@ -29,6 +30,7 @@ struct http_server {
     pthread_cond_t idle;               /* busy became 0 */
     size_t busy;                       /* requests that reached the handler, and streams */
     VEC(struct http_stream *) streams; /* by socket; NULL where there is none */
+    struct list_link connections;
 };
 
 struct header {
@@ -78,6 +80,16 @@ static inline struct request *request_of(const struct http_request *r)
 /* Something that stopping waits for. */
 void server_busy(struct http_server *s);
 void server_unbusy(struct http_server *s);
+
+/* connection.c */
+
+void connection_changed(void *server, struct MHD_Connection *connection, void **context,
+                        enum MHD_ConnectionNotificationCode what);
+/* From now on it owes a request, or does not. */
+void connection_owes(struct MHD_Connection *connection, bool owes);
+struct http_tls_connection *connection_tls(struct MHD_Connection *connection); /* NULL: none */
+/* Shuts those that have owed one for too long. */
+void connection_check(struct http_server *s);
 
 /* reply.c */
 

@@ -4,9 +4,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "http/server_impl.h"
 
-enum { STREAM_BLOCK = 16 << 10 }; /* one read, for clients of HTTP/1.0; else the library's buffer */
+enum {
+    STREAM_BLOCK = 16 << 10,
+    CHECK_MS = 500
+}; /* one read, for clients of HTTP/1.0; else the library's buffer */
 
 struct http_stream *http_stream_ref(struct http_stream *s)
 {
@@ -160,8 +164,14 @@ static void *watch(void *cls)
 {
     struct http_server *s = cls;
     struct epoll_event events[64];
+    int64_t checked = 0;
     for (;;) {
-        int n = epoll_wait(s->epoll, events, ARRAY_SIZE(events), -1);
+        int n = epoll_wait(s->epoll, events, ARRAY_SIZE(events), CHECK_MS);
+        int64_t now = clock_mono_ns(clock_system());
+        if (now - checked > CHECK_MS * (CLOCK_SECOND / 1000)) {
+            connection_check(s);
+            checked = now;
+        }
         for (int i = 0; i < n; i++) {
             if (events[i].data.fd == s->stop_fd)
                 return NULL;

@@ -329,6 +329,30 @@ static void test_addresses(void **state)
     }
 }
 
+/* A byte now and then is no request: the connection goes. */
+static void test_request_that_never_ends(void **state)
+{
+    (void)state;
+    struct http_server_options limits = {.threads = 1, .idle_seconds = 1};
+    _cleanup_(site_freep) struct site *t = site_new(&limits);
+    _cleanup_(client_freep) struct client *slow = client_new(t->port);
+    _cleanup_(client_freep) struct client *other = client_new(t->port);
+    _cleanup_(reply_done) struct reply r = {0};
+    client_send(slow, "GET /a HTTP/1.1\r\nHost: x\r\nX: ");
+    unsigned sent = 0;
+    for (; !client_readable(slow) && client_try_send(slow, "x", 1); sent++) {
+        struct timespec pause = {0, 20 * 1000 * 1000}; /* that is how such a client is */
+        nanosleep(&pause, NULL);
+        if (sent % 10 == 0) { /* one that does send requests stays */
+            client_get(other, "/a");
+            client_reply(other, &r);
+            assert_int_equal(r.status, 200);
+        }
+        assert_true(sent < 1000);
+    }
+    assert_true(sent > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_header_limit),
         cmocka_unit_test(test_connection_limits),
         cmocka_unit_test(test_slow_client),
+        cmocka_unit_test(test_request_that_never_ends),
         cmocka_unit_test(test_stop_waits_for_handlers),
         cmocka_unit_test(test_start_failures),
         cmocka_unit_test(test_addresses),
