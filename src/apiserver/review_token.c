@@ -4,22 +4,6 @@
 #include "apiserver/authn.h"
 #include "apiserver/serve_impl.h"
 
-static int bad_request(struct call *c, const char *message)
-{
-    return err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "%s", message);
-}
-
-static bool is_list_of_strings(const json_t *value)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(value, i, item) {
-        if (!json_is_string(item))
-            return false;
-    }
-    return !value || json_is_null(value) || json_is_array(value);
-}
-
 int review_self(struct call *c, json_t *review)
 {
     json_object_set_new(review, "status",
@@ -33,9 +17,9 @@ int review_token(struct call *c, json_t *review)
     const json_t *audiences = json_object_get(spec, "audiences");
     const char *token = json_str(spec, "token");
     if (!token || !*token)
-        return bad_request(c, "token is required for TokenReview in authentication");
-    if (!is_list_of_strings(audiences))
-        return bad_request(c, "spec.audiences must be a list of strings");
+        return call_bad_request(c, "token is required for TokenReview in authentication");
+    if (!call_is_list_of_strings(audiences))
+        return call_bad_request(c, "spec.audiences must be a list of strings");
     struct err why = {0};
     json_auto_t *valid_for = NULL;
     _cleanup_(apiserver_user_unrefp) const struct apiserver_user *user =

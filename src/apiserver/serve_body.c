@@ -4,6 +4,22 @@
 #include "apiserver/protobuf.h"
 #include "apiserver/serve_impl.h"
 
+int call_bad_request(struct call *c, const char *message)
+{
+    return err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "%s", message);
+}
+
+bool call_is_list_of_strings(const json_t *value)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(value, i, item) {
+        if (!json_is_string(item))
+            return false;
+    }
+    return !value || json_is_null(value) || json_is_array(value);
+}
+
 json_t *call_body(struct call *c)
 {
     const char *type = http_request_header(c->http, "Content-Type");

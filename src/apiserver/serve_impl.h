@@ -117,6 +117,9 @@ void call_reply_json(struct call *c, unsigned status, const json_t *value);
 void call_fail(struct call *c);
 
 /* serve_body.c */
+int call_bad_request(struct call *c, const char *message);
+/* Whether it can be taken for a list of strings: one, or nothing. */
+bool call_is_list_of_strings(const json_t *value);
 /* The body, JSON or protobuf; NULL with BadRequest or UnsupportedMediaType. */
 json_t *call_body(struct call *c);
 /* An object of the kind that the path names, a new reference; NULL with BadRequest. */

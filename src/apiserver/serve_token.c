@@ -9,22 +9,6 @@
 
 static const int64_t least_seconds = 600, most_seconds = (int64_t)1 << 32, usual_seconds = 3600;
 
-static int bad_request(struct call *c, const char *message)
-{
-    return err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "%s", message);
-}
-
-static bool is_list_of_strings(const json_t *value)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(value, i, item) {
-        if (!json_is_string(item))
-            return false;
-    }
-    return !value || json_is_null(value) || json_is_array(value);
-}
-
 /* The body, or NULL with BadRequest; {} when there is none. */
 static json_t *request_body(struct call *c)
 {
@@ -37,7 +21,7 @@ static json_t *request_body(struct call *c)
     if (json_is_object(body) && (!kind || !*kind || str_eq(kind, "TokenRequest")) &&
         (!version || !*version || str_eq(version, "authentication.k8s.io/v1")))
         return json_incref(body);
-    bad_request(c, "the body must be a TokenRequest of authentication.k8s.io/v1");
+    call_bad_request(c, "the body must be a TokenRequest of authentication.k8s.io/v1");
     return NULL;
 }
 
@@ -52,15 +36,15 @@ static int take_spec(struct call *c, const json_t *spec, struct apiserver_accoun
 {
     const json_t *audiences = json_object_get(spec, "audiences");
     const json_t *seconds = json_object_get(spec, "expirationSeconds");
-    if (!is_list_of_strings(audiences))
-        return bad_request(c, "spec.audiences must be a list of strings");
+    if (!call_is_list_of_strings(audiences))
+        return call_bad_request(c, "spec.audiences must be a list of strings");
     if (json_array_size(audiences))
         ret_token->audiences = audiences;
     ret_token->seconds = usual_seconds;
     if (!seconds || json_is_null(seconds))
         return 0;
     if (!json_is_integer(seconds))
-        return bad_request(c, "spec.expirationSeconds must be an integer");
+        return call_bad_request(c, "spec.expirationSeconds must be an integer");
     ret_token->seconds = json_integer_value(seconds);
     if (ret_token->seconds < least_seconds)
         return invalid(c, "expirationSeconds", seconds,
