@@ -182,6 +182,21 @@ const struct api_kind api_namespace = {
     .doc = "A space of names, to keep objects of different users or purposes apart.",
 };
 
+/* What was declared immutable stays so, and so does what it holds. */
+static void update_data(const json_t *old, const json_t *object, struct api_report *report)
+{
+    static const char *const fixed[] = {"immutable", "data", "binaryData", NULL};
+    if (!json_is_true(json_object_get(old, "immutable")))
+        return;
+    for (const char *const *key = fixed; *key; key++) {
+        const json_t *was = json_object_get(old, *key), *is = json_object_get(object, *key);
+        bool empty = !json_object_size(was) && !json_object_size(is) && !json_is_true(was);
+        if (!empty && !(was && is && json_equal(was, is)))
+            api_problem(report, API_KEY(NULL, *key), API_FORBIDDEN, NULL,
+                        "field is immutable when `immutable` is set");
+    }
+}
+
 const struct api_kind api_config_map = {
     .kind = "ConfigMap",
     .plural = "configmaps",
@@ -190,6 +205,7 @@ const struct api_kind api_config_map = {
     .versions = API_VERSION("", "v1"),
     .flags = API_BUILTIN,
     .fields = config_map_fields,
+    .validate_update = update_data,
     .columns = config_map_columns,
     .doc = "Configuration for pods, by key.",
 };
@@ -203,6 +219,7 @@ const struct api_kind api_secret = {
     .fields = secret_fields,
     .columns = secret_columns,
     .normalize = normalize_secret,
+    .validate_update = update_data,
     .doc = "Passwords, keys and the like, by key.",
 };
 
