@@ -54,16 +54,18 @@ void call_collection(const struct call *c, struct str *ret_collection, struct st
         str_appendf(ret_prefix, "%s/", c->path.namespace);
 }
 
-/* A path by which objects of a kind with a schema cannot be selected; NULL. */
-static const char *unknown_field(const struct api_kind *kind, const struct api_field_selector *s)
+/* Objects of a kind with a schema are selected by the fields that it names. */
+static int check_fields(const struct api_kind *kind, const struct api_field_selector *s,
+                        struct err *e)
 {
     static const char *const always[] = {"metadata.name", "metadata.namespace", NULL};
     for (size_t i = 0; kind->schema && i < s->terms.len; i++) {
         const char *path = s->terms.p[i].path;
         if (!str_in(path, always) && !(kind->selectable && str_in(path, kind->selectable)))
-            return path;
+            return err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "field label not supported: %s",
+                           path);
     }
-    return NULL;
+    return 0;
 }
 
 int call_selection(struct call *c, struct selection *ret_selection)
@@ -77,10 +79,7 @@ int call_selection(struct call *c, struct selection *ret_selection)
         selection_done(ret_selection);
         return -1;
     }
-    const char *unknown = unknown_field(c->path.kind, &ret_selection->fields);
-    if (unknown) {
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "field label not supported: %s",
-                unknown);
+    if (check_fields(c->path.kind, &ret_selection->fields, &c->err) < 0) {
         selection_done(ret_selection);
         return -1;
     }

@@ -219,7 +219,7 @@ static int ask(struct apiserver_webhooks *w, const struct webhook *h, struct api
                bool mutating, bool *ret_asked, bool *ret_changed, struct err *e)
 {
     const struct api_group_version *gv;
-    struct err why = {0}, ignored;
+    struct err why = {0}, ignored = {0};
     e = e ? e : &ignored;
     *ret_asked = *ret_changed = false;
     if (!webhook_matches(h, a, &gv))
