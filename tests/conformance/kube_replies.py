@@ -16,11 +16,10 @@ import os
 import re
 import sys
 import threading
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from server import Client, Server  # noqa: E402
-from tap import Scratch, Tap, run  # noqa: E402
+from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 program, top = sys.argv[1:3]
 tap = Tap()
@@ -219,11 +218,8 @@ class Replay:
 
     def wait_until_gone(self, path):
         """The garbage collector needs a moment for what it has to do."""
-        end = time.monotonic() + 60
-        while Client(self.server).ask("GET", path).status != 404:
-            if time.monotonic() > end:
-                raise TimeoutError(f"{path} is still there")
-            time.sleep(0.01)
+        if not wait_for(lambda: Client(self.server).ask("GET", path).status == 404):
+            raise TimeoutError(f"{path} is still there")
 
     def step(self, step):
         path = re.sub(r"resourceVersion=(\d+)",

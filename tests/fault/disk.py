@@ -10,11 +10,10 @@ no writes is one whose writes strace makes fail.
 import os
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from server import Client, Server  # noqa: E402
-from tap import Scratch, Tap  # noqa: E402
+from tap import Scratch, Tap, wait_for  # noqa: E402
 
 PATH = "/api/v1/namespaces/default/configmaps"
 tap = Tap()
@@ -26,15 +25,6 @@ def create(client, name, size=100):
 
 def names(client):
     return {o["metadata"]["name"] for o in client.ask("GET", PATH).json["items"]}
-
-
-def wait(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def check_failing(client, what, made, word):
@@ -70,8 +60,9 @@ def full_disk(program, scratch):
             made.add(f"more-{i}")
         check_failing(client, "disk full", made, "space")
         os.unlink(filler)
-        tap.ok(wait(lambda: create(client, "after").status == 201), "room again: it goes on by itself")
-        tap.ok(wait(lambda: client.ask("GET", "/readyz").status == 200), "and is ready", client.ask("GET", "/readyz?verbose").body)
+        tap.ok(wait_for(lambda: create(client, "after").status == 201), "room again: it goes on by itself")
+        tap.ok(wait_for(lambda: client.ask("GET", "/readyz").status == 200), "and is ready",
+               client.ask("GET", "/readyz?verbose").body)
         tap.equal(names(client) - {"kube-root-ca.crt"}, made | {"after"}, "and has everything")
 
 
@@ -89,14 +80,14 @@ def no_writes(program, scratch):
             def attached():
                 with open(traced, encoding="ascii") as f:
                     return "TracerPid:\t0" not in f.read()
-            tap.ok(wait(attached), "the disk takes no more writes")
-            wait(lambda: create(client, "probe").status != 201)
+            tap.ok(wait_for(attached), "the disk takes no more writes")
+            wait_for(lambda: create(client, "probe").status != 201)
             made = {"first"} | (names(client) & {"probe"})
             check_failing(client, "read-only", made, "read-only")
         finally:
             tracer.terminate()
             tracer.wait()
-        tap.ok(wait(lambda: create(client, "after").status == 201), "writable again: it goes on by itself")
+        tap.ok(wait_for(lambda: create(client, "after").status == 201), "writable again: it goes on by itself")
         server.kill()
         server.start()
         client.close()
