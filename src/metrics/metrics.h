@@ -41,7 +41,10 @@ DEFINE_CLEANUP(struct metrics *, metrics_free)
 #define METRICS_LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define METRICS_VALUES(...) ((const char *const[]){__VA_ARGS__})
 
-/* Names are literals; labels end with NULL, or are NULL for a family of one series. */
+/*
+ * Names are literals; labels end with NULL, or are NULL for a family of one series. Who asks again
+ * for a name gets the family that is there: several of a kind (queues, informers) count in one.
+ */
 struct metrics_family *metrics_counter(struct metrics *m, const char *name, const char *help,
                                        const char *const *labels);
 struct metrics_family *metrics_gauge(struct metrics *m, const char *name, const char *help,
