@@ -27,6 +27,7 @@ BELOW = {
 OWNERS = {
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
+    "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c"],
     "curl/curl.h": ["src/http/curl.h"],
     "gnutls/gnutls.h": ["src/pki/impl.h", "src/apiserver/seal.c", "src/http/tls.c"],
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/tls.c"],
