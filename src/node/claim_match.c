@@ -98,6 +98,10 @@ static bool is_here(const struct wish *w, const json_t *device)
            (!*w->host || str_eq(w->host, label(device, "kubernetes.io/hostname")));
 }
 
+/*
+ * As its node says. Where conditions are not kept, as in NDM's own definition of the kind, by the rest
+ * of what it says; the node looks at the device itself before it gives it away.
+ */
 static bool is_claimable(const json_t *device)
 {
     size_t i;
@@ -107,7 +111,9 @@ static bool is_claimable(const json_t *device)
         if (type && str_eq(type, NODE_CLAIMABLE))
             return status && str_eq(status, "True");
     }
-    return false;
+    return !json_at(device, "spec", "filesystem", "fsType") &&
+           !json_at(device, "spec", "filesystem", "mountPoint") &&
+           !str_eq(text_at(device, "spec", "partitioned", NULL), "Yes");
 }
 
 /* REASONS when it fits. */

@@ -106,6 +106,7 @@ struct node_scan_options {
     const struct node_filter *filter;
     const char *node;   /* its name: part of identities that are no better than local */
     const char *sparse; /* folder of sparse files; NULL: none */
+    bool sparse_only;   /* no real disks */
     struct node_prober *prober;
     /* Whether that BlockDevice stands for a device with our label: so nobody else, who is only known
      * by the same path, gets its name. NULL: none does. */

@@ -107,7 +107,7 @@ static bool is_outside(struct node_scan *s, const struct node_scan_options *o,
     if (d->type == NODE_SPARSE)
         return false;
     const struct node_device *disk = parent_of(s, d);
-    if (d->os || !node_filter_passes(o->filter, d, disk ? disk->path : NULL))
+    if (o->sparse_only || d->os || !node_filter_passes(o->filter, d, disk ? disk->path : NULL))
         return true;
     const char *file =
         d->type == NODE_LOOP ? node_sysfs_text(&s->arena, d->sysfs, "loop/backing_file") : NULL;
