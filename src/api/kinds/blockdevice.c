@@ -68,6 +68,7 @@ static const struct api_field bd_status[] = {
      .doc = "Whether somebody has it; Released waits to be cleaned."},
     {"state", API_STRING, .words = API_WORDS("Active", "Inactive", "Unknown"),
      .doc = "Whether the device is there."},
+    API_CONDITIONS,
     {0},
 };
 
@@ -124,6 +125,7 @@ static const struct api_field bdc_spec[] = {
 static const struct api_field bdc_status[] = {
     {"phase", API_STRING, .words = API_WORDS("", "Pending", "Invalid Capacity Request", "Bound"),
      .doc = "Whether a device was found."},
+    API_CONDITIONS,
     {0},
 };
 

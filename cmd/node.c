@@ -1,0 +1,315 @@
+/*
+ * orlop-node: flags, and the agent of a node until it is told to stop. It also runs itself as a child
+ * for what touches a device: "probe PATH" and "wipe PATH".
+ */
+#include "node/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cmd/flags.h"
+#include "node/wipe.h"
+
+enum { HEALTH_PORT = 10282 };
+
+struct settings {
+    struct node_options node;
+    const char *kubeconfig, *context;
+    const char *health_address;
+    int health_port;
+    enum log_format log_format;
+    enum log_level log_level;
+    bool paths_given;  /* --exclude-paths: in place of the usual ones */
+    VEC(char *) texts; /* what flags were cut up into */
+    char host[256];
+};
+
+/* A copy that may be cut up and lives as long as the program. */
+static char *copy(struct settings *s, const char *text)
+{
+    vec_push(&s->texts, mem_strdup(text));
+    return vec_last(&s->texts);
+}
+
+#define TAKE_TEXT(name, member)                                                                    \
+    static int name(void *context, const char *text, struct err *e)                                \
+    {                                                                                              \
+        (void)e;                                                                                   \
+        ((struct settings *)context)->member = text;                                               \
+        return 0;                                                                                  \
+    }
+TAKE_TEXT(take_name, node.name)
+TAKE_TEXT(take_kubeconfig, kubeconfig)
+TAKE_TEXT(take_context, context)
+TAKE_TEXT(take_data_dir, node.data_dir)
+TAKE_TEXT(take_namespace, node.ns)
+TAKE_TEXT(take_address, node.address)
+TAKE_TEXT(take_pod_cidr, node.pod_cidr)
+TAKE_TEXT(take_health_address, health_address)
+
+static int take_sparse(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return node_sparse_parse(text, &s->node.sparse, e);
+}
+
+/* Patterns with commas between them; they may be given several times. */
+#define TAKE_LIST(name, member)                                                                    \
+    static int name(void *context, const char *text, struct err *e)                                \
+    {                                                                                              \
+        struct settings *s = context;                                                              \
+        char *save = NULL;                                                                         \
+        (void)e;                                                                                   \
+        for (char *it = strtok_r(copy(s, text), ",", &save); it; it = strtok_r(NULL, ",", &save))  \
+            vec_push(&s->node.filter.member, it);                                                  \
+        return 0;                                                                                  \
+    }
+TAKE_LIST(take_include_paths, include_paths)
+TAKE_LIST(add_exclude_paths, exclude_paths)
+TAKE_LIST(take_include_vendors, include_vendors)
+TAKE_LIST(take_exclude_vendors, exclude_vendors)
+
+static int take_exclude_paths(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    s->paths_given = true;
+    return add_exclude_paths(s, text, e);
+}
+
+static int take_labels(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return node_labels_parse(copy(s, text), &s->node, e);
+}
+
+static int take_discover(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->node.discover, e);
+}
+
+static int take_register(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->node.register_node, e);
+}
+
+static int take_rescan(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    if (flags_duration(text, &s->node.rescan_ns, e) < 0)
+        return -1;
+    return s->node.rescan_ns >= CLOCK_SECOND
+               ? 0
+               : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write at least a second");
+}
+
+static int take_health_port(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    unsigned port = 0;
+    s->health_port = -1;
+    if (str_eq(text, "off"))
+        return 0;
+    int status = flags_number(text, UINT16_MAX, &port, e);
+    s->health_port = (int)port;
+    return status;
+}
+
+static int take_log_format(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return log_format_parse(text, &s->log_format, e);
+}
+
+static int take_log_level(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return log_level_parse(text, &s->log_level, e);
+}
+
+static const struct flag table[] = {
+    {"name", "NAME", take_name, "name of the Node (the machine's)"},
+    {"kubeconfig", "FILE", take_kubeconfig,
+     "where the API is; else $KUBECONFIG, the Pod's own, ~/.kube/config"},
+    {"context", "NAME", take_context, "the context of it to use; else its current one"},
+    {"data-dir", "DIR", take_data_dir, "where the node keeps what is its own"},
+    {"namespace", "NAME", take_namespace, "of BlockDevices and their claims (openebs)"},
+    {"sparse-disks", "NxSIZE", take_sparse,
+     "sparse files to offer as devices, such as 3x10Gi; they are never removed"},
+    {"discover", "[=BOOL]", take_discover,
+     "look for the machine's disks (true); of several nodes on one machine\n"
+     "only one may"},
+    {"include-paths", "GLOB,...", take_include_paths,
+     "only disks with such a path or link, such as /dev/nvme*"},
+    {"exclude-paths", "GLOB,...", take_exclude_paths,
+     "no disks with such a path or link; in place of\n" NODE_EXCLUDED_PATHS},
+    {"include-vendors", "GLOB,...", take_include_vendors, "only disks of these makers"},
+    {"exclude-vendors", "GLOB,...", take_exclude_vendors, "no disks of these makers"},
+    {"rescan", "TIME", take_rescan, "how often to look for what the kernel did not tell of (60s)"},
+    {"register-node", "[=BOOL]", take_register,
+     "make the Node and renew its Lease (true); false where a kubelet does"},
+    {"address", "IP", take_address, "of the node (127.0.0.1)"},
+    {"labels", "KEY=VALUE,...", take_labels, "more labels of the Node"},
+    {"pod-cidr", "CIDR", take_pod_cidr, "addresses for its Pods"},
+    {"health-address", "IP", take_health_address,
+     "where /healthz, /readyz and /metrics are served (127.0.0.1)"},
+    {"health-port", "PORT", take_health_port, "and on which port (10282); 0 is any, off is none"},
+    {"log-format", "FORMAT", take_log_format, "text or json, on standard error"},
+    {"log-level", "LEVEL", take_log_level, "error, warn, info or debug"},
+    {0},
+};
+
+/* The first signal asks it to stop, the second does not ask. */
+
+static int stop_fd;
+
+static void on_signal(int signum)
+{
+    static volatile sig_atomic_t seen;
+    uint64_t one = 1;
+    if (seen)
+        _exit(128 + signum);
+    seen = 1;
+    int was = errno;
+    if (write(stop_fd, &one, sizeof(one)) < 0)
+        _exit(128 + signum);
+    errno = was;
+}
+
+static int catch_signals(struct err *e)
+{
+    const struct sigaction ends = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (stop_fd < 0)
+        return err_errno(e, errno, "eventfd");
+    sigaction(SIGINT, &ends, NULL);
+    sigaction(SIGTERM, &ends, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+/* One agent for a folder; the lock goes with the process. */
+static int lock_folder(const char *folder, struct err *e)
+{
+    _cleanup_free_ char *path = mem_printf("%s/node.lock", folder);
+    if (file_make_dirs(folder, 0700, e) < 0)
+        return -1;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot open %s", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return err_set(e, ERR_FAILED_PRECONDITION, "Locked",
+                       "another orlop-node works in %s; give each node a --data-dir of its own",
+                       folder);
+    return 0;
+}
+
+static int run(struct settings *s, const struct kube_config *config, struct err *e)
+{
+    const struct kube_manager_options o = {
+        .config = config,
+        .name = "orlop-node",
+        .host = s->node.name,
+        .health_address = s->health_address,
+        .health_port = s->health_port,
+    };
+    _cleanup_(kube_manager_freep) struct kube_manager *m = kube_manager_new(&o, e);
+    if (!m || node_setup(m, &s->node, e) < 0)
+        return -1;
+    return kube_manager_run(m, stop_fd, e);
+}
+
+static int serve(struct settings *s)
+{
+    struct err e = {0};
+    struct kube_config config = {0};
+    int status = 0;
+    if (catch_signals(&e) < 0 || lock_folder(s->node.data_dir, &e) < 0 ||
+        kube_config_load(s->kubeconfig, s->context, &config, &e) < 0 || run(s, &config, &e) < 0) {
+        fprintf(stderr, "orlop node: %s\n", e.msg);
+        status = 1;
+    }
+    kube_config_done(&config);
+    return status;
+}
+
+/* The children. */
+
+static int probe_main(const char *path)
+{
+    struct node_probe probe;
+    node_probe_read(path, &probe);
+    node_probe_format(&probe, stdout);
+    node_probe_done(&probe);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int wipe_main(const char *path)
+{
+    struct err e = {0};
+    if (node_wipe(path, &e) == 0)
+        return 0;
+    fprintf(stderr, "%s\n", e.msg);
+    return 1;
+}
+
+static void fill_in(struct settings *s)
+{
+    if (!s->node.name) {
+        if (gethostname(s->host, sizeof(s->host) - 1) < 0)
+            strcpy(s->host, "localhost");
+        for (char *c = s->host; *c; c++)
+            *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+        s->node.name = s->host;
+    }
+    if (!s->paths_given)
+        add_exclude_paths(s, NODE_EXCLUDED_PATHS, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && str_eq(argv[1], "probe"))
+        return probe_main(argv[2]);
+    if (argc == 3 && str_eq(argv[1], "wipe"))
+        return wipe_main(argv[2]);
+    struct settings s = {
+        .node = {.ns = "openebs",
+                 .data_dir = "/var/lib/orlop",
+                 .program = "/proc/self/exe",
+                 .discover = true,
+                 .register_node = true},
+        .health_port = HEALTH_PORT,
+        .log_format = LOG_FORMAT_TEXT,
+        .log_level = LOG_LEVEL_INFO,
+    };
+    mallopt(M_ARENA_MAX, 1); /* many threads, of which few work at a time */
+    const struct flags flags = {
+        "orlop node",
+        "Usage: orlop node [OPTION]...\n\n"
+        "The agent of a node: finds its block devices, gives them to those\n"
+        "who claim them, and says that the node is alive.\n\n",
+        table};
+    int status = 0;
+    if (flags_parse(&flags, argc, argv, &s, &status)) {
+        fill_in(&s);
+        log_init(STDERR_FILENO, s.log_format, s.log_level);
+        status = serve(&s);
+    }
+    node_filter_done(&s.node.filter);
+    vec_done(&s.node.labels);
+    vec_for_each(&s.texts, it)
+        free(*it);
+    vec_done(&s.texts);
+    return status;
+}

@@ -1,0 +1,249 @@
+#include "node/claim_match.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/selector.h"
+#include "base/quantity.h"
+#include "base/str.h"
+
+/* Why devices were passed over, from the most interesting to the least. */
+enum { TOO_SMALL, TAKEN, NOT_CLAIMABLE, INACTIVE, WRONG_TYPE, WRONG_LABELS, WRONG_NODE, REASONS };
+
+static const struct {
+    const char *reason, *text;
+} words[REASONS] = {
+    [TOO_SMALL] = {"TooSmall", "too small"},
+    [TAKEN] = {"Claimed", "claimed or not yet cleaned"},
+    [NOT_CLAIMABLE] = {"NotClaimable", "in use or with data on them"},
+    [INACTIVE] = {"Inactive", "not there"},
+    [WRONG_TYPE] = {"OtherType", "of another type"},
+    [WRONG_LABELS] = {"OtherLabels", "with other labels or a tag that was not asked for"},
+    [WRONG_NODE] = {"OtherNode", "on other nodes"},
+};
+
+static const char *text_at(const json_t *object, const char *a, const char *b, const char *c)
+{
+    const json_t *value = c ? json_at(object, a, b, c) : json_at(object, a, b);
+    const char *text = json_string_value(value);
+    return text ? text : "";
+}
+
+const char *node_device_node(const json_t *device)
+{
+    return text_at(device, "spec", "nodeAttributes", "nodeName");
+}
+
+bool node_device_is_claimed_by(const json_t *device, const char *claim_uid)
+{
+    const char *uid = text_at(device, "spec", "claimRef", "uid");
+    return *uid && str_eq(uid, claim_uid);
+}
+
+/* A size as JSON has it: a number, or a quantity. */
+static bool size_of(const json_t *value, uint64_t *ret)
+{
+    if (json_is_integer(value)) {
+        *ret = (uint64_t)json_integer_value(value);
+        return json_integer_value(value) >= 0;
+    }
+    return json_is_string(value) && quantity_parse_bytes(json_string_value(value), ret, NULL) == 0;
+}
+
+bool node_claim_size(const json_t *claim, uint64_t *ret_bytes, struct node_match *ret)
+{
+    const json_t *size = json_at(claim, "spec", "resources", "requests", "storage");
+    bool named = *text_at(claim, "spec", "blockDeviceName", NULL);
+    *ret_bytes = 0;
+    if (!size && named)
+        return true;
+    if (size && size_of(size, ret_bytes) && *ret_bytes > 0)
+        return true;
+    *ret = (struct node_match){.reason = "InvalidCapacityRequest"};
+    snprintf(ret->message, sizeof(ret->message), "%s",
+             size ? "spec.resources.requests.storage must be a whole number of bytes above 0"
+                  : "say in spec.resources.requests.storage how large the device must be, or in "
+                    "spec.blockDeviceName which one it is");
+    return false;
+}
+
+struct wish {
+    const json_t *claim;
+    const char *name, *node, *host, *type;
+    uint64_t size;
+    struct api_selector selector;
+    bool has_selector, partitions, sparse;
+};
+
+static const char *label(const json_t *device, const char *key)
+{
+    const char *value = json_string_value(json_at(device, "metadata", "labels", key));
+    return value ? value : "";
+}
+
+static bool tag_is_wanted(const struct wish *w, const json_t *device)
+{
+    if (!*label(device, NODE_DEVICE_TAG))
+        return true;
+    vec_for_each(&w->selector.requirements, r) {
+        if (str_eq(r->key, NODE_DEVICE_TAG))
+            return true; /* and its value is what the selector says, or it would not match */
+    }
+    return false;
+}
+
+static bool is_here(const struct wish *w, const json_t *device)
+{
+    return (!*w->node || str_eq(w->node, node_device_node(device))) &&
+           (!*w->host || str_eq(w->host, label(device, "kubernetes.io/hostname")));
+}
+
+/*
+ * As its node says. Where conditions are not kept, as in NDM's own definition of the kind, by the rest
+ * of what it says; the node looks at the device itself before it gives it away.
+ */
+static bool is_claimable(const json_t *device)
+{
+    size_t i;
+    json_t *condition;
+    json_array_foreach(json_at(device, "status", "conditions"), i, condition) {
+        const char *type = json_str(condition, "type"), *status = json_str(condition, "status");
+        if (type && str_eq(type, NODE_CLAIMABLE))
+            return status && str_eq(status, "True");
+    }
+    return !json_at(device, "spec", "filesystem", "fsType") &&
+           !json_at(device, "spec", "filesystem", "mountPoint") &&
+           !str_eq(text_at(device, "spec", "partitioned", NULL), "Yes");
+}
+
+/* REASONS when it fits. */
+static int obstacle(const struct wish *w, const json_t *device)
+{
+    const char *type = text_at(device, "spec", "details", "deviceType");
+    const json_t *labels = json_at(device, "metadata", "labels");
+    uint64_t size;
+    if (!is_here(w, device))
+        return WRONG_NODE;
+    if (w->has_selector && !api_selector_matches(&w->selector, labels))
+        return WRONG_LABELS;
+    if (*w->type && !str_eq(w->type, type))
+        return WRONG_TYPE;
+    if (!*w->name) { /* who names a device knows what it is */
+        if (!tag_is_wanted(w, device))
+            return WRONG_LABELS;
+        if ((str_eq(type, "sparse") && !w->sparse) || (str_eq(type, "partition") && !w->partitions))
+            return WRONG_TYPE;
+    }
+    if (!str_eq(text_at(device, "status", "state", NULL), "Active") ||
+        json_at(device, "metadata", "deletionTimestamp"))
+        return INACTIVE;
+    if (json_is_object(json_at(device, "spec", "claimRef")) ||
+        !str_eq(text_at(device, "status", "claimState", NULL), "Unclaimed"))
+        return TAKEN;
+    if (!is_claimable(device))
+        return NOT_CLAIMABLE;
+    if (!size_of(json_at(device, "spec", "capacity", "storage"), &size) || size < w->size)
+        return TOO_SMALL;
+    return REASONS;
+}
+
+static bool is_better(const json_t *a, const json_t *b)
+{
+    uint64_t size_a = 0, size_b = 0;
+    size_of(json_at(a, "spec", "capacity", "storage"), &size_a);
+    size_of(json_at(b, "spec", "capacity", "storage"), &size_b);
+    return size_a != size_b ? size_a < size_b
+                            : strcmp(text_at(a, "metadata", "name", NULL),
+                                     text_at(b, "metadata", "name", NULL)) < 0;
+}
+
+static void explain(const struct wish *w, const unsigned counts[REASONS], size_t n,
+                    struct node_match *ret)
+{
+    _cleanup_(str_done) struct str s = {0};
+    ret->reason = "NoDevice";
+    if (*w->name && n == 0) {
+        ret->reason = "NotFound";
+        str_appendf(&s, "there is no BlockDevice \"%.253s\" in this namespace", w->name);
+    } else {
+        str_appendf(&s, "no device fits; of %zu", n);
+    }
+    for (int i = 0; i < REASONS && n; i++) {
+        if (!counts[i])
+            continue;
+        if (counts[i] == n)
+            ret->reason = words[i].reason;
+        str_appendf(&s, "%s%u %s", strchr(str_get(&s), ':') ? ", " : ": ", counts[i],
+                    words[i].text);
+    }
+    snprintf(ret->message, sizeof(ret->message), "%s", str_get(&s));
+}
+
+static void choose(const struct wish *w, const json_t *const *devices, size_t n,
+                   struct node_match *ret)
+{
+    unsigned counts[REASONS + 1] = {0};
+    size_t considered = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (*w->name && !str_eq(w->name, text_at(devices[i], "metadata", "name", NULL)))
+            continue;
+        considered++;
+        int why = obstacle(w, devices[i]);
+        counts[why]++;
+        if (why == REASONS && (!ret->device || is_better(devices[i], ret->device)))
+            ret->device = devices[i];
+    }
+    if (!ret->device)
+        explain(w, counts, considered, ret);
+}
+
+void node_claim_match(const json_t *claim, const json_t *const *devices, size_t n,
+                      struct node_match *ret)
+{
+    *ret = (struct node_match){0};
+    const json_t *selector = json_at(claim, "spec", "selector");
+    const char *host = text_at(claim, "spec", "blockDeviceNodeAttributes", "hostName");
+    struct wish w = {
+        .claim = claim,
+        .name = text_at(claim, "spec", "blockDeviceName", NULL),
+        .node = text_at(claim, "spec", "blockDeviceNodeAttributes", "nodeName"),
+        .host = *host ? host : text_at(claim, "spec", "hostName", NULL),
+        .type = text_at(claim, "spec", "deviceType", NULL),
+        .has_selector = selector != NULL,
+        .partitions = json_is_true(json_at(claim, "spec", "deviceClaimDetails", "allowPartition")),
+    };
+    w.sparse = str_eq(w.type, "sparse");
+    w.partitions |= str_eq(w.type, "partition");
+    if (str_eq(w.type, "blockdevice")) /* NDM's word for any */
+        w.type = "";
+    struct err e = {0};
+    if (!node_claim_size(claim, &w.size, ret))
+        return;
+    if (selector && api_selector_from_json(selector, &w.selector, &e) < 0) {
+        ret->reason = "InvalidSelector";
+        snprintf(ret->message, sizeof(ret->message), "spec.selector: %.300s", e.msg);
+        return;
+    }
+    choose(&w, devices, n, ret);
+    api_selector_done(&w.selector);
+}
+
+const char *node_claim_keeper(const json_t *claim, const json_t *const *devices, size_t n)
+{
+    const char *name = text_at(claim, "spec", "blockDeviceName", NULL);
+    struct wish w = {
+        .node = text_at(claim, "spec", "blockDeviceNodeAttributes", "nodeName"),
+        .host = text_at(claim, "spec", "blockDeviceNodeAttributes", "hostName"),
+    };
+    const char *keeper = NULL, *first = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const char *node = node_device_node(devices[i]);
+        if (*name && str_eq(name, text_at(devices[i], "metadata", "name", NULL)))
+            return node;
+        if (is_here(&w, devices[i]) && (!keeper || strcmp(node, keeper) < 0))
+            keeper = node;
+        if (!first || strcmp(node, first) < 0)
+            first = node;
+    }
+    return keeper ? keeper : first;
+}

@@ -1,0 +1,224 @@
+/*
+ * BlockDeviceClaims get their devices.
+ *
+ *     1  choose: every node comes to the same device, and its node goes on
+ *     2  look at the device itself: is it free?
+ *     3  BlockDevice: claimRef, Claimed, finalizer      decides: the write carries the version read
+ *     4  a label, on a device without identity
+ *     5  claim: blockDeviceName, finalizer, Bound       told only now
+ *
+ * Whoever is killed in between finds a device with this claim's uid and goes on at 4. Two nodes that
+ * chose differently both get to 5, where the version of the claim decides; the other device is then
+ * given back (devices.c).
+ */
+#include "base/log.h"
+#include "base/str.h"
+#include "node/claim_match.h"
+#include "node/impl.h"
+#include "node/label.h"
+
+static const int64_t AGAIN_NS = 5 * CLOCK_SECOND;
+
+static const char *phase_of(const json_t *claim)
+{
+    const char *phase = json_str(json_object_get(claim, "status"), "phase");
+    return phase ? phase : "";
+}
+
+static json_t *child(json_t *object, const char *key, json_t *(*make)(void))
+{
+    json_t *value = json_object_get(object, key);
+    if (!value) {
+        value = make();
+        json_object_set_new(object, key, value);
+    }
+    return value;
+}
+
+static void add_finalizer(json_t *object, const char *finalizer)
+{
+    if (!kube_finalizer_has(object, finalizer))
+        json_array_append_new(child(json_object_get(object, "metadata"), "finalizers", json_array),
+                              json_string(finalizer));
+}
+
+/* The phase, and why, in the status of a claim of the caller's own. */
+static void set_phase(struct node *n, json_t *claim, const char *phase, const char *reason,
+                      const char *message)
+{
+    json_t *status = child(claim, "status", json_object);
+    json_object_set_new(status, "phase", json_string(phase));
+    struct kube_condition c = {.type = "Bound",
+                               .status = str_eq(phase, "Bound") ? "True" : "False",
+                               .reason = reason,
+                               .message = message,
+                               .generation = kube_generation(claim)};
+    kube_condition_set(child(status, "conditions", json_array), &c, n->clock);
+}
+
+static int say(struct node *n, json_t **claim, const char *phase, const struct node_match *match,
+               struct err *e)
+{
+    json_auto_t *wanted = json_deep_copy(*claim);
+    set_phase(n, wanted, phase, match->reason, match->message);
+    bool news = !str_eq(phase, phase_of(*claim));
+    if (node_write(n, &n->claim_kind, claim, wanted, e) < 0)
+        return -1;
+    if (news)
+        kube_event_warning(n->recorder, *claim, match->reason, "%s", match->message);
+    return 0;
+}
+
+/* 4 and 5 */
+static int finish(struct node *n, json_t **claim, const json_t *device, struct err *e)
+{
+    const char *name = kube_name(device);
+    const struct node_device *d = node_inventory_hold(&n->inventory, name);
+    _cleanup_free_ char *path = d && d->scheme == NODE_BY_PATH ? mem_strdup(d->path) : NULL;
+    bool here = d != NULL;
+    node_inventory_release(&n->inventory);
+    if (!here)
+        return err_set(e, ERR_UNAVAILABLE, "Inactive", "the device %s is gone", name);
+    if (path && node_label_write(path, name, e) < 0)
+        return -1;
+    if (path && node_inventory_refresh(&n->inventory, e) < 0)
+        return -1;
+    json_auto_t *wanted = json_deep_copy(*claim);
+    json_object_set_new(child(wanted, "spec", json_object), "blockDeviceName", json_string(name));
+    add_finalizer(wanted, NODE_CLAIM_FINALIZER);
+    _cleanup_free_ char *message = mem_printf(
+        "%s of node %s", json_str(json_object_get(device, "spec"), "path"), n->name.node);
+    set_phase(n, wanted, "Bound", "Bound", message);
+    if (node_write(n, &n->claim_kind, claim, wanted, e) < 0)
+        return -1;
+    kube_event_normal(n->recorder, *claim, "Bound", "%s", message);
+    log_info("a device was claimed", LOG_S("device", name), LOG_S("claim", kube_name(*claim)));
+    if (path)
+        kube_controller_add(n->device_controller, n->name.ns, name);
+    return 0;
+}
+
+/* 3 */
+static int reserve(struct node *n, const json_t *claim, json_t **device, struct err *e)
+{
+    json_auto_t *wanted = json_deep_copy(*device);
+    json_t *spec = child(wanted, "spec", json_object);
+    json_object_set_new(spec, "claimRef",
+                        json_pack("{s:s, s:s, s:s, s:s, s:s}", "apiVersion",
+                                  n->claim_kind.api_version, "kind", n->claim_kind.kind,
+                                  "namespace", kube_namespace(claim), "name", kube_name(claim),
+                                  "uid", kube_uid(claim)));
+    json_t *status = child(wanted, "status", json_object);
+    json_object_set_new(status, "claimState", json_string("Claimed"));
+    _cleanup_free_ char *message = mem_printf("the claim %s has it", kube_name(claim));
+    struct kube_condition taken = {
+        .type = NODE_CLAIMABLE, .status = "False", .reason = "Claimed", .message = message};
+    kube_condition_set(child(status, "conditions", json_array), &taken, n->clock);
+    add_finalizer(wanted, NODE_DEVICE_FINALIZER);
+    return node_write(n, &n->device_kind, device, wanted, e);
+}
+
+/* 1 and 2 */
+static int bind_claim(struct node *n, json_t **claim, const struct node_objects *all,
+                      struct kube_result *ret, struct err *e)
+{
+    struct node_match match;
+    const json_t *const *devices = (const json_t *const *)all->p;
+    node_claim_match(*claim, devices, all->len, &match);
+    if (!match.device) {
+        const char *keeper = node_claim_keeper(*claim, devices, all->len);
+        if (keeper && !str_eq(keeper, n->name.node))
+            return 0;
+        bool invalid = str_eq(match.reason, "InvalidCapacityRequest");
+        return say(n, claim, invalid ? "Invalid Capacity Request" : "Pending", &match, e);
+    }
+    if (!str_eq(node_device_node(match.device), n->name.node))
+        return 0;
+    json_auto_t *device = json_deep_copy(match.device);
+    _cleanup_free_ char *path = NULL;
+    struct err why = {0};
+    if (node_inventory_check(&n->inventory, kube_name(device), NODE_CHECK_FREE, &path, &why) < 0) {
+        /* The BlockDevice does not know yet; when it does, another is chosen. */
+        log_info("a device cannot be claimed", LOG_S("device", kube_name(device)), LOG_ERR(&why));
+        kube_controller_add(n->device_controller, n->name.ns, kube_name(device));
+        ret->again_ns = AGAIN_NS;
+        return 0;
+    }
+    return reserve(n, *claim, &device, e) < 0 ? -1 : finish(n, claim, device, e);
+}
+
+/* Without our finalizer it can go: its device has been released, or it never had one. */
+static int let_go(struct node *n, json_t **claim, const struct node_objects *all, struct err *e)
+{
+    if (!kube_finalizer_has(*claim, NODE_CLAIM_FINALIZER))
+        return 0;
+    vec_for_each(all, it) {
+        const char *state = json_str(json_object_get(*it, "status"), "claimState");
+        if (!node_device_is_claimed_by(*it, kube_uid(*claim)) || !state ||
+            !str_eq(state, "Claimed"))
+            continue;
+        if (str_eq(node_device_node(*it), n->name.node))
+            kube_controller_add(n->device_controller, n->name.ns, kube_name(*it));
+        return 0;
+    }
+    const char *keeper = node_claim_keeper(*claim, (const json_t *const *)all->p, all->len);
+    if (keeper && !str_eq(keeper, n->name.node))
+        return 0;
+    return kube_finalizer_remove(n->client, &n->claim_kind, claim, NODE_CLAIM_FINALIZER, e);
+}
+
+static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                     struct err *e)
+{
+    struct node *n = context;
+    json_auto_t *claim = kube_informer_json(n->claims, ns, name, NULL);
+    if (!claim)
+        return 0; /* devices.c sees to its device */
+    _cleanup_(node_objects_done) struct node_objects all = {0};
+    node_devices_all(n, &all);
+    if (kube_deleting(claim))
+        return let_go(n, &claim, &all, e);
+    if (str_eq(phase_of(claim), "Bound"))
+        return 0;
+    vec_for_each(&all, it) {
+        if (node_device_is_claimed_by(*it, kube_uid(claim)))
+            return str_eq(node_device_node(*it), n->name.node) ? finish(n, &claim, *it, e) : 0;
+    }
+    return bind_claim(n, &claim, &all, ret, e);
+}
+
+/* Those that wait, when a device has changed; and the one that has it. */
+static void unbound(const json_t *claim, struct kube_index_values *out)
+{
+    if (!str_eq(phase_of(claim), "Bound") || kube_deleting(claim))
+        kube_index_add(out, "unbound");
+}
+
+static void map_device(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    (void)object;
+    struct node *n = context;
+    _cleanup_(kube_objects_done) struct kube_objects waiting = {0};
+    kube_informer_find(n->claims, "unbound", "unbound", &waiting);
+    for (size_t i = 0; i < waiting.len; i++)
+        kube_controller_add(c, waiting.p[i]->ns, waiting.p[i]->name);
+}
+
+int node_claims_setup(struct node *n, struct err *e)
+{
+    static const struct kube_index index = {"unbound", unbound};
+    if (kube_informer_add_index(n->claims, &index) < 0)
+        return err_set(e, ERR_INTERNAL, "Index", "claims cannot be indexed");
+    n->claim_controller = kube_manager_controller(
+        n->manager,
+        &(struct kube_controller_options){
+            .name = "blockdeviceclaim", .reconcile = reconcile, .context = n},
+        e);
+    if (!n->claim_controller)
+        return -1;
+    kube_controller_watch(n->claim_controller, (struct kube_source){.informer = n->claims});
+    kube_controller_watch(
+        n->claim_controller,
+        (struct kube_source){.informer = n->devices, .map = map_device, .context = n});
+    return 0;
+}

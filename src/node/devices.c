@@ -1,0 +1,348 @@
+/*
+ * BlockDevices follow devices: a scan fills the inventory, and each BlockDevice of this node is made
+ * to say what the inventory knows.
+ *
+ *              claims.c                     the claim is deleted       wiped
+ *     Unclaimed --------> Claimed ---------------------> Released ------------> Unclaimed
+ *         ^                  |  the claim took another device
+ *         '------------------'
+ *
+ * An object is never deleted here: a device that is gone is Inactive, and its claim, if it has one, is
+ * told so by that.
+ */
+#include "base/log.h"
+#include "base/str.h"
+#include "metrics/metrics.h"
+#include "node/claim_match.h"
+#include "node/impl.h"
+#include "node/wipe.h"
+
+static const int64_t BUSY_NS = 30 * CLOCK_SECOND;
+
+static const char *text_at(const json_t *object, const char *a, const char *b, const char *c)
+{
+    const char *text = json_string_value(c ? json_at(object, a, b, c) : json_at(object, a, b));
+    return text ? text : "";
+}
+
+void node_devices_all(struct node *n, struct node_objects *ret)
+{
+    _cleanup_(kube_objects_done) struct kube_objects all = {0};
+    kube_informer_list(n->devices, n->name.ns, &all);
+    for (size_t i = 0; i < all.len; i++)
+        vec_push(ret, kube_object_json(all.p[i]));
+}
+
+void node_objects_done(struct node_objects *l)
+{
+    vec_for_each(l, it)
+        json_decref(*it);
+    vec_done(l);
+}
+
+/* Claims */
+
+/* The claim that the device is given to; NULL when it is gone, or another of its name. */
+static int claim_of(struct node *n, const json_t *object, json_t **ret_claim, struct err *e)
+{
+    const char *name = text_at(object, "spec", "claimRef", "name");
+    const char *uid = text_at(object, "spec", "claimRef", "uid");
+    const char *ns = text_at(object, "spec", "claimRef", "namespace");
+    *ret_claim = NULL;
+    json_t *claim = kube_informer_json(n->claims, ns, name, NULL);
+    if (!claim || !str_eq(kube_uid(claim), uid)) {
+        /* The cache may be late, and what follows from the answer is a wipe. */
+        json_decref(claim);
+        struct err why = {0};
+        claim = kube_get(n->client, &n->claim_kind, *ns ? ns : n->name.ns, name, &why);
+        if (!claim && why.code != ERR_NOT_FOUND) {
+            if (e)
+                *e = why;
+            return -1;
+        }
+    }
+    if (claim && !str_eq(kube_uid(claim), uid)) {
+        json_decref(claim);
+        claim = NULL;
+    }
+    *ret_claim = claim;
+    return 0;
+}
+
+/* Others may still use the device while they hold the claim back. */
+static bool is_over(const json_t *claim)
+{
+    const json_t *finalizers = json_at(claim, "metadata", "finalizers");
+    return kube_deleting(claim) &&
+           (json_array_size(finalizers) == 0 ||
+            (json_array_size(finalizers) == 1 && kube_finalizer_has(claim, NODE_CLAIM_FINALIZER)));
+}
+
+int node_device_unclaim(struct node *n, json_t **object, struct err *e)
+{
+    json_auto_t *wanted = json_deep_copy(*object);
+    json_t *finalizers = json_object_get(json_object_get(wanted, "metadata"), "finalizers");
+    size_t i;
+    json_t *it;
+    json_array_foreach(finalizers, i, it) {
+        if (str_eq(json_string_value(it), NODE_DEVICE_FINALIZER))
+            json_array_remove(finalizers, i--);
+    }
+    json_object_del(json_object_get(wanted, "spec"), "claimRef");
+    json_object_set_new(json_object_get(wanted, "status"), "claimState", json_string("Unclaimed"));
+    return node_write(n, &n->device_kind, object, wanted, e);
+}
+
+static int set_released(struct node *n, json_t **object, struct err *e)
+{
+    json_auto_t *wanted = json_deep_copy(*object);
+    json_object_set_new(json_object_get(wanted, "status"), "claimState", json_string("Released"));
+    if (node_write(n, &n->device_kind, object, wanted, e) < 0)
+        return -1;
+    kube_event_normal(n->recorder, *object, "Released", "the claim %s is gone",
+                      text_at(*object, "spec", "claimRef", "name"));
+    return 0;
+}
+
+/* Makes a device that was released empty. Somebody who still uses it is waited for. */
+static int clean(struct node *n, json_t **object, struct kube_result *ret, struct err *e)
+{
+    _cleanup_free_ char *path = NULL;
+    struct err why = {0};
+    int status =
+        node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_UNUSED, &path, &why);
+    if (status == 0)
+        status = node_wipe_with(n->options.program, path, &why);
+    if (status < 0) {
+        kube_event_warning(n->recorder, *object, "CleanFailed", "%s", why.msg);
+        log_warn("cannot clean a device", LOG_S("device", kube_name(*object)), LOG_ERR(&why));
+        ret->again_ns = BUSY_NS;
+        return 0;
+    }
+    if (node_inventory_refresh(&n->inventory, e) < 0 || node_device_unclaim(n, object, e) < 0)
+        return -1;
+    kube_event_normal(n->recorder, *object, "Cleaned", "%s is empty and can be claimed", path);
+    return 0;
+}
+
+/* Released by other hands, without a word of who had it: that is no leave to wipe. */
+static int adopt_released(struct node *n, json_t **object, struct kube_result *ret, struct err *e)
+{
+    _cleanup_free_ char *path = NULL;
+    struct err why = {0};
+    if (node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_FREE, &path, &why) == 0)
+        return node_device_unclaim(n, object, e);
+    kube_event_warning(n->recorder, *object, "CleanFailed",
+                       "it was released and no claim is named, so it is not wiped: %s", why.msg);
+    ret->again_ns = BUSY_NS;
+    return 0;
+}
+
+static int follow_claim(struct node *n, json_t **object, struct kube_result *ret, struct err *e)
+{
+    const char *state = text_at(*object, "status", "claimState", NULL);
+    if (!json_is_object(json_at(*object, "spec", "claimRef")))
+        return str_eq(state, "Released") ? adopt_released(n, object, ret, e) : 0;
+    json_t *found;
+    if (claim_of(n, *object, &found, e) < 0)
+        return -1;
+    json_auto_t *claim = found;
+    if (!claim || is_over(claim)) {
+        if (!str_eq(state, "Released") && set_released(n, object, e) < 0)
+            return -1;
+        return clean(n, object, ret, e);
+    }
+    const char *given = text_at(claim, "spec", "blockDeviceName", NULL);
+    if (*given && !str_eq(given, kube_name(*object)))
+        return node_device_unclaim(n, object, e); /* it was never told of this one */
+    return 0;
+}
+
+/* Objects */
+
+static int create(struct node *n, const char *name, struct err *e)
+{
+    const struct node_device *d = node_inventory_hold(&n->inventory, name);
+    json_auto_t *object = d ? node_object_new(d, &n->name, n->clock) : NULL;
+    node_inventory_release(&n->inventory);
+    if (!object)
+        return 0;
+    json_auto_t *made = kube_create(n->client, &n->device_kind, object, NULL, e);
+    if (!made)
+        return -1;
+    log_info("found a device", LOG_S("device", name),
+             LOG_S("path", text_at(made, "spec", "path", NULL)));
+    return 0;
+}
+
+/* The device is not there: what is known of it stays. */
+static int lost(struct node *n, json_t **object, struct err *e)
+{
+    if (!node_inventory_known(&n->inventory))
+        return 0;
+    bool was_active = !str_eq(text_at(*object, "status", "state", NULL), "Inactive");
+    json_auto_t *wanted = node_object_gone(*object, n->clock);
+    if (node_write(n, &n->device_kind, object, wanted, e) < 0)
+        return -1;
+    if (was_active)
+        kube_event_warning(n->recorder, *object, "Inactive", "the device at %s is gone",
+                           text_at(*object, "spec", "path", NULL));
+    if (!kube_deleting(*object))
+        return 0;
+    /* Somebody wants to forget it. With a claim it stays until that is gone, too. */
+    json_t *claim = NULL;
+    if (json_is_object(json_at(*object, "spec", "claimRef")) && claim_of(n, *object, &claim, e) < 0)
+        return -1;
+    bool held = claim && !is_over(claim);
+    json_decref(claim);
+    return held ? 0
+                : kube_finalizer_remove(n->client, &n->device_kind, object, NODE_DEVICE_FINALIZER,
+                                        e);
+}
+
+/* Of another node that says the same of itself: a disk that was moved here, or one that both see. */
+static bool may_take(struct node *n, const json_t *object)
+{
+    const char *node = node_device_node(object);
+    if (!*node || str_eq(node, n->name.node) ||
+        !str_eq(text_at(object, "status", "state", NULL), "Active"))
+        return true;
+    kube_event_warning(n->recorder, object, "SeveralNodes",
+                       "node %s has a device with the same identity; it is left alone there",
+                       n->name.node);
+    return false;
+}
+
+static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                     struct err *e)
+{
+    struct node *n = context;
+    json_auto_t *object = kube_informer_json(n->devices, ns, name, NULL);
+    if (!object)
+        return create(n, name, e);
+    const struct node_device *d = node_inventory_hold(&n->inventory, name);
+    bool here = d != NULL;
+    json_auto_t *wanted =
+        d && may_take(n, object) ? node_object_update(object, d, &n->name, n->clock) : NULL;
+    node_inventory_release(&n->inventory);
+    if (!here)
+        return str_eq(node_device_node(object), n->name.node) ? lost(n, &object, e) : 0;
+    if (!wanted)
+        return 0;
+    if (node_write(n, &n->device_kind, &object, wanted, e) < 0)
+        return -1;
+    return follow_claim(n, &object, ret, e);
+}
+
+/* Scans */
+
+static void enqueue_all(struct node *n)
+{
+    _cleanup_(kube_objects_done) struct kube_objects all = {0};
+    kube_informer_list(n->devices, n->name.ns, &all);
+    for (size_t i = 0; i < all.len; i++)
+        kube_controller_add(n->device_controller, n->name.ns, all.p[i]->name);
+    node_inventory_hold(&n->inventory, "");
+    vec_for_each(&n->inventory.scan.devices, d)
+        kube_controller_add(n->device_controller, n->name.ns, d->object);
+    node_inventory_release(&n->inventory);
+}
+
+static int scan(void *context, const char *ns, const char *name, struct kube_result *ret,
+                struct err *e)
+{
+    struct node *n = context;
+    (void)ns;
+    (void)name;
+    ret->again_ns = n->options.rescan_ns;
+    if (n->options.sparse.count && node_sparse_make(n->sparse_folder, &n->options.sparse, e) < 0)
+        return -1;
+    uint64_t missing = node_sparse_overcommitted(n->sparse_folder);
+    if (missing && !n->warned)
+        log_warn("sparse devices promise more than the disk has left",
+                 LOG_S("folder", n->sparse_folder), LOG_U("missing", missing));
+    n->warned = missing;
+    if (node_inventory_refresh(&n->inventory, e) < 0)
+        return -1;
+    enqueue_all(n);
+    return 0;
+}
+
+static bool is_labelled(void *context, const char *object)
+{
+    struct node *n = context;
+    json_auto_t *found = kube_informer_json(n->devices, n->name.ns, object, NULL);
+    return found && node_object_is_labelled(found);
+}
+
+/* A claim that changed or is gone concerns its device. */
+static void map_claim(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    (void)context;
+    json_auto_t *claim = kube_object_json(object);
+    const char *device = text_at(claim, "spec", "blockDeviceName", NULL);
+    if (*device)
+        kube_controller_add(c, object->ns, device);
+}
+
+/* A scan is not about any object. */
+static void map_nothing(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    (void)c;
+    (void)object;
+    (void)context;
+}
+
+static void collect(void *context, struct metrics_out *out)
+{
+    static const char *const labels[] = {"blockdevicename", "path", "hostname", "nodename", NULL};
+    static const char *const states[] = {"Active", "Inactive"};
+    struct node *n = context;
+    _cleanup_(node_objects_done) struct node_objects all = {0};
+    node_devices_all(n, &all);
+    metrics_out_family(out, "node_block_device_state",
+                       "State of BlockDevice (0,1,2) = {Active, Inactive, Unknown}.",
+                       METRICS_GAUGE);
+    vec_for_each(&all, it) {
+        if (!str_eq(node_device_node(*it), n->name.node))
+            continue;
+        const char *state = text_at(*it, "status", "state", NULL);
+        int value = str_eq(state, states[0]) ? 0 : str_eq(state, states[1]) ? 1 : 2;
+        metrics_out_value(
+            out, labels,
+            METRICS_VALUES(kube_name(*it), text_at(*it, "spec", "path", NULL),
+                           text_at(*it, "metadata", "labels", "kubernetes.io/hostname"),
+                           n->name.node),
+            value);
+    }
+}
+
+int node_devices_setup(struct node *n, struct err *e)
+{
+    n->inventory.options.places = n->options.places;
+    n->inventory.options.node = n->name.node;
+    n->inventory.options.sparse = n->sparse_folder;
+    n->inventory.options.labelled = is_labelled;
+    n->inventory.options.context = n;
+    n->inventory.options.sparse_only = !n->options.discover;
+    n->inventory.prober.program = n->options.program;
+    n->device_controller =
+        kube_manager_controller(n->manager,
+                                &(struct kube_controller_options){
+                                    .name = "blockdevice", .reconcile = reconcile, .context = n},
+                                e);
+    n->scan_controller = kube_manager_controller(
+        n->manager,
+        &(struct kube_controller_options){.name = "scan", .reconcile = scan, .context = n}, e);
+    if (!n->device_controller || !n->scan_controller)
+        return -1;
+    kube_controller_watch(n->device_controller, (struct kube_source){.informer = n->devices});
+    kube_controller_watch(n->device_controller,
+                          (struct kube_source){.informer = n->claims, .map = map_claim});
+    /* It begins when all objects are known, as names of devices without identity depend on them. */
+    kube_controller_watch(n->scan_controller,
+                          (struct kube_source){.informer = n->devices, .map = map_nothing});
+    kube_controller_add(n->scan_controller, "", "scan");
+    metrics_collect(kube_manager_metrics(n->manager), collect, n);
+    return 0;
+}
