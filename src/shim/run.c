@@ -49,8 +49,13 @@ static int claim(const struct run *r, struct err *e)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
         return err_errno(e, errno, "%s", path);
-    if (fcntl(fd, F_SETLK, &lock) < 0) /* the descriptor stays open for as long as we live */
+    /* The shim before us has recorded its end and may not be quite gone. */
+    int held = -1;
+    for (int tries = 0; tries < 50 && (held = fcntl(fd, F_SETLK, &lock)) < 0; tries++)
+        usleep(10 * 1000);
+    if (held < 0)
         return err_set(e, ERR_ALREADY_EXISTS, "AlreadyRuns", "another instance is at work");
+    /* The descriptor stays open, and the lock held, for as long as we live. */
     fd = open(r->status_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     if (fd < 0)
         return err_errno(e, errno, "%s", r->status_path);
