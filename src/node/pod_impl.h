@@ -262,3 +262,103 @@ int pod_look(const char *folder, const char *mark, const struct clock *clock,
              struct pod_facts *facts, pid_t *ret_pid, struct err *e);
 /* Sends a signal to the program while its shim is at work; false: it is not there. */
 bool pod_signal(const char *folder, int number, int signum);
+
+/* pod_status.c */
+
+struct pod_report {
+    const struct pod_spec *spec;
+    const struct pod_facts *facts;
+    const struct pod_plan *plan;
+    const struct pod_place *place;
+    int64_t start_time;         /* ns since 1970 */
+    const char *limits_message; /* why its limits are not kept; NULL: they are, or it has none */
+    const struct clock *clock;
+};
+
+/* The status that the Pod should have: what it had, with what we have to say. */
+json_t *pod_status_make(const struct pod_report *r);
+
+/* pod_check.c: one try of a probe or a hook. */
+
+struct pod_action {
+    enum pod_means means;
+    const json_t *json;      /* the probe's or handler's; its owner outlives this */
+    const json_t *container; /* for named ports */
+    const char *host;        /* where it is asked unless it names another host */
+    const char *shim;        /* the program */
+    pid_t pid;               /* of the container */
+};
+/* NULL when it can be done here, else why not. */
+const char *pod_action_problem(enum pod_means means, const json_t *json);
+int pod_action_run(const struct pod_action *a, int64_t timeout_ns, struct err *e);
+
+/* pod_probe.c: probes of all containers and hooks, on as few threads as are busy at once. */
+
+struct pod_probe_count {
+    unsigned good, bad; /* in a row */
+    enum pod_verdict verdict;
+};
+/* Whether the verdict is another now. */
+bool pod_probe_note(const struct pod_probe *p, struct pod_probe_count *n, bool ok);
+
+struct pod_prober;
+struct pod_prober_options {
+    /* The verdict changed, or a hook is done. */
+    void (*changed)(void *context, const char *ns, const char *name);
+    void *context;
+    struct kube_recorder *recorder;
+    const char *shim;
+};
+struct pod_prober *pod_prober_new(const struct pod_prober_options *o);
+/* Waits for what is under way: no longer than its time-out. */
+void pod_prober_free(struct pod_prober *p);
+struct pod_subject {
+    const struct pod_spec *spec;
+    const struct pod_container *container;
+    int number;
+    pid_t pid;
+    const char *host;
+};
+/* What the probe says now; it begins if this is the first that is asked of the instance. */
+enum pod_verdict pod_prober_ask(struct pod_prober *p, const struct pod_subject *s,
+                                enum pod_check check);
+/* Whether the hook is done; it begins if this is the first that is asked. */
+bool pod_prober_hook(struct pod_prober *p, const struct pod_subject *s, int64_t timeout_ns);
+/* All of the pod's container; NULL: of all. */
+void pod_prober_forget(struct pod_prober *p, const char *uid, const char *container);
+/* ObjectReference to a container of the pod, for events. */
+json_t *pod_reference(const struct pod_spec *spec, const struct pod_container *c);
+
+/* pod_watch.c: tells when a process that is nobody's child of ours has ended. */
+
+struct pod_watch;
+struct pod_watch *pod_watch_new(void (*ended)(void *context, const char *ns, const char *name),
+                                void *context, struct err *e);
+void pod_watch_free(struct pod_watch *w);
+/* Once for each; the shim of the folder, if there is one at work. */
+void pod_watch_add(struct pod_watch *w, const char *ns, const char *name, const char *folder);
+
+/* pod_cgroup.c: limits. */
+
+/* The folder that containers' groups are made in, or NULL with why there is none. */
+char *pod_cgroup_base(const char *given, struct err *e);
+/* A group for the container with its limits; NULL when that failed. */
+char *pod_cgroup_make(const char *base, const char *id, const json_t *container, struct err *e);
+char *pod_cgroup_path(const char *base, const char *id);
+/* Whether the kernel killed something in it for want of memory. */
+bool pod_cgroup_oom(const char *folder);
+void pod_cgroup_remove(const char *folder);
+bool pod_has_limits(const json_t *pod);
+
+/* pod_address.c: addresses of pods. */
+
+struct pod_addresses {
+    uint32_t first, count; /* host byte order; 0: none are given out */
+    uint32_t next;
+    struct map used; /* "127.10.3.2" */
+};
+int pod_addresses_init(struct pod_addresses *a, const char *cidr, struct err *e);
+void pod_addresses_done(struct pod_addresses *a);
+void pod_addresses_take(struct pod_addresses *a, const char *ip);
+int pod_addresses_get(struct pod_addresses *a, char ret_ip[16], struct err *e);
+void pod_addresses_put(struct pod_addresses *a, const char *ip);
