@@ -124,6 +124,16 @@ static void set(const struct pod_report *r, json_t *conditions, const char *type
 {
     struct kube_condition c = {type, is ? "True" : "False", reason, message, 0};
     kube_condition_set(conditions, &c, r->clock);
+    size_t i;
+    json_t *it;
+    json_array_foreach(conditions, i, it) { /* Pods leave out what there is nothing to say of */
+        static const char *const keys[] = {"reason", "message"};
+        for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+            const char *text = json_str(it, keys[k]);
+            if (text && !*text)
+                json_object_del(it, keys[k]);
+        }
+    }
 }
 
 static bool gates_are_open(const struct pod_report *r, struct str *closed)
