@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -260,6 +261,8 @@ int pod_state_list(const char *folder, struct pod_names *ret_names, struct err *
 struct shim_status;
 int pod_look(const char *folder, const char *mark, const struct clock *clock,
              struct pod_facts *facts, pid_t *ret_pid, struct err *e);
+/* Of the newest instance; -1: there is none. */
+int pod_last_number(const char *folder);
 /* Sends a signal to the program while its shim is at work; false: it is not there. */
 bool pod_signal(const char *folder, int number, int signum);
 
@@ -362,3 +365,61 @@ void pod_addresses_done(struct pod_addresses *a);
 void pod_addresses_take(struct pod_addresses *a, const char *ip);
 int pod_addresses_get(struct pod_addresses *a, char ret_ip[16], struct err *e);
 void pod_addresses_put(struct pod_addresses *a, const char *ip);
+
+/* pods.c, pod_act.c, pod_start.c, pod_source.c: the reconciler. */
+
+struct pod_token {
+    char *audience, *token;
+    int64_t seconds, expires;
+};
+
+/* A pod that was taken on. Only the worker that reconciles its name touches it. */
+struct pod_run {
+    struct pods *all;
+    char *key;            /* "namespace/name"; never changes, so others may read it */
+    struct pod_spec spec; /* as the API has it, or had it last */
+    char *folder;         /* of its state */
+    struct pod_memory memory;
+    VEC(struct pod_facts) facts; /* one per container */
+    VEC(int) watched;            /* the instance that is watched, one per container */
+    VEC(struct pod_token) tokens;
+    bool volumes_up;
+    int64_t renew_ns;   /* since 1970: a token is to be had again */
+    int64_t refresh_ns; /* monotonic: volumes are to be looked at again */
+    int64_t gone_ns;    /* monotonic: since when it is no more; 0 */
+};
+
+struct pods {
+    struct node_pods_options options; /* its texts are owned */
+    struct kube_client *client;
+    struct kube_recorder *recorder;
+    struct kube_controller *controller;
+    struct kube_informer *informer;
+    const struct clock *clock;
+    struct pod_prober *prober;
+    struct pod_watch *watch;
+    char *shim, *api_host, *api_port;
+    char *cgroup;        /* NULL: none, and why */
+    char no_cgroup[300]; /* "" */
+    pthread_mutex_t lock;
+    struct map runs; /* uid -> struct pod_run; with the lock */
+    struct pod_addresses addresses;
+};
+
+struct pod_place pod_place_of(const struct pod_run *r);
+struct pod_source pod_source_of(struct pod_run *r);
+void pod_tokens_done(struct pod_run *r);
+
+/* Looks at all containers: what has ended, what probes say. */
+int pod_observe(struct pod_run *r, struct err *e);
+/* Does what the plan says; whether that was anything. */
+bool pod_act(struct pod_run *r, const struct pod_plan *plan);
+/* Starts the next instance, or notes in the facts why it cannot be. */
+void pod_start(struct pod_run *r, size_t i);
+/* Brings volumes up to date when it is time. */
+void pod_refresh(struct pod_run *r);
+/* The mark of a container's processes, without the number of the instance. */
+char *pod_mark(const struct pod_run *r, size_t i);
+
+/* pod_stop.c: kills the containers of one pod. */
+void node_pods_stop_one(const char *data_dir, const char *uid);

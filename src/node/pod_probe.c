@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/list.h"
+#include "base/thread.h"
 #include "kube/event.h"
 #include "kube/object.h"
 #include "node/pod_impl.h"
@@ -145,7 +146,7 @@ static void *run(void *context);
 static void add_thread(struct pod_prober *p)
 {
     pthread_t thread;
-    if (p->threads < THREADS_MOST && pthread_create(&thread, NULL, run, p) == 0) {
+    if (p->threads < THREADS_MOST && thread_start(&thread, "pods-probe", run, p, NULL) == 0) {
         pthread_detach(thread); /* pod_prober_free() waits for the count */
         p->threads++;
         p->waiting++; /* it will, unless it finds work at once */

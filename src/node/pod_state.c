@@ -91,8 +91,7 @@ int pod_state_list(const char *folder, struct pod_names *ret_names, struct err *
     return 0;
 }
 
-/* The highest number there is; -1: none. */
-static int last_number(const char *folder)
+int pod_last_number(const char *folder)
 {
     _cleanup_(pod_names_done) struct pod_names names = {0};
     int last = -1;
@@ -120,7 +119,7 @@ static int read_status(const char *folder, int number, struct shim_status *ret_s
 static void kill_left(const char *mark)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
-    for (int tries = 0; tries < 250 && shim_signal_marked(mark, false, SIGKILL); tries++)
+    for (int tries = 0; tries < 250 && shim_signal_marked(mark, true, SIGKILL); tries++)
         nanosleep(&pause, NULL);
 }
 
@@ -147,7 +146,7 @@ static void take_end(const struct shim_status *s, int64_t now, struct pod_end *e
 int pod_look(const char *folder, const char *mark, const struct clock *clock,
              struct pod_facts *facts, pid_t *ret_pid, struct err *e)
 {
-    int number = last_number(folder);
+    int number = pod_last_number(folder);
     *ret_pid = 0;
     if (number < 0 || (facts->number == number && facts->running == POD_ENDED))
         return 0;

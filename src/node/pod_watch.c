@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/thread.h"
 #include "node/pod_impl.h"
 #include "shim/shim.h"
 
@@ -70,14 +71,10 @@ struct pod_watch *pod_watch_new(void (*ended)(void *context, const char *ns, con
     w->context = context;
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     w->stop = eventfd(0, EFD_CLOEXEC);
-    int errnum = 0;
     if (w->epoll < 0 || w->stop < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->stop, &stop) < 0)
-        errnum = errno;
-    else
-        errnum = pthread_create(&w->thread, NULL, run, w);
-    if (!errnum)
+        err_errno(e, errno, "cannot watch containers");
+    else if (thread_start(&w->thread, "pods-watch", run, w, e) == 0)
         return w;
-    err_errno(e, errnum, "cannot watch containers");
     close(w->epoll);
     close(w->stop);
     pthread_mutex_destroy(&w->lock);
