@@ -232,6 +232,9 @@ void pod_decide(const struct pod_situation *s, struct pod_plan *ret_plan)
         }
     }
     p->phase = phase_of(s, &n, p);
+    /* A final phase means that nothing runs any more: others act on it. */
+    if (n.any_running && !s->verdict && (p->phase == POD_FAILED || p->phase == POD_SUCCEEDED))
+        p->phase = n.begun ? POD_PHASE_RUNNING : POD_PENDING;
     p->over = down && !n.any_running;
 }
 

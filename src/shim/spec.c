@@ -100,7 +100,7 @@ static int take(struct shim_spec *s, const char *key, size_t len, const char *va
         vec_push(&s->groups, number);
     else if (IS("number") && is_number && number >= 0 && number < INT32_MAX)
         s->number = (unsigned)number;
-    else if (IS("bytes") && is_number && number > 0)
+    else if (IS("bytes") && is_number && number >= 0)
         s->log_bytes = (uint64_t)number;
     else
         return -1;
