@@ -4,7 +4,9 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CLOCK_SECOND ((int64_t)1000000000) /* in nanoseconds */
@@ -12,6 +14,9 @@
 struct clock {
     int64_t (*real_ns)(const struct clock *c);
     int64_t (*mono_ns)(const struct clock *c);
+    int64_t (*boot_ns)(const struct clock *c);
+    bool (*wait)(const struct clock *c, pthread_cond_t *changed, pthread_mutex_t *lock,
+                 int64_t until_ns);
 };
 
 /* The machine's clocks. Never freed. */
@@ -29,7 +34,23 @@ static inline int64_t clock_mono_ns(const struct clock *c)
     return c->mono_ns(c);
 }
 
-/* A clock that moves only when told. Pass &m->clock; any thread may read or move it. */
+/* The same, and it goes on while the machine sleeps: for promises to others, who did not sleep. */
+static inline int64_t clock_boot_ns(const struct clock *c)
+{
+    return c->boot_ns(c);
+}
+
+/*
+ * pthread_cond_wait() until a monotonic time at most; INT64_MAX is for ever. False when that time has
+ * come. May return early without a reason, as all such waits.
+ */
+static inline bool clock_wait(const struct clock *c, pthread_cond_t *changed, pthread_mutex_t *lock,
+                              int64_t until_ns)
+{
+    return c->wait(c, changed, lock, until_ns);
+}
+
+/* A clock that moves only when told. Pass &m->clock; any thread may read, move, or wait for it. */
 struct clock_manual {
     struct clock clock;
     _Atomic int64_t real, mono;

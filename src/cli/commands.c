@@ -67,6 +67,7 @@ const struct cli_command cli_completion = {
 
 const char *const cli_programs[][2] = {
     {"apiserver", "Serve the Kubernetes API from a database"},
+    {"controller", "Run the controllers against a Kubernetes API"},
     {NULL},
 };
 

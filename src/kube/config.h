@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 struct kube_config {
@@ -19,9 +21,18 @@ struct kube_config {
 };
 
 /*
- * path NULL: $KUBECONFIG (the first of several that exists), else the in-cluster credentials where
- * there are some, else ~/.kube/config. context NULL: the current one.
+ * path NULL: what $KUBECONFIG lists, else the in-cluster credentials where there are some, else
+ * ~/.kube/config. Of several files the first that has a cluster, user or context of a name counts,
+ * and those that do not exist are passed over. context NULL: the current one.
  */
 int kube_config_load(const char *path, const char *context, struct kube_config *ret_config,
                      struct err *e);
+/* The text of one kubeconfig; relative paths in it begin at folder. */
+int kube_config_parse(const char *text, size_t size, const char *folder, const char *context,
+                      struct kube_config *ret_config, struct err *e);
+/*
+ * What Kubernetes gives a Pod: the address in KUBERNETES_SERVICE_HOST and _PORT, token, authority and
+ * namespace in the folder. NULL is where they always are.
+ */
+int kube_config_in_cluster(const char *folder, struct kube_config *ret_config, struct err *e);
 void kube_config_done(struct kube_config *c);

@@ -12,7 +12,8 @@
  *     CANCELLED              the process is stopping
  *     everything else        logged with the key; again with a delay that doubles
  *
- * Workers start when all informers of the controller are synced.
+ * Workers start when all informers of the controller are synced. A reconcile begins only while the
+ * process leads; one that is under way when it stops to is ended by kube_client_stop().
  */
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "kube/workqueue.h"
 
 struct kube_controller;
+struct kube_leader;
 
 struct kube_result {
     int64_t again_ns; /* 0: when something changes */
@@ -33,6 +35,7 @@ struct kube_controller_options {
                      struct err *e);
     void *context;
     int64_t backoff_ns, backoff_max_ns; /* 0: the queue's */
+    const struct kube_leader *leader;   /* acts only while it leads; NULL: always */
     const struct clock *clock;
     struct metrics *metrics; /* controller_runtime_* */
 };
@@ -46,7 +49,10 @@ struct kube_source {
     struct kube_informer *informer;
     /* Whether a change matters; one of the two may be NULL. NULL: each does. */
     bool (*predicate)(const struct kube_object *old, const struct kube_object *now);
-    /* Which keys it is about: kube_controller_add() for each. NULL: the object's own. */
+    /*
+     * Which keys it is about: kube_controller_add() for each. NULL: the object's own. Called for what
+     * it was and for what it is, as it may be about others now.
+     */
     void (*map)(struct kube_controller *c, const struct kube_object *object, void *context);
     void *context;
 };
@@ -63,5 +69,9 @@ void kube_controller_add(struct kube_controller *c, const char *ns, const char *
 void kube_controller_add_after(struct kube_controller *c, const char *ns, const char *name,
                                int64_t delay_ns);
 int kube_controller_start(struct kube_controller *c, struct err *e);
-/* Waits for what is under way. */
+/* Logs, once, each reconcile that has taken more than a minute. To be called now and then. */
+void kube_controller_watchdog(struct kube_controller *c);
+/* Begins no more work; does not wait. */
+void kube_controller_quiesce(struct kube_controller *c);
+/* The same, and waits for what is under way. */
 void kube_controller_stop(struct kube_controller *c);

@@ -35,10 +35,11 @@ struct kube_informer_options {
     const char *ns;              /* NULL: all */
     const char *labels, *fields; /* selectors; NULL */
     const struct kube_index
-        *indexes;     /* ends with one without a name; NULL: none. Must outlive it. */
-    unsigned page;    /* 0: 500 */
-    int64_t stall_ns; /* silence that is too long; 0: 3 minutes */
-    const struct clock *clock;
+        *indexes;              /* ends with one without a name; NULL: none. Must outlive it. */
+    unsigned page;             /* 0: 500 */
+    int64_t stall_ns;          /* silence that is too long; 0: 3 minutes */
+    int64_t backoff_max_ns;    /* the longest delay between attempts; 0: 30 s */
+    const struct clock *clock; /* NULL: the client's */
     struct metrics *metrics;
 };
 

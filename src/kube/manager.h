@@ -6,7 +6,11 @@
  *
  * Order of a start: health and metrics are served; informers list; with leader election the process
  * waits to be elected; controllers work when their informers are synced. Order of a stop: controllers
- * finish what they are at, the lease is given back, events are written, the rest ends.
+ * finish what they are at, the lease is given back, events are written, the rest ends. When leadership
+ * is lost, what is under way is cut off instead.
+ *
+ * Served are /healthz and /livez (is it alive), /readyz (are its caches filled, and what was added),
+ * each check also by name (/readyz/informers) or all with ?verbose, and /metrics.
  */
 #pragma once
 
@@ -44,7 +48,7 @@ struct kube_informer *kube_manager_informer(struct kube_manager *m, struct kube_
 struct kube_controller *kube_manager_controller(struct kube_manager *m,
                                                 const struct kube_controller_options *o,
                                                 struct err *e);
-/* Something that is called when the manager has stopped everything, to free a controller's own. */
+/* Something that is called by kube_manager_free() when all has stopped, to free a controller's own. */
 void kube_manager_on_stop(struct kube_manager *m, void (*fn)(void *context), void *context);
 /* What readyz says too: 0, or -1 with why not. name is a literal. */
 void kube_manager_add_check(struct kube_manager *m, const char *name,

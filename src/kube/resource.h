@@ -15,5 +15,5 @@ struct kube_resource {
 };
 
 /* Of a kind in the tables of src/api, in that version of it; one that is not there is a mistake in
- * the program and ends it. Points to what lives for ever. */
+ * the program and ends it. Points to what lives for ever, if api_version does: a literal. */
 struct kube_resource kube_resource(const char *api_version, const char *kind);

@@ -19,6 +19,8 @@ struct metrics_series {
     const char *values[METRICS_LABELS_MAX]; /* behind the buckets */
     _Atomic int64_t value;                  /* of a histogram: how many */
     _Atomic double sum;
+    double (*ask)(void *context); /* both with the family's lock */
+    void *context;
     _Atomic uint64_t buckets[]; /* each by itself; they are added up when written */
 };
 
@@ -72,9 +74,20 @@ void metrics_free(struct metrics *m)
     free(m);
 }
 
+/* The family of that name, or NULL. The caller holds the lock. */
+static struct metrics_family *family_find(const struct metrics *m, const char *name)
+{
+    vec_for_each(&m->families, f) {
+        if (str_eq((*f)->name, name))
+            return *f;
+    }
+    return NULL;
+}
+
 static struct metrics_family *family_new(struct metrics *m, enum metrics_type type,
                                          const char *name, const char *help,
-                                         const char *const *labels)
+                                         const char *const *labels, const double *buckets,
+                                         size_t n_buckets)
 {
     struct metrics_family *f = NEW(struct metrics_family);
     f->name = name;
@@ -85,36 +98,43 @@ static struct metrics_family *family_new(struct metrics *m, enum metrics_type ty
             abort();
         f->labels[f->n_labels] = labels[f->n_labels];
     }
+    if (n_buckets > METRICS_BUCKETS_MAX)
+        abort();
+    for (size_t i = 0; i < n_buckets; i++)
+        f->bounds[i] = buckets[i];
+    f->n_buckets = n_buckets;
     pthread_mutex_init(&f->lock, NULL);
+
     pthread_mutex_lock(&m->lock);
-    vec_push(&m->families, f);
+    struct metrics_family *there = family_find(m, name);
+    if (!there)
+        vec_push(&m->families, f);
     pthread_mutex_unlock(&m->lock);
-    return f;
+    if (!there)
+        return f;
+    if (there->type != type || there->n_labels != f->n_labels)
+        abort(); /* one name for two things */
+    family_free(f);
+    return there;
 }
 
 struct metrics_family *metrics_counter(struct metrics *m, const char *name, const char *help,
                                        const char *const *labels)
 {
-    return family_new(m, METRICS_COUNTER, name, help, labels);
+    return family_new(m, METRICS_COUNTER, name, help, labels, NULL, 0);
 }
 
 struct metrics_family *metrics_gauge(struct metrics *m, const char *name, const char *help,
                                      const char *const *labels)
 {
-    return family_new(m, METRICS_GAUGE, name, help, labels);
+    return family_new(m, METRICS_GAUGE, name, help, labels, NULL, 0);
 }
 
 struct metrics_family *metrics_histogram(struct metrics *m, const char *name, const char *help,
                                          const char *const *labels, const double *buckets,
                                          size_t n_buckets)
 {
-    struct metrics_family *f = family_new(m, METRICS_HISTOGRAM, name, help, labels);
-    if (n_buckets > METRICS_BUCKETS_MAX)
-        abort();
-    for (size_t i = 0; i < n_buckets; i++)
-        f->bounds[i] = buckets[i];
-    f->n_buckets = n_buckets;
-    return f;
+    return family_new(m, METRICS_HISTOGRAM, name, help, labels, buckets, n_buckets);
 }
 
 /* Series. */
@@ -235,6 +255,14 @@ void metrics_set(struct metrics_series *s, int64_t value)
     atomic_store_explicit(&s->value, value, memory_order_relaxed);
 }
 
+void metrics_ask(struct metrics_series *s, double (*fn)(void *context), void *context)
+{
+    pthread_mutex_lock(&s->family->lock);
+    s->ask = fn;
+    s->context = context;
+    pthread_mutex_unlock(&s->family->lock);
+}
+
 void metrics_observe(struct metrics_series *s, double value)
 {
     const struct metrics_family *f = s->family;
@@ -287,7 +315,8 @@ static void format_family(struct metrics_family *f, struct metrics_out *out)
         if (f->type == METRICS_HISTOGRAM)
             format_histogram(out, *s);
         else
-            metrics_out_value(out, f->labels, (*s)->values, (double)metrics_value(*s));
+            metrics_out_value(out, f->labels, (*s)->values,
+                              (*s)->ask ? (*s)->ask((*s)->context) : (double)metrics_value(*s));
     }
     pthread_mutex_unlock(&f->lock);
 }

@@ -41,7 +41,10 @@ DEFINE_CLEANUP(struct metrics *, metrics_free)
 #define METRICS_LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define METRICS_VALUES(...) ((const char *const[]){__VA_ARGS__})
 
-/* Names are literals; labels end with NULL, or are NULL for a family of one series. */
+/*
+ * Names are literals; labels end with NULL, or are NULL for a family of one series. Who asks again
+ * for a name gets the family that is there: several of a kind (queues, informers) count in one.
+ */
 struct metrics_family *metrics_counter(struct metrics *m, const char *name, const char *help,
                                        const char *const *labels);
 struct metrics_family *metrics_gauge(struct metrics *m, const char *name, const char *help,
@@ -58,6 +61,8 @@ struct metrics_series *metrics_at(struct metrics_family *f, const char *const *v
 void metrics_add(struct metrics_series *s, int64_t n);
 /* Of a gauge. */
 void metrics_set(struct metrics_series *s, int64_t value);
+/* Of a gauge: it is asked when somebody asks. fn NULL: no more, once this has returned. */
+void metrics_ask(struct metrics_series *s, double (*fn)(void *context), void *context);
 /* Of a histogram. */
 void metrics_observe(struct metrics_series *s, double value);
 /* What a counter or gauge stands at, or how often a histogram was given a value. */

@@ -118,6 +118,21 @@ static void test_bounded(void **state)
     assert_int_equal(metrics_value(metrics_at(f, METRICS_VALUES("7"))), 1);
 }
 
+/* Who asks for a name that is taken gets the same family. */
+static void test_shared(void **state)
+{
+    (void)state;
+    static const double bounds[] = {1};
+    _cleanup_(metrics_freep) struct metrics *m = metrics_new();
+    struct metrics_family *f = metrics_counter(m, "c_total", "C.", METRICS_LABELS("v"));
+    assert_ptr_equal(metrics_counter(m, "c_total", "C.", METRICS_LABELS("v")), f);
+    f = metrics_histogram(m, "h", "H.", NULL, bounds, 1);
+    assert_ptr_equal(metrics_histogram(m, "h", "H.", NULL, bounds, 1), f);
+    _cleanup_(str_done) struct str text = {0};
+    metrics_format(m, &text);
+    assert_null(strstr(strstr(text.p, "TYPE c_total") + 1, "TYPE c_total"));
+}
+
 enum { THREADS = 4, ROUNDS = 20000, VALUES = 50 };
 
 struct shared {
@@ -169,7 +184,7 @@ int main(void)
         cmocka_unit_test(test_counter),   cmocka_unit_test(test_escaping),
         cmocka_unit_test(test_histogram), cmocka_unit_test(test_collected),
         cmocka_unit_test(test_process),   cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_shared),    cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,251 @@
+/*
+ * orlop-controller: flags, and the controllers until it is told to stop.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cmd/flags.h"
+#include "controllers/controllers.h"
+
+enum { HEALTH_PORT = 10281 };
+
+enum elect { ELECT_AUTO, ELECT_YES, ELECT_NO };
+
+struct settings {
+    const char *controllers, *kubeconfig, *context, *ns, *lease_name;
+    bool embedded;
+    enum elect elect;
+    int64_t lease_ns;
+    const char *health_address;
+    int health_port;
+    enum log_format log_format;
+    enum log_level log_level;
+};
+
+static int take_controllers(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    s->controllers = text;
+    return controllers_check(text, e);
+}
+
+static int take_embedded(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->embedded, e);
+}
+
+static int take_kubeconfig(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    (void)e;
+    s->kubeconfig = text;
+    return 0;
+}
+
+static int take_context(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    (void)e;
+    s->context = text;
+    return 0;
+}
+
+static int take_namespace(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    (void)e;
+    s->ns = text;
+    return 0;
+}
+
+static int take_elect(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    bool yes = true;
+    if (text && str_eq(text, "auto"))
+        s->elect = ELECT_AUTO;
+    else if (flags_bool(text, &yes, NULL) < 0)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write true, false or auto, not \"%s\"",
+                       text);
+    else
+        s->elect = yes ? ELECT_YES : ELECT_NO;
+    return 0;
+}
+
+static int take_lease_name(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    (void)e;
+    s->lease_name = text;
+    return 0;
+}
+
+static int take_lease_duration(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    if (flags_duration(text, &s->lease_ns, e) < 0)
+        return -1;
+    return s->lease_ns > 0 && s->lease_ns % CLOCK_SECOND == 0
+               ? 0
+               : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write whole seconds, at least one");
+}
+
+static int take_health_address(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    (void)e;
+    s->health_address = text;
+    return 0;
+}
+
+static int take_health_port(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    unsigned port = 0;
+    s->health_port = -1;
+    if (str_eq(text, "off"))
+        return 0;
+    int status = flags_number(text, UINT16_MAX, &port, e);
+    s->health_port = (int)port;
+    return status;
+}
+
+static int take_node_grace(void *context, const char *text, struct err *e)
+{
+    (void)context;
+    int64_t ns = 0;
+    if (flags_duration(text, &ns, e) < 0)
+        return -1;
+    controllers_node_grace(ns);
+    return 0;
+}
+
+static int take_log_format(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return log_format_parse(text, &s->log_format, e);
+}
+
+static int take_log_level(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return log_level_parse(text, &s->log_level, e);
+}
+
+static const struct flag table[] = {
+    {"controllers", "LIST", take_controllers,
+     "which controllers run: * is all of them, \"foo\" is foo, \"-foo\" all but it (*)"},
+    {"embedded", "[=BOOL]", take_embedded,
+     "also those that a cluster brings itself: beside orlop-apiserver only"},
+    {"kubeconfig", "FILE", take_kubeconfig,
+     "where the API is; else $KUBECONFIG, the Pod's own, ~/.kube/config"},
+    {"context", "NAME", take_context, "the context of it to use; else its current one"},
+    {"namespace", "NAME", take_namespace, "where the lease is; else the context's, or the Pod's"},
+    {"leader-elect", "[=true|false|auto]", take_elect,
+     "of several processes only one acts (auto: yes, unless it is --embedded\n"
+     "and so alone)"},
+    {"leader-elect-lease-name", "NAME", take_lease_name,
+     "the Lease they agree with (orlop-controller)"},
+    {"lease-duration", "TIME", take_lease_duration,
+     "after which silence of the one another takes over (15s)"},
+    {"health-address", "IP", take_health_address,
+     "where /healthz, /readyz and /metrics are served (127.0.0.1)"},
+    {"health-port", "PORT", take_health_port, "and on which port (10281); 0 is any, off is none"},
+    {"node-monitor-grace-period", "TIME", take_node_grace,
+     "how long a node may be silent (40s); node-lifecycle"},
+    {"log-format", "FORMAT", take_log_format, "text or json, on standard error"},
+    {"log-level", "LEVEL", take_log_level, "error, warn, info or debug"},
+    {0},
+};
+
+/* The first signal asks it to stop, the second does not ask. */
+
+static int stop_fd;
+
+static void on_signal(int signum)
+{
+    static volatile sig_atomic_t seen;
+    uint64_t one = 1;
+    if (seen)
+        _exit(128 + signum);
+    seen = 1;
+    int was = errno;
+    if (write(stop_fd, &one, sizeof(one)) < 0)
+        _exit(128 + signum);
+    errno = was;
+}
+
+static int catch_signals(struct err *e)
+{
+    const struct sigaction ends = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (stop_fd < 0)
+        return err_errno(e, errno, "eventfd");
+    sigaction(SIGINT, &ends, NULL);
+    sigaction(SIGTERM, &ends, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+static int run(const struct settings *s, const struct kube_config *config, struct err *e)
+{
+    const struct kube_manager_options o = {
+        .config = config,
+        .name = "orlop-controller",
+        .health_address = s->health_address,
+        .health_port = s->health_port,
+        .elect = s->elect == ELECT_YES || (s->elect == ELECT_AUTO && !s->embedded),
+        .lease_ns = s->ns,
+        .lease_name = s->lease_name,
+        .lease_duration_ns = s->lease_ns,
+    };
+    _cleanup_(kube_manager_freep) struct kube_manager *m = kube_manager_new(&o, e);
+    if (!m || controllers_setup(m, s->controllers, s->embedded, e) < 0)
+        return -1;
+    return kube_manager_run(m, stop_fd, e);
+}
+
+static void append_controllers(struct str *out)
+{
+    str_append(out,
+               "Usage: orlop controller [OPTION]...\n\n"
+               "Reconciles what the API says with what there is, in any Kubernetes cluster or\n"
+               "beside orlop-apiserver. Controllers (* only with --embedded):\n\n");
+    for (const struct controller *it = controllers; it->name; it++)
+        str_appendf(out, "  %-28s %s %s\n", it->name, it->embedded ? "*" : " ", it->doc);
+}
+
+int main(int argc, char **argv)
+{
+    struct settings s = {
+        .controllers = "*",
+        .health_port = HEALTH_PORT,
+        .log_format = LOG_FORMAT_TEXT,
+        .log_level = LOG_LEVEL_INFO,
+    };
+    mallopt(M_ARENA_MAX, 1); /* many threads, of which few work at a time */
+    _cleanup_(str_done) struct str usage = {0};
+    append_controllers(&usage);
+    const struct flags flags = {"orlop controller", str_get(&usage), table};
+    int status = 0;
+    if (!flags_parse(&flags, argc, argv, &s, &status))
+        return status;
+    log_init(STDERR_FILENO, s.log_format, s.log_level);
+    struct err e = {0};
+    struct kube_config config = {0};
+    if (catch_signals(&e) < 0 || kube_config_load(s.kubeconfig, s.context, &config, &e) < 0 ||
+        run(&s, &config, &e) < 0) {
+        fprintf(stderr, "orlop controller: %s\n", e.msg);
+        status = 1;
+    }
+    kube_config_done(&config);
+    return status;
+}

@@ -1,0 +1,35 @@
+/*
+ * The controllers of orlop-controller, as a table.
+ *
+ * Those that are embedded do what a real cluster has already (the life of nodes, scheduling, ...) and
+ * run only beside the embedded API server.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "kube/manager.h"
+
+struct controller {
+    const char *name, *doc;
+    bool embedded;
+    /* Asks the manager for informers and a controller; what is its own it frees in an on_stop. */
+    int (*setup)(struct kube_manager *m, struct err *e);
+};
+
+extern const struct controller controllers[]; /* ends with one without a name */
+
+/*
+ * Whether a list in the syntax of kube-controller-manager asks for it: "*" is all, "name" this one,
+ * "-name" not this one; the first that names it wins.
+ */
+bool controllers_asked(const char *list, const char *name);
+/* INVALID_ARGUMENT for a name that is no controller's, with the nearest that is. */
+int controllers_check(const char *list, struct err *e);
+/* Sets up those that are asked for, in the order of the table. */
+int controllers_setup(struct kube_manager *m, const char *list, bool embedded, struct err *e);
+
+/* nodelife.c */
+int controllers_node_lifecycle(struct kube_manager *m, struct err *e);
+/* How long a node may be silent; before the setup. */
+void controllers_node_grace(int64_t ns);
