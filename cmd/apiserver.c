@@ -78,6 +78,13 @@ static int take_service_range(struct settings *s, const char *text, struct err *
     return 0;
 }
 
+static int take_pod_logs(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->server.pods = text;
+    return 0;
+}
+
 static int take_plain(struct settings *s, const char *text, struct err *e)
 {
     (void)text;
@@ -183,6 +190,8 @@ static const struct flag {
     {"token-auth-file", "FILE", take_token_file, "lines of token,user,uid,\"group,group\""},
     {"service-cluster-ip-range", "CIDR", take_service_range,
      "addresses of services (127.96.0.0/12: on loopback, for one machine)"},
+    {"pod-logs", "DIR", take_pod_logs,
+     "where nodes write the logs of containers (DIR/pods); {node} in it is a node's name"},
     {"plain-http", NULL, take_plain,
      "no TLS, for tests: whoever reaches it may do everything, so only on loopback"},
     {"audit-log-path", "FILE", take_audit_path, "the audit log (DIR/audit.log); - is stdout"},
@@ -293,7 +302,8 @@ static int serve_folder(struct settings *s)
     s->server.kubeconfig = kubeconfig;
     s->server.controller = controller;
     s->server.names = s->names.p;
-    s->server.pods = pods;
+    if (!s->server.pods)
+        s->server.pods = pods;
     s->server.key_file = keys;
     if (!s->server.audit.path)
         s->server.audit.path = audit;

@@ -1,5 +1,5 @@
 /*
- * orlop-up: what `orlop up`, `down`, `status` and `logs` do.
+ * orlop-up: what `orlop up`, `down`, `status`, `logs` and `token` do.
  */
 #include "up/commands.h"
 
@@ -10,6 +10,7 @@ int main(int argc, char **argv)
         {"down", up_command_down},
         {"status", up_command_status},
         {"logs", up_command_logs},
+        {"token", up_command_token},
         {NULL},
     };
     return cli_program_main(argc, argv, handlers);

@@ -23,7 +23,7 @@ BELOW = {
     "apiserver": ["base", "json", "api", "pki", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
-    "up": ["base", "json", "kube", "ui", "cli"],
+    "up": ["base", "json", "pki", "kube", "node", "ui", "cli"],
 }
 # The headers of these libraries appear in one module only.
 OWNERS = {
@@ -33,9 +33,6 @@ OWNERS = {
                         "src/http/tls.c"],
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/session.c", "src/http/tls.c"],
     "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c"],
-    "curl/curl.h": ["src/http/curl.h"],
-    "gnutls/gnutls.h": ["src/pki/impl.h", "src/apiserver/seal.c", "src/http/tls.c"],
-    "gnutls/x509.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/abstract.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/crypto.h": ["src/pki/impl.h", "src/apiserver/seal.c"],
     "pcre2.h": ["src/api/pattern.c"],

@@ -111,3 +111,30 @@ const struct cli_command cli_logs = {
         },
     .program = "up",
 };
+
+static const struct cli_option token_options[] = {
+    DATA_OPTION,
+    {"ttl", 0, "SECONDS", .doc = "How long it is good for; 86400, a day, without it."},
+    {"description", 0, "TEXT", .doc = "What it is for, to be read in `kubectl get secrets`."},
+    {0},
+};
+
+const struct cli_command cli_token = {
+    .name = "token",
+    .arguments = "create",
+    .least = 1,
+    .most = 1,
+    .summary = "Make a token with which another machine can join",
+    .doc =
+        "Makes a bootstrap token and prints the command to run on the other machine. Whoever has "
+        "the token can join a node while it is good. The API must listen where that machine can "
+        "reach it: see --listen of `orlop up`.",
+    .options = token_options,
+    .choices = (const char *const[]){"create", NULL},
+    .examples =
+        (const char *const[][2]){
+            {"orlop token create --ttl 600", "One for the next ten minutes."},
+            {NULL},
+        },
+    .program = "up",
+};

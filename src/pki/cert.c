@@ -240,6 +240,22 @@ int pki_cert_read(const char *cert, struct pki_facts *ret_facts, struct err *e)
     return 0;
 }
 
+int pki_cert_pin(const char *cert, struct str *ret_pin, struct err *e)
+{
+    _crt_ crt = parse_or_fail(cert, e);
+    if (!crt)
+        return -1;
+    unsigned char id[64];
+    size_t n = sizeof(id);
+    int r = gnutls_x509_crt_get_key_id(crt, GNUTLS_KEYID_USE_SHA256, id, &n);
+    if (r < 0)
+        return pki_fail(e, r, "take the digest of a public key");
+    str_append(ret_pin, "sha256:");
+    for (size_t i = 0; i < n; i++)
+        str_appendf(ret_pin, "%02x", id[i]);
+    return 0;
+}
+
 bool pki_cert_is_for(const char *cert, const struct pki_key *key)
 {
     _crt_ crt = parse(cert);

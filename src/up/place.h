@@ -3,8 +3,7 @@
  *
  *     DIR/kubeconfig          of the administrator, mode 0600
  *     DIR/apiserver/          the API server's store, keys and certificates
- *     DIR/nodes/NAME/         what a node keeps: its identity, sparse disks
- *     DIR/pods/               what containers write, read by the API server for `kubectl logs`
+ *     DIR/nodes/NAME/         what a node keeps: its identity, sparse disks, its Pods and their logs
  *     DIR/logs/NAME.log       what each program says, and NAME.log.1 before that
  *     DIR/up.lock             locked by the `orlop up` that runs
  *     DIR/up.json             what it started, for `orlop status`

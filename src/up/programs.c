@@ -1,7 +1,15 @@
 #include "up/programs.h"
 
+#include <dirent.h>
+#include <stdio.h>
+
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/vec.h"
+#include "node/pods.h"
+
+#define GRACE (5 * CLOCK_SECOND)
 
 /* A command line that is put together: its words, owned. */
 struct words {
@@ -40,9 +48,21 @@ void up_programs_server(const struct up_options *o, struct up_child **children, 
     add_flag(&w, "data-dir", up_place_path(o->place, "apiserver"));
     add_flag(&w, "address", mem_strdup(o->address));
     add_flag(&w, "port", mem_printf("%u", o->port));
-    add_flag(&w, "pod-logs", up_place_path(o->place, "pods"));
+    add_flag(&w, "pod-logs", up_place_path(o->place, "nodes/{node}/pods"));
     add_child(o, "apiserver", &w, children, n);
     (*children)[*n - 1].wants_line = true;
+}
+
+void up_programs_stay(struct up_child *server, const char *url)
+{
+    const char *port = strrchr(url, ':');
+    for (char **word = server->argv; port && *word; word++) {
+        if (!str_eq(*word, "--port"))
+            continue;
+        free(word[1]);
+        word[1] = mem_strdup(port + 1);
+        return;
+    }
 }
 
 static void add_controller(const struct up_options *o, struct up_child **children, size_t *n)
@@ -76,10 +96,9 @@ static int add_node(const struct up_options *o, unsigned number, const char *url
     add_flag(&w, "namespace", mem_strdup(UP_NAMESPACE));
     add_flag(&w, "address", mem_strdup("127.0.0.1"));
     add_flag(&w, "pod-cidr", mem_printf("127.10.%u.0/24", number));
-    add_flag(&w, "pod-logs", up_place_path(o->place, "pods"));
+    add(&w, mem_strdup("--discover=false")); /* the machine's disks are not each node's */
     add(&w, mem_strdup("--run-pods"));
     add(&w, mem_strdup("--stop-pods-on-exit"));
-    add(&w, mem_strdup("--no-devices"));
     if (o->sparse_disks)
         add_flag(&w, "sparse-disks", mem_strdup(o->sparse_disks));
     add_flag(&w, "health-port", mem_strdup("0"));
@@ -96,4 +115,18 @@ int up_programs_add(const struct up_options *o, const char *url, const char *tok
             return -1;
     }
     return 0;
+}
+
+void up_programs_clean(const struct up_options *o)
+{
+    _cleanup_free_ char *nodes = up_place_path(o->place, "nodes");
+    DIR *dir = opendir(nodes);
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        struct err e = {0};
+        _cleanup_free_ char *folder = mem_printf("%s/%s", nodes, d->d_name);
+        if (d->d_name[0] != '.' && node_pods_stop_all(folder, GRACE, &e) < 0)
+            log_warn("what a node has left runs on", LOG_S("node", d->d_name), LOG_ERR(&e));
+    }
+    if (dir)
+        closedir(dir);
 }

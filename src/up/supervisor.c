@@ -82,10 +82,8 @@ static int start_all(struct up *u, size_t first, struct err *e)
 /* The API server has said where it is. */
 static int begin_cluster(struct up *u, struct err *e)
 {
-    if (!u->url)
-        u->url = mem_strdup(str_get(&u->children[0].line));
-    if (u->cluster)
-        return 0;
+    u->url = mem_strdup(str_get(&u->children[0].line));
+    up_programs_stay(&u->children[0], u->url);
     _cleanup_free_ char *kubeconfig = up_place_path(u->o->place, "apiserver/admin.kubeconfig");
     _cleanup_free_ char *link = up_place_path(u->o->place, "kubeconfig");
     unlink(link);
@@ -239,10 +237,10 @@ static int prepare(struct up *u, struct err *e)
 {
     _cleanup_free_ char *logs = up_place_path(u->o->place, "logs");
     _cleanup_free_ char *nodes = up_place_path(u->o->place, "nodes");
-    _cleanup_free_ char *pods = up_place_path(u->o->place, "pods");
     if (file_make_dirs(logs, 0700, e) < 0 || file_make_dirs(nodes, 0700, e) < 0 ||
-        file_make_dirs(pods, 0700, e) < 0 || open_signals(u, e) < 0)
+        open_signals(u, e) < 0)
         return -1;
+    up_programs_clean(u->o);
     up_programs_server(u->o, &u->children, &u->n);
     return start_all(u, 0, e);
 }
@@ -266,6 +264,7 @@ int up_run(const struct up_options *o, struct err *e)
         check_children(&u);
     }
     up_cluster_stop(u.cluster);
+    up_programs_clean(o);
     write_state(&u);
     for (size_t i = 0; i < u.n; i++)
         up_child_done(&u.children[i]);
