@@ -1,10 +1,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "up/commands.h"
@@ -78,21 +79,68 @@ static char *own_folder(void)
     return slash ? mem_strndup(self, (size_t)(slash - self)) : mem_strdup(".");
 }
 
-/* The front of a detached system: shows what it says until it is ready, or has failed. */
-static int await_ready(const struct cli_args *args, int fd, pid_t pid)
+/*
+ * A detached system, seen from the front: what comes through the pipe is what there is to say, and the
+ * first byte is whether it is ready. It ends without one when the system was killed.
+ */
+static int await_ready(const struct cli_args *args, int fd)
 {
+    _cleanup_(str_done) struct str text = {0};
     char block[TEXT_BLOCK];
     ssize_t n;
-    bool ready = false;
-    while ((n = read(fd, block, sizeof(block))) > 0 || (n < 0 && errno == EINTR)) {
-        fwrite(block, 1, n > 0 ? (size_t)n : 0, stdout);
-        ready |= n > 0;
+    while ((n = read(fd, block, sizeof(block))) > 0 || (n < 0 && errno == EINTR))
+        str_append_n(&text, block, n > 0 ? (size_t)n : 0);
+    close(fd);
+    if (!text.len)
+        return cli_fail(args, "it has ended before it was ready");
+    if (text.p[0] != UP_IS_READY)
+        return cli_fail(args, "%s", text.p + 1);
+    fputs(text.p + 1, stdout);
+    return cli_finish(args);
+}
+
+/* What it says from now on goes to a log: there is nobody to read it. */
+static int leave_terminal(const struct up_place *place, struct err *e)
+{
+    _cleanup_free_ char *logs = up_place_path(place, "logs");
+    _cleanup_free_ char *path = up_place_path(place, "logs/up.log");
+    if (file_make_dirs(logs, 0700, e) < 0)
+        return -1;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (null < 0 || log < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        dup2(log, STDERR_FILENO) < 0)
+        return err_errno(e, errno, "%s", path);
+    close(null);
+    close(log);
+    return 0;
+}
+
+/* In the background; ends the process. */
+static void serve_detached(struct up_options *o)
+{
+    struct err e = {0};
+    setsid();
+    if (up_place_lock(o->place, &e) == 0 && leave_terminal(o->place, &e) == 0 && up_run(o, &e) == 0)
+        _exit(CLI_DONE);
+    log_error("cannot go on", LOG_ERR(&e));
+    dprintf(o->ready_fd, "!%s", e.msg); /* nobody reads it once it was ready */
+    _exit(CLI_FAILED);
+}
+
+static int run_detached(const struct cli_args *args, struct up_options *o)
+{
+    int fds[2];
+    pid_t pid = pipe2(fds, O_CLOEXEC) < 0 ? -1 : fork();
+    if (pid < 0)
+        return cli_fail(args, "%s", strerror(errno));
+    if (pid == 0) {
+        close(fds[0]);
+        o->ready_fd = fds[1];
+        serve_detached(o);
     }
-    if (ready)
-        return cli_finish(args);
-    int status = 0;
-    waitpid(pid, &status, 0); /* it has said why */
-    return CLI_FAILED;
+    close(fds[1]);
+    return await_ready(args, fds[0]);
 }
 
 static int run(const struct cli_args *args, struct up_options *o)
@@ -101,24 +149,6 @@ static int run(const struct cli_args *args, struct up_options *o)
     if (up_place_lock(o->place, &e) < 0 || up_run(o, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     return CLI_DONE;
-}
-
-static int run_detached(const struct cli_args *args, struct up_options *o)
-{
-    int fds[2];
-    if (pipe(fds) < 0)
-        return cli_fail(args, "%s", strerror(errno));
-    pid_t pid = fork();
-    if (pid < 0)
-        return cli_fail(args, "%s", strerror(errno));
-    if (pid > 0) {
-        close(fds[1]);
-        return await_ready(args, fds[0], pid);
-    }
-    close(fds[0]);
-    setsid();
-    o->ready_fd = fds[1];
-    _exit(run(args, o));
 }
 
 int up_command_up(const struct cli_args *args)

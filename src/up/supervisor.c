@@ -1,6 +1,7 @@
 #include "up/supervisor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -111,14 +112,14 @@ static void announce(struct up *u)
     str_appendf(&text, "  export KUBECONFIG=%s/kubeconfig\n  kubectl get nodes,blockdevices -A\n",
                 u->o->place->folder);
     if (u->o->ready_fd < 0) {
-        str_append(&text, "\nCtrl-C ends it; what is in the data folder stays.\n");
-        fputs(text.p, stdout);
+        printf("%s\nCtrl-C ends it; what is in the data folder stays.\n", text.p);
         fflush(stdout);
-    } else if (write(u->o->ready_fd, text.p, text.len) < 0) {
-        log_warn("whoever started this has left", LOG_I("errno", errno));
-    } else {
-        close(u->o->ready_fd);
+        return;
     }
+    dprintf(u->o->ready_fd, "%c%s", UP_IS_READY, text.p);
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup3(null, u->o->ready_fd, O_CLOEXEC); /* whoever started this goes */
+    close(null);
 }
 
 static int advance(struct up *u, struct err *e)

@@ -20,8 +20,10 @@ struct up_options {
     unsigned nodes;
     const char *sparse_disks; /* "3x10Gi"; NULL: none */
     unsigned disks;           /* how many that is */
-    int ready_fd;             /* gets what there is to say once it is ready; -1: standard output */
+    int ready_fd; /* gets UP_IS_READY and what there is to say then; -1: standard output */
 };
+
+enum { UP_IS_READY = '+' };
 
 /* Until a signal ends it; -1 when it could not start. */
 int up_run(const struct up_options *o, struct err *e);
