@@ -322,6 +322,7 @@ static void *run(void *context)
     enum next next = NEXT_LIST;
     while (next != NEXT_STOP)
         next = next == NEXT_LIST ? list_once(r) : watch_once(r);
+    r->o.ops->end(r->o.context);
     return NULL;
 }
 
@@ -345,9 +346,4 @@ void kube_reflector_stop(struct kube_reflector *r)
 void kube_reflector_last(struct kube_reflector *r, struct err *ret_e)
 {
     kube_call_last(r->client, r->call, ret_e);
-}
-
-bool kube_reflector_stopped(struct kube_reflector *r)
-{
-    return kube_call_is_cancelled(r->client, r->call);
 }
