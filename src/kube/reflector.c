@@ -254,7 +254,7 @@ static int watch(struct kube_reflector *r, struct kube_answer *ret_answer, struc
     return status;
 }
 
-/* Waits as long as is due after a failure, and not less than the server asked for. */
+/* Waits as long as is due after a failure; longer if the server asked for it, within reason. */
 static enum next after_failure(struct kube_reflector *r, const char *what, unsigned retry_after,
                                const struct err *why, enum next next)
 {

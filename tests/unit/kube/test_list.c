@@ -150,6 +150,9 @@ static void test_too_large(void **state)
         {"?limit=2 HTTP", 200, .body = LIST("7", "x", "[" ITEM("a") "]")},
         {"?limit=2&continue=x HTTP", 200, .body = "{", .filler = 9 << 20},
         {"?limit=1&continue=x HTTP", 200, .body = LIST("7", "", "[" ITEM("b") "]")},
+        {"?limit=8 HTTP", 200, .body = LIST("7", "x", "[]"),
+         .filler = 2 << 20}, /* large, and taken */
+        {"?limit=4&continue=x HTTP", 200, .body = LIST("7", "", "[" ITEM("b") "]")},
         {"?limit=1 HTTP", 200, .body = "{", .filler = 9 << 20},
     };
     struct kube_resource r = kube_resource("v1", "ConfigMap");
@@ -158,6 +161,8 @@ static void test_too_large(void **state)
     struct err e = {0};
     json_auto_t *all = kube_list(c, &r, NULL, &(struct kube_query){.limit = 4}, &e);
     assert_int_equal(json_array_size(all), 2);
+    json_auto_t *large = kube_list(c, &r, NULL, &(struct kube_query){.limit = 8}, &e);
+    assert_int_equal(json_array_size(large), 1);
     assert_null(kube_list(c, &r, NULL, &(struct kube_query){.limit = 1}, &e));
     assert_int_equal(e.code, ERR_RESOURCE_EXHAUSTED);
     fake_check(f, ARRAY_SIZE(steps));
