@@ -115,7 +115,8 @@ int kube_send(struct kube_client *c, struct kube_call *call, const struct kube_r
               struct http_response *ret_response, struct err *e)
 {
     struct err ignored;
-    struct kube_backoff backoff = {AGAIN_MS * MILLISECOND, (int64_t)AGAIN_MOST_MS * MILLISECOND};
+    struct kube_backoff backoff = {(int64_t)AGAIN_MS * MILLISECOND,
+                                   (int64_t)AGAIN_MOST_MS * MILLISECOND};
     int64_t deadline = clock_mono_ns(c->clock) + c->deadline_ns;
     bool renewed = false;
     _cleanup_(str_done) struct str body = {0};
