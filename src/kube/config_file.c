@@ -7,6 +7,7 @@
  * Several files are one: the first that has an entry of a name is the one that counts. Nothing is
  * merged; what is looked up is looked up in all.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -60,8 +61,10 @@ static json_t *parse(const char *text, size_t size, struct err *e)
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, size);
     _cleanup_(json_doc_done) struct json_doc doc = {0};
     int n = json_stream_next(s, &doc, e);
-    if (n < 0)
+    if (n < 0) {
+        err_prefix(e, "line %u, column %u", doc.start.line, doc.start.column);
         return NULL;
+    }
     const char *kind = n ? json_str(doc.value, "kind") : NULL;
     if (n == 0 || !json_is_object(doc.value) || (kind && !str_eq(kind, "Config"))) {
         refuse(e, "this is no kubeconfig: write 'kind: Config' with clusters, users and contexts");
@@ -236,6 +239,7 @@ static int read_user(struct entry in, struct kube_config *c, struct err *e)
 static int read_context(const struct files *f, const char *name, struct kube_config *c,
                         struct err *e)
 {
+    assert(f->all.len > 0);
     for (size_t i = 0; !name && i < f->all.len; i++)
         name = text_of((struct entry){f->all.p[i].value, &f->all.p[i]}, "current-context");
     if (!name)
