@@ -64,8 +64,7 @@ bool call_wants_protobuf(const struct call *c)
 {
     const char *accept = http_request_header(c->http, "Accept");
     char version[128];
-    return accept &&
-           apiserver_protobuf_find(api_version_text(c->path.gv, version), c->path.kind->kind) &&
+    return accept && api_message_find(api_version_text(c->path.gv, version), c->path.kind->kind) &&
            strstr(accept, APISERVER_PROTOBUF_TYPE) && !strstr(accept, "application/json") &&
            !strstr(accept, "*/*") && !strstr(accept, "application/*");
 }

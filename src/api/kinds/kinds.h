@@ -14,7 +14,7 @@ extern const struct api_kind api_cstor_volume, api_cstor_volume_replica;
 extern const struct api_kind api_jiva_volume, api_jiva_volume_resize;
 extern const struct api_kind api_logical_volume;
 
-/* Kubernetes' own, as far as they are used here; what their tables do not name is kept. */
+/* Kubernetes' own, as far as they are used here; what their tables do not name, messages do. */
 extern const struct api_kind api_namespace, api_config_map, api_secret, api_service_account;
 extern const struct api_kind api_resource_quota, api_limit_range, api_event;
 extern const struct api_kind api_node, api_service, api_endpoints, api_pod;
