@@ -214,6 +214,9 @@ void definitions_free(struct definitions *d);
 
 /* serve_description.c: everything but objects. */
 void call_description(struct call *c);
+/* serve_openapi.c: the document of a version, of NULL the index; and the one of v2. */
+void call_openapi_v3(struct call *c, const struct api_group_version *gv);
+void call_openapi_v2(struct call *c);
 
 /* serve_log.c: what is counted and written down of each request. */
 
