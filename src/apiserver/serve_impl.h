@@ -120,6 +120,8 @@ void call_fail(struct call *c);
 int call_bad_request(struct call *c, const char *message);
 /* Whether it can be taken for a list of strings: one, or nothing. */
 bool call_is_list_of_strings(const json_t *value);
+/* The body, which must be JSON; what it has twice is for fieldValidation. NULL with BadRequest. */
+json_t *call_json(struct call *c, const char *what);
 /* The body, JSON or protobuf; NULL with BadRequest or UnsupportedMediaType. */
 json_t *call_body(struct call *c);
 /* An object of the kind that the path names, a new reference; NULL with BadRequest. */

@@ -180,12 +180,9 @@ static void patch(struct call *c)
         apply(c, &r);
         return;
     }
-    struct err e = {0};
-    json_auto_t *body = json_parse(c->http->body, c->http->body_size, NULL, &e);
+    json_auto_t *body = call_json(c, "patch");
     struct apiserver_object *o = NULL;
-    if (!body)
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the patch is no JSON: %s", e.msg);
-    else
+    if (body)
         o = apiserver_patch(&c->server->registry, &r, patch_types[i].type, body,
                             c->path.subresource == APISERVER_STATUS, &c->report, &c->err);
     call_reply_object(c, 200, o);
