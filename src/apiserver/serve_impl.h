@@ -110,6 +110,11 @@ struct call {
 };
 
 /* serve.c */
+/* Answers that are longer are compressed for clients that take it, as in Kubernetes. */
+enum { CALL_GZIP_BYTES = 128 << 10 };
+/* Like http_reply(). */
+void call_reply_bytes(struct call *c, unsigned status, const char *type, const void *bytes,
+                      size_t size, void (*free_fn)(void *context), void *context);
 /* Takes over the text. */
 void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text);
 void call_reply_json(struct call *c, unsigned status, const json_t *value);

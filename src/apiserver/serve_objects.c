@@ -52,7 +52,7 @@ void call_reply_object(struct call *c, unsigned status, struct apiserver_object 
         call_reply_value(c, status, object);
     } else if (form_is_stored(&form, o)) {
         call_headers(c);
-        http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
+        call_reply_bytes(c, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
         struct str text = {0};
         form_append(&form, o, true, &text);

@@ -20,8 +20,8 @@ static void reply_document(struct call *c, const char *type, const struct apiser
     if (known && (strstr(known, tag) || str_eq(known, "*")))
         http_reply(c->http, 304, NULL, "", 0, NULL, NULL);
     else
-        http_reply(c->http, 200, type, d->text.p, d->text.len, unref_kinds,
-                   apiserver_kinds_ref(c->kinds));
+        call_reply_bytes(c, 200, type, d->text.p, d->text.len, unref_kinds,
+                         apiserver_kinds_ref(c->kinds));
 }
 
 void call_openapi_v3(struct call *c, const struct api_group_version *gv)
