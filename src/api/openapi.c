@@ -297,6 +297,22 @@ json_t *api_openapi_schema(const struct api_kind *kind)
     return kind_schema(&form, kind);
 }
 
+/*
+ * kubectl validates what has no PATCH by v2, whatever its age, and what is applied may be a part of an
+ * object: it is the server that says what of the whole must be there.
+ */
+static void drop_required_of_all(json_t *schema)
+{
+    static const char *const names[] = {"apiVersion", "kind", "metadata", "spec", NULL};
+    json_t *required = json_object_get(schema, "required");
+    for (size_t i = json_array_size(required); i > 0; i--) {
+        if (str_in(json_string_value(json_array_get(required, i - 1)), names))
+            json_array_remove(required, i - 1);
+    }
+    if (!json_array_size(required))
+        json_object_del(schema, "required");
+}
+
 json_t *api_openapi_schema_v2(const struct api_kind *kind)
 {
     const struct form form = {.v2 = true, .patch = kind->flags & API_BUILTIN};
@@ -304,6 +320,8 @@ json_t *api_openapi_schema_v2(const struct api_kind *kind)
     /* One that keeps what it does not name cannot name anything in v2, not even metadata. */
     if (!json_is_true(json_object_get(schema, "x-kubernetes-preserve-unknown-fields"))) {
         api_openapi_to_v2(schema);
+        if (!kind->schema)
+            drop_required_of_all(schema);
         return schema;
     }
     json_decref(schema);

@@ -332,6 +332,14 @@ with Scratch() as scratch:
         forms(server)
         schemas(contents(server))
         changes(server)
+        # A kind without PATCH: kubectl of any age validates it by v2.
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+                  "spec": {"token": "t"}}
+        tap.ran(server.kubectl("create", "-f", "-", "-o", "name", stdin=review),
+                "a review has no metadata")
+        review["spec"]["tokens"] = "u"
+        tap.ran(server.kubectl("create", "-f", "-", stdin=review), "but no fields of its own",
+                status=1, stderr='unknown field "tokens"')
         new, old = "kubectl", os.environ.get("OLD_KUBECTL") or shutil.which("kubectl-1.20")
         if minor_version(new) < 24:  # it leaves validation to the server from then on
             new, old = None, new

@@ -65,6 +65,10 @@ extern const struct api_field api_local_reference[]; /* a name in the same names
 extern const struct api_field api_pod_spec[], api_pod_template[];
 extern const struct api_field api_claim_spec[]; /* of a PersistentVolumeClaim */
 extern const struct api_field api_job_spec[];
+/* Parts of pods (kinds/podparts.c). */
+extern const struct api_field api_probe[], api_lifecycle[], api_value_from[], api_env_from[];
+extern const struct api_field api_security_context[], api_pod_security_context[];
+extern const struct api_field api_affinity[], api_node_selector[];
 
 /* Rules of a pod's spec that lies at that path (kinds/pod_rules.c). */
 void api_pod_spec_validate(const json_t *spec, const struct api_path *at,
