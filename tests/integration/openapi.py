@@ -223,9 +223,9 @@ def schemas(definitions):
               "how strategic merge goes about pods")
     container = spec["containers"]["items"]["properties"]
     tap.equal((container["ports"]["x-kubernetes-patch-merge-key"],
-               container["livenessProbe"]["properties"]["httpGet"]["properties"]["port"],
+               container["livenessProbe"]["properties"]["httpGet"]["properties"]["port"]["format"],
                container["resources"]["properties"]["limits"]["additionalProperties"]),
-              ("containerPort", {"type": "string", "format": "int-or-string"}, {"type": "string"}),
+              ("containerPort", "int-or-string", {"type": "string"}),
               "ports, probes and quantities")
     deployment = definitions["io.k8s.api.apps.v1.Deployment"]["properties"]["spec"]["properties"]
     tap.equal((deployment["template"]["$ref"],
