@@ -38,6 +38,7 @@ OWNERS = {
     "pcre2.h": ["src/api/pattern.c"],
     "microhttpd.h": ["src/http/server_impl.h"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
+    "zlib.h": ["src/http/gzip.c"],
     "isa-l.h": ["src/base/crc.c"],
     "isa-l/crc.h": ["src/base/crc.c"],
 }

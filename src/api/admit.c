@@ -3,6 +3,7 @@
 #include "api/default.h"
 #include "api/metadata.h"
 #include "api/normalize.h"
+#include "api/prune.h"
 #include "api/schema.h"
 #include "api/update.h"
 
@@ -107,6 +108,8 @@ bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
         api_schema_prune(kind->schema, object, unknown, report);
     if (report->errors)
         return false;
+    if (unknown != API_UNKNOWN_ERROR)
+        api_prune(kind, object);
     api_check_metadata(kind, object, report);
     api_default(kind, object);
     if (kind->schema)

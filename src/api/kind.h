@@ -23,7 +23,7 @@ struct api_column {
 
 enum api_kind_flag {
     API_CLUSTER_SCOPED = 1 << 0,
-    API_BUILTIN = 1 << 1,     /* Kubernetes' own: no CRD, unknown fields are kept */
+    API_BUILTIN = 1 << 1,     /* Kubernetes' own: no CRD; its message has what its table has not */
     API_STATUS = 1 << 2,      /* has /status, and the main path leaves status alone */
     API_STATUS_BOTH = 1 << 3, /* has /status, and the main path writes status too */
     API_SCALE = 1 << 4,

@@ -1,12 +1,32 @@
 #include "api/openapi.h"
 
 #include "api/format.h"
+#include "api/kinds/kinds.h"
 
 /* What a quantity looks like, for API servers; the exact rules are in base/quantity.h. */
 #define QUANTITY_PATTERN                                                                           \
     "^[+-]?([0-9]+|[0-9]+\\.[0-9]*|\\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]+))?$"
 
-static json_t *object_schema(const struct api_field *fields, bool keep);
+/* What the schema is for. */
+struct form {
+    bool v2;
+    bool patch; /* says how strategic merge goes about it, which is for Kubernetes' own kinds */
+};
+
+/* Objects that are in many kinds: OpenAPI v2 has them once and refers to them. */
+static const struct api_openapi_shared shared[] = {
+    {"io.k8s.api.core.v1.PersistentVolumeClaimSpec", api_claim_spec,
+     message_persistent_volume_claim_spec},
+    {"io.k8s.api.core.v1.PodSpec", api_pod_spec, message_pod_spec},
+    {"io.k8s.api.core.v1.PodTemplateSpec", api_pod_template, message_pod_template_spec},
+    {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", api_label_selector,
+     message_label_selector},
+    {"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", api_object_meta, message_metadata},
+    {0},
+};
+
+static json_t *object_schema(const struct form *form, const struct api_field *fields,
+                             const struct api_message_field *message, bool keep);
 
 /* {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": true} */
 static json_t *int_or_string(void)
@@ -35,13 +55,25 @@ static void add_string_rules(const struct api_field *field, json_t *schema)
         json_object_set_new(schema, "pattern", json_sprintf("^$|%s", field->format->pattern));
 }
 
+static json_t *reference(const struct api_field *fields)
+{
+    for (const struct api_openapi_shared *s = shared; fields && s->name; s++) {
+        if (s->fields == fields)
+            return json_pack("{s:o}", "$ref", json_sprintf("#/definitions/%s", s->name));
+    }
+    return NULL;
+}
+
 /* The schema of one value of the field. */
-static json_t *value_schema(const struct api_field *field)
+static json_t *value_schema(const struct form *form, const struct api_field *field,
+                            const struct api_message_field *message)
 {
     json_t *schema;
     switch (field->type) {
     case API_OBJECT:
-        return object_schema(field->fields, field->flags & API_KEEP);
+        schema = form->v2 ? reference(field->fields) : NULL;
+        return schema ? schema
+                      : object_schema(form, field->fields, message, field->flags & API_KEEP);
     case API_STRING:
         schema = json_pack("{s:s}", "type", "string");
         add_string_rules(field, schema);
@@ -61,6 +93,8 @@ static json_t *value_schema(const struct api_field *field)
     case API_NUMBER:
         return json_pack("{s:s}", "type", "number");
     case API_QUANTITY:
+        if (form->v2) /* in which a string may be written without quotes */
+            return json_pack("{s:s}", "type", "string");
         schema = int_or_string();
         json_object_set_new(schema, "pattern",
                             json_string(field->flags & API_REQUIRED || field->shape != API_ONE
@@ -68,7 +102,8 @@ static json_t *value_schema(const struct api_field *field)
                                             : "^$|" QUANTITY_PATTERN));
         return schema;
     case API_INT_OR_STRING:
-        return int_or_string();
+        return form->v2 ? json_pack("{s:s,s:s}", "type", "string", "format", "int-or-string")
+                        : int_or_string();
     case API_BOOL_OR_STRING:
     case API_ANY:
         break;
@@ -87,9 +122,25 @@ static json_t *map_keys(const struct api_field *field)
     return keys;
 }
 
-static json_t *field_schema(const struct api_field *field)
+/* How strategic merge goes about the field. */
+static void add_patch(const struct api_field *field, json_t *schema)
 {
-    json_t *schema = value_schema(field);
+    bool merge = field->shape == API_LIST && (field->merge_key || field->flags & API_SET);
+    bool retain = field->flags & API_RETAIN_KEYS;
+    if (field->shape == API_LIST && field->merge_key)
+        json_object_set_new(schema, "x-kubernetes-patch-merge-key", json_string(field->merge_key));
+    if (merge || retain || field->flags & API_REPLACE)
+        json_object_set_new(schema, "x-kubernetes-patch-strategy",
+                            json_string(merge && retain ? "merge,retainKeys"
+                                        : merge         ? "merge"
+                                        : retain        ? "retainKeys"
+                                                        : "replace"));
+}
+
+static json_t *field_schema(const struct form *form, const struct api_field *field,
+                            const struct api_message_field *message)
+{
+    json_t *schema = value_schema(form, field, message);
     if (field->flags & API_ATOMIC_ITEMS)
         json_object_set_new(schema, "x-kubernetes-map-type", json_string("atomic"));
     if (field->shape == API_LIST) {
@@ -115,15 +166,22 @@ static json_t *field_schema(const struct api_field *field)
             json_string("atomic"));
     if (field->def)
         json_object_set_new(schema, "default", json_loads(field->def, JSON_DECODE_ANY, NULL));
-    else if (!(field->flags & API_REQUIRED) &&
+    else if (!form->v2 && !(field->flags & API_REQUIRED) &&
              (field->type == API_OBJECT || field->type == API_TIME))
         json_object_set_new(schema, "nullable", json_true());
+    if (form->patch)
+        add_patch(field, schema);
     return schema;
 }
 
-static void add_property(json_t *properties, const char *name, const struct api_field *field)
+static void add_property(const struct form *form, json_t *properties, const char *name,
+                         const struct api_field *field, const struct api_message_field *message)
 {
-    json_t *schema = field_schema(field);
+    json_t *schema = field_schema(form, field, message);
+    if (!field->doc) {
+        json_object_set_new(properties, name, schema);
+        return;
+    }
     if (name != field->name)
         json_object_del(schema, "default"); /* or both names would be set */
     json_auto_t *doc = name == field->name
@@ -160,26 +218,44 @@ static void add_required(json_t *schema, const struct api_field *fields)
     json_decref(one_of_names);
 }
 
-static json_t *object_schema(const struct api_field *fields, bool keep)
+/* What the message has beyond the table. */
+static void add_untold(const struct form *form, json_t *properties, const struct api_field *fields,
+                       const struct api_message_field *message)
+{
+    for (const struct api_message_field *m = message; m && m->number; m++) {
+        if (m->kind == API_MESSAGE_INLINE) {
+            add_untold(form, properties, fields, m->fields);
+        } else if (!api_field_find(fields, m->name)) {
+            const struct api_field field = api_message_as_field(m);
+            add_property(form, properties, m->name, &field, m->fields);
+        }
+    }
+}
+
+static json_t *object_schema(const struct form *form, const struct api_field *fields,
+                             const struct api_message_field *message, bool keep)
 {
     json_t *schema = json_pack("{s:s}", "type", "object");
-    if (keep || !fields)
+    if (!message && (keep || !fields))
         json_object_set_new(schema, "x-kubernetes-preserve-unknown-fields", json_true());
-    if (!fields)
+    if (!message && !fields)
         return schema;
     json_t *properties = json_object();
-    for (const struct api_field *f = fields; f->name; f++) {
-        add_property(properties, f->name, f);
+    for (const struct api_field *f = fields; f && f->name; f++) {
+        const struct api_message_field *member = api_message_member(message, f->name);
+        const struct api_message_field *inside = member ? member->fields : NULL;
+        add_property(form, properties, f->name, f, inside);
         for (const char *const *alias = f->aliases; alias && *alias; alias++)
-            add_property(properties, *alias, f);
+            add_property(form, properties, *alias, f, inside);
     }
+    add_untold(form, properties, fields, message);
     add_required(schema, fields);
     json_object_set_new(schema, "properties", properties);
     return schema;
 }
 
 /* The schema that a user's definition has for the kind; what goes without saying is added. */
-static json_t *defined_schema(const struct api_kind *kind)
+static json_t *defined_schema(const struct form *form, const struct api_kind *kind)
 {
     json_auto_t *definition = json_parse(kind->source, kind->source_size, NULL, NULL);
     json_t *schema = NULL, *version;
@@ -192,7 +268,7 @@ static json_t *defined_schema(const struct api_kind *kind)
     schema = schema ? json_incref(schema) : json_object();
     json_t *properties = json_object();
     for (const struct api_field *f = api_type_and_meta; f->name; f++)
-        add_property(properties, f->name, f);
+        add_property(form, properties, f->name, f, NULL);
     json_t *given = json_object_get(schema, "properties");
     const char *key;
     json_t *value;
@@ -204,13 +280,63 @@ static json_t *defined_schema(const struct api_kind *kind)
     return schema;
 }
 
-json_t *api_openapi_schema(const struct api_kind *kind)
+static json_t *kind_schema(const struct form *form, const struct api_kind *kind)
 {
     if (kind->schema)
-        return defined_schema(kind);
+        return defined_schema(form, kind);
     json_t *schema = json_object();
     json_object_set_new(schema, "description", json_string(kind->doc));
-    json_auto_t *rest = object_schema(kind->fields, kind->flags & API_BUILTIN);
+    json_auto_t *rest = object_schema(form, kind->fields, api_kind_message(kind), false);
     json_object_update(schema, rest);
+    return schema;
+}
+
+json_t *api_openapi_schema(const struct api_kind *kind)
+{
+    const struct form form = {.patch = kind->flags & API_BUILTIN};
+    return kind_schema(&form, kind);
+}
+
+/*
+ * kubectl validates what has no PATCH by v2, whatever its age, and what is applied may be a part of an
+ * object: it is the server that says what of the whole must be there.
+ */
+static void drop_required_of_all(json_t *schema)
+{
+    static const char *const names[] = {"apiVersion", "kind", "metadata", "spec", NULL};
+    json_t *required = json_object_get(schema, "required");
+    for (size_t i = json_array_size(required); i > 0; i--) {
+        if (str_in(json_string_value(json_array_get(required, i - 1)), names))
+            json_array_remove(required, i - 1);
+    }
+    if (!json_array_size(required))
+        json_object_del(schema, "required");
+}
+
+json_t *api_openapi_schema_v2(const struct api_kind *kind)
+{
+    const struct form form = {.v2 = true, .patch = kind->flags & API_BUILTIN};
+    json_t *schema = kind_schema(&form, kind);
+    /* One that keeps what it does not name cannot name anything in v2, not even metadata. */
+    if (!json_is_true(json_object_get(schema, "x-kubernetes-preserve-unknown-fields"))) {
+        api_openapi_to_v2(schema);
+        if (!kind->schema)
+            drop_required_of_all(schema);
+        return schema;
+    }
+    json_decref(schema);
+    return json_pack("{s:s}", "type", "object");
+}
+
+const struct api_openapi_shared *api_openapi_shared(void)
+{
+    return shared;
+}
+
+json_t *api_openapi_shared_schema(const struct api_openapi_shared *s)
+{
+    const struct form form = {.v2 = true, .patch = true};
+    json_t *schema = object_schema(&form, s->fields, s->message, false);
+    api_openapi_to_v2(schema);
     return schema;
 }

@@ -1,17 +1,25 @@
 #include "api/structure.h"
 
+#include "api/message.h"
 #include "base/map.h"
 #include "base/quantity.h"
 #include "base/rfc3339.h"
 
 struct walk {
     enum api_unknown unknown;
-    bool keep; /* the kind keeps members that its table does not name */
+    bool builtin; /* one of Kubernetes' own */
     struct api_report *report;
 };
 
-static void check_object(const struct walk *w, const struct api_field *fields, const json_t *object,
-                         bool keep, const struct api_path *at);
+/* What is known of an object's members; one of both, or both. */
+struct members {
+    const struct api_field *fields;
+    const struct api_message_field *message;
+    bool keep; /* the table says that others are welcome */
+};
+
+static void check_object(const struct walk *w, const struct members *m, const json_t *object,
+                         const struct api_path *at);
 
 static const char *expected_of(const struct api_field *field)
 {
@@ -132,7 +140,8 @@ static bool has_type(const struct walk *w, const struct api_field *field, const 
     case API_NUMBER:
         return json_is_number(value);
     case API_QUANTITY: /* Kubernetes' own kinds take "cpu: 0.5", custom resources do not */
-        return json_is_string(value) || json_is_integer(value) || (w->keep && json_is_real(value));
+        return json_is_string(value) || json_is_integer(value) ||
+               (w->builtin && json_is_real(value));
     case API_INT_OR_STRING:
         return json_is_string(value) || json_is_integer(value);
     case API_ANY:
@@ -142,7 +151,8 @@ static bool has_type(const struct walk *w, const struct api_field *field, const 
 }
 
 /* One value: the field's own, a list's element or a map's member. */
-static void check_value(const struct walk *w, const struct api_field *field, const json_t *value,
+static void check_value(const struct walk *w, const struct api_field *field,
+                        const struct api_message_field *message, const json_t *value,
                         const struct api_path *at)
 {
     if (!has_type(w, field, value)) {
@@ -156,8 +166,9 @@ static void check_value(const struct walk *w, const struct api_field *field, con
     struct err e = {0};
     switch (field->type) {
     case API_OBJECT:
-        if (field->fields)
-            check_object(w, field->fields, value, field->flags & API_KEEP, at);
+        if (field->fields || message)
+            check_object(w, &(struct members){field->fields, message, field->flags & API_KEEP},
+                         value, at);
         break;
     case API_QUANTITY:
         check_quantity(w, field, value, at);
@@ -202,17 +213,18 @@ static bool is_repeated(const struct api_field *field, const json_t *list, size_
     return false;
 }
 
-static void check_list(const struct walk *w, const struct api_field *field, const json_t *list,
+static void check_list(const struct walk *w, const struct api_field *field,
+                       const struct api_message_field *message, const json_t *list,
                        const struct api_path *at)
 {
-    bool unique = field->flags & API_SET || (!w->keep && field->merge_key && !field->map_keys &&
+    bool unique = field->flags & API_SET || (!w->builtin && field->merge_key && !field->map_keys &&
                                              api_field_is_list_map(field));
     size_t i;
     json_t *element;
     struct map seen = {0};
     json_array_foreach(list, i, element) {
         const struct api_path *here = API_AT(at, i);
-        check_value(w, field, element, here);
+        check_value(w, field, message, element, here);
         if (unique && is_repeated(field, list, i, &seen)) {
             json_auto_t *id = json_string(id_of(field, list, i));
             api_problem(w->report, field->merge_key ? API_KEY(here, field->merge_key) : here,
@@ -222,7 +234,8 @@ static void check_list(const struct walk *w, const struct api_field *field, cons
     map_done(&seen);
 }
 
-static void check_map(const struct walk *w, const struct api_field *field, const json_t *map,
+static void check_map(const struct walk *w, const struct api_field *field,
+                      const struct api_message_field *message, const json_t *map,
                       const struct api_path *at)
 {
     const char *key;
@@ -233,11 +246,12 @@ static void check_map(const struct walk *w, const struct api_field *field, const
             json_auto_t *shown = json_string(key);
             api_problem(w->report, API_KEY(at, key), API_BAD_KEY, shown, "the name %s", why);
         }
-        check_value(w, field, member, API_KEY(at, key));
+        check_value(w, field, message, member, API_KEY(at, key));
     }
 }
 
-static void check_field(const struct walk *w, const struct api_field *field, const json_t *value,
+static void check_field(const struct walk *w, const struct api_field *field,
+                        const struct api_message_field *message, const json_t *value,
                         const struct api_path *at)
 {
     bool empty = (field->type == API_STRING && field->shape == API_ONE && json_is_string(value) &&
@@ -248,59 +262,90 @@ static void check_field(const struct walk *w, const struct api_field *field, con
         api_problem(w->report, at, API_MISSING, NULL, "must not be empty");
     } else if (field->shape == API_LIST) {
         if (json_is_array(value))
-            check_list(w, field, value, at);
+            check_list(w, field, message, value, at);
         else
             api_problem(w->report, at, API_WRONG_TYPE, value,
                         "must be a list; start each element with \"- \"");
     } else if (field->shape == API_MAP) {
         if (json_is_object(value))
-            check_map(w, field, value, at);
+            check_map(w, field, message, value, at);
         else
             api_problem(w->report, at, API_WRONG_TYPE, value, "must be a map of names to values");
     } else {
-        check_value(w, field, value, at);
+        check_value(w, field, message, value, at);
     }
 }
 
-static void unknown_field(const struct walk *w, const struct api_field *fields, const char *key,
+/* Names that were perhaps meant, as many as fit; ends with NULL. */
+struct names {
+    const char *name[256];
+    size_t n;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+    if (names->n + 1 < ARRAY_SIZE(names->name))
+        names->name[names->n++] = name;
+    names->name[names->n] = NULL;
+}
+
+static void add_message_names(struct names *names, const struct api_message_field *message)
+{
+    for (const struct api_message_field *m = message; m && m->number; m++) {
+        if (m->kind == API_MESSAGE_INLINE)
+            add_message_names(names, m->fields);
+        else
+            add_name(names, m->name);
+    }
+}
+
+static void unknown_field(const struct walk *w, const struct members *m, const char *key,
                           const struct api_path *at)
 {
-    const char *names[256];
-    size_t n = 0;
-    for (const struct api_field *f = fields; f->name; f++) {
-        if (n + 1 < ARRAY_SIZE(names))
-            names[n++] = f->name;
-        for (const char *const *alias = f->aliases; alias && *alias; alias++) {
-            if (n + 1 < ARRAY_SIZE(names))
-                names[n++] = *alias;
-        }
-    }
-    names[n] = NULL;
-    const char *near = str_nearest(key, names);
-    json_auto_t *shown = json_string(key);
-    if (w->unknown == API_UNKNOWN_WARN)
+    if (w->unknown == API_UNKNOWN_WARN) {
         api_warn_unknown(w->report, at, key);
-    else if (near)
+        return;
+    }
+    struct names names = {0};
+    for (const struct api_field *f = m->fields; f && f->name; f++) {
+        add_name(&names, f->name);
+        for (const char *const *alias = f->aliases; alias && *alias; alias++)
+            add_name(&names, *alias);
+    }
+    add_message_names(&names, m->message);
+    const char *near = str_nearest(key, names.name);
+    json_auto_t *shown = json_string(key);
+    if (near)
         api_problem(w->report, at, API_UNKNOWN, shown, "did you mean \"%s\"?", near);
     else
         api_problem(w->report, at, API_UNKNOWN, shown, "there is no field of this name here");
 }
 
-static void check_object(const struct walk *w, const struct api_field *fields, const json_t *object,
-                         bool keep, const struct api_path *at)
+static void check_member(const struct walk *w, const struct members *m, const char *key,
+                         const json_t *value, const struct api_path *at)
+{
+    const struct api_field *field = api_field_find(m->fields, key);
+    const struct api_message_field *member = api_message_member(m->message, key);
+    const struct api_message_field *inside = member ? member->fields : NULL;
+    if (field) {
+        check_field(w, field, inside, value, at);
+    } else if (member) {
+        const struct api_field untold = api_message_as_field(member);
+        if (!json_is_null(value)) /* that is to say nothing */
+            check_field(w, &untold, inside, value, at);
+    } else if (w->unknown != API_UNKNOWN_IGNORE && (m->message || !m->keep)) {
+        unknown_field(w, m, key, at);
+    }
+}
+
+static void check_object(const struct walk *w, const struct members *m, const json_t *object,
+                         const struct api_path *at)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)object, key, value) {
-        const struct api_field *field = api_field_find(fields, key);
-        if (!field) {
-            if (!keep && !w->keep && w->unknown != API_UNKNOWN_IGNORE)
-                unknown_field(w, fields, key, API_KEY(at, key));
-        } else {
-            check_field(w, field, value, API_KEY(at, key));
-        }
-    }
-    for (const struct api_field *f = fields; f->name; f++) {
+    json_object_foreach((json_t *)object, key, value)
+        check_member(w, m, key, value, API_KEY(at, key));
+    for (const struct api_field *f = m->fields; f && f->name; f++) {
         if (f->flags & API_REQUIRED && !json_object_get(object, f->name))
             api_problem(w->report, API_KEY(at, f->name), API_MISSING, NULL, "must be %s",
                         f->shape == API_LIST  ? "a list"
@@ -312,6 +357,7 @@ static void check_object(const struct walk *w, const struct api_field *fields, c
 void api_check_structure(const struct api_kind *kind, const json_t *object,
                          enum api_unknown unknown, struct api_report *report)
 {
+    const struct members m = {api_kind_structure(kind), api_kind_message(kind), kind->schema};
     struct walk w = {unknown, kind->flags & API_BUILTIN, report};
-    check_object(&w, api_kind_structure(kind), object, kind->schema, NULL);
+    check_object(&w, &m, object, NULL);
 }

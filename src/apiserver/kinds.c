@@ -1,6 +1,8 @@
 #include "apiserver/kinds.h"
 
-#include "apiserver/openapi_doc.h"
+#include <malloc.h>
+
+#include "apiserver/openapi_v2.h"
 
 /* What is in service when there are no definitions; it is not counted. */
 static struct apiserver_kinds tables = {.all = api_kinds, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -19,8 +21,9 @@ void apiserver_kinds_unref(struct apiserver_kinds *k)
     for (struct apiserver_definition **d = k->definitions; *d; d++)
         apiserver_definition_unref(*d);
     map_for_each(&k->documents, it) {
-        str_done(it->value);
-        free(it->value);
+        struct apiserver_document *d = it->value;
+        str_done(&d->text);
+        free(d);
     }
     map_done(&k->documents);
     pthread_mutex_destroy(&k->lock);
@@ -81,21 +84,49 @@ const struct api_kind *apiserver_kinds_find(const struct apiserver_kinds *k,
     return NULL;
 }
 
-const struct str *apiserver_kinds_document(struct apiserver_kinds *k,
-                                           const struct api_group_version *gv)
+/* Takes over the text; the lock is held. Making it took far more memory than it has. */
+static const struct apiserver_document *keep(struct apiserver_kinds *k, const char *name,
+                                             struct str text)
+{
+    struct apiserver_document *d = NEW(struct apiserver_document);
+    d->text = (struct str){mem_realloc(text.p, text.len + 1), text.len, text.len + 1};
+    apiserver_content_hash(d->text.p, d->text.len, d->hash);
+    map_set(&k->documents, name, d);
+    malloc_trim(0);
+    return d;
+}
+
+const struct apiserver_document *apiserver_kinds_document(struct apiserver_kinds *k,
+                                                          const struct api_group_version *gv)
 {
     char name[128] = "";
     if (gv)
         api_version_text(gv, name);
     pthread_mutex_lock(&k->lock);
-    struct str *text = map_get(&k->documents, name);
-    if (!text) {
-        json_auto_t *made = gv ? apiserver_openapi_document(k->all, gv->group, gv->version)
-                               : apiserver_openapi_index(k->all);
-        text = NEW(struct str);
-        json_format(made, text);
-        map_set(&k->documents, name, text);
+    const struct apiserver_document *d = map_get(&k->documents, name);
+    if (!d) {
+        struct str text = {0};
+        json_t *made = gv ? apiserver_openapi_document(k->all, gv->group, gv->version)
+                          : apiserver_openapi_index(k->all);
+        json_format(made, &text);
+        json_decref(made);
+        d = keep(k, name, text);
     }
     pthread_mutex_unlock(&k->lock);
-    return text;
+    return d;
+}
+
+const struct apiserver_document *apiserver_kinds_document_v2(struct apiserver_kinds *k,
+                                                             bool protobuf)
+{
+    const char *name = protobuf ? "openapi v2 protobuf" : "openapi v2"; /* no version */
+    pthread_mutex_lock(&k->lock);
+    const struct apiserver_document *d = map_get(&k->documents, name);
+    if (!d) {
+        struct str text = {0};
+        apiserver_openapi_v2(k->all, protobuf, &text);
+        d = keep(k, name, text);
+    }
+    pthread_mutex_unlock(&k->lock);
+    return d;
 }

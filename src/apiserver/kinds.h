@@ -9,6 +9,7 @@
 #pragma once
 
 #include "apiserver/definition.h"
+#include "apiserver/openapi_doc.h"
 #include "apiserver/registry.h"
 #include "base/map.h"
 
@@ -18,7 +19,13 @@ struct apiserver_kinds {
     struct apiserver_definition **definitions; /* ends with NULL */
     unsigned refs;                             /* atomic */
     pthread_mutex_t lock;
-    struct map documents; /* under the lock: "group/version" -> struct str */
+    struct map documents; /* under the lock: "group/version" -> struct apiserver_document */
+};
+
+/* A description of the kinds, in the bytes that are sent, and a hash of them. */
+struct apiserver_document {
+    struct str text;
+    char hash[APISERVER_HASH_MAX];
 };
 
 /* The set in service, a new reference. */
@@ -34,8 +41,10 @@ DEFINE_CLEANUP(struct apiserver_kinds *, apiserver_kinds_unref)
 const struct api_kind *apiserver_kinds_find(const struct apiserver_kinds *k,
                                             const struct api_group_version *gv, const char *plural);
 /*
- * The OpenAPI document of a version, of NULL the index: made when it is first asked for, kept as
- * long as the set.
+ * The OpenAPI document of a version, of NULL the index; and that of v2, in JSON or protobuf. They are
+ * made when they are first asked for, and kept as long as the set.
  */
-const struct str *apiserver_kinds_document(struct apiserver_kinds *k,
-                                           const struct api_group_version *gv);
+const struct apiserver_document *apiserver_kinds_document(struct apiserver_kinds *k,
+                                                          const struct api_group_version *gv);
+const struct apiserver_document *apiserver_kinds_document_v2(struct apiserver_kinds *k,
+                                                             bool protobuf);

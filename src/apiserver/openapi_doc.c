@@ -7,10 +7,6 @@
 #include "apiserver/path.h"
 #include "base/mem.h"
 
-/* swagger: "2.0", info: {title: "x", version: "1.0"} */
-const unsigned char apiserver_openapi_v2[APISERVER_OPENAPI_V2_SIZE] = {
-    0x0a, 3, '2', '.', '0', 0x12, 8, 0x0a, 1, 'x', 0x12, 3, '1', '.', '0'};
-
 /* What a document is made of while it grows. */
 struct document {
     const struct api_group_version *gv;
@@ -222,18 +218,10 @@ static void add_path(const struct document *d, const struct place *p)
     json_object_set_new(d->paths, path, item);
 }
 
-static void add_kind(const struct document *d, const struct api_kind *kind)
+static void add_paths(const struct document *d, const struct api_kind *kind, const char *name,
+                      const char *list_name)
 {
-    _cleanup_(str_done) struct str name = {0}, list_name = {0};
-    schema_name(d, kind, "", &name);
-    schema_name(d, kind, "List", &list_name);
-    json_t *schema = api_openapi_schema(kind);
-    json_object_set_new(schema, "x-kubernetes-group-version-kind",
-                        json_pack("[o]", gvk(d->gv->group, d->gv->version, kind->kind)));
-    json_object_set_new(d->schemas, str_get(&name), schema);
-    json_object_set_new(d->schemas, str_get(&list_name), list_schema(d, kind, str_get(&name)));
-
-    struct place p = {.kind = kind, .schema = str_get(&name), .list_schema = str_get(&list_name)};
+    struct place p = {.kind = kind, .schema = name, .list_schema = list_name};
     add_path(d, &p);
     if (!(kind->flags & API_CLUSTER_SCOPED)) {
         p.all_namespaces = true;
@@ -247,19 +235,33 @@ static void add_kind(const struct document *d, const struct api_kind *kind)
     }
 }
 
+void apiserver_openapi_kind(const struct api_kind *kind, const struct api_group_version *gv,
+                            json_t *schema, json_t *schemas, json_t *paths)
+{
+    const struct document d = {.gv = gv, .schemas = schemas, .paths = paths};
+    _cleanup_(str_done) struct str name = {0}, list_name = {0};
+    schema_name(&d, kind, "", &name);
+    schema_name(&d, kind, "List", &list_name);
+    json_object_set_new(schema, "x-kubernetes-group-version-kind",
+                        json_pack("[o]", gvk(gv->group, gv->version, kind->kind)));
+    json_object_set_new(schemas, str_get(&name), schema);
+    json_object_set_new(schemas, str_get(&list_name), list_schema(&d, kind, str_get(&name)));
+    add_paths(&d, kind, str_get(&name), str_get(&list_name));
+}
+
 json_t *apiserver_openapi_document(const struct api_kind *const *kinds, const char *group,
                                    const char *version)
 {
     const struct api_group_version gv = {group, version};
-    struct document d = {.gv = &gv, .schemas = json_object(), .paths = json_object()};
+    json_t *schemas = json_object(), *paths = json_object();
     json_auto_t *document =
         json_pack("{s:s,s:{s:s,s:s},s:o,s:{s:o}}", "openapi", "3.0.0", "info", "title", "Orlop",
-                  "version", ORLOP_VERSION, "paths", d.paths, "components", "schemas", d.schemas);
+                  "version", ORLOP_VERSION, "paths", paths, "components", "schemas", schemas);
     for (const struct api_kind *const *k = kinds; *k; k++) {
         if (apiserver_kind_in(*k, group, version))
-            add_kind(&d, *k);
+            apiserver_openapi_kind(*k, &gv, api_openapi_schema(*k), schemas, paths);
     }
-    return json_object_size(d.schemas) ? json_incref(document) : NULL;
+    return json_object_size(schemas) ? json_incref(document) : NULL;
 }
 
 json_t *apiserver_openapi_index(const struct api_kind *const *kinds)

@@ -9,7 +9,7 @@ enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 static const char magic[4] = "k8s";
 
-typedef const struct apiserver_protobuf_field field;
+typedef const struct api_message_field field;
 
 /* What is left of a message. */
 struct input {
@@ -169,7 +169,7 @@ static int decode_fields(struct decoder *d, struct input in, field *fields, json
 static int decode_entry(struct decoder *d, struct input in, field *f, json_t *map)
 {
     static field items[] = {
-        {"items", 1, APISERVER_PROTOBUF_STRING, .repeated = true},
+        {"items", 1, API_MESSAGE_STRING, .repeated = true},
         {0},
     };
     struct item key, value;
@@ -177,11 +177,11 @@ static int decode_entry(struct decoder *d, struct input in, field *f, json_t *ma
         return broken(d->e, "a map is cut off");
     json_auto_t *name = decode_string(key.inside, d->e);
     json_auto_t *content = NULL;
-    if (f->kind == APISERVER_PROTOBUF_MAP) {
+    if (f->kind == API_MESSAGE_MAP) {
         content = decode_string(value.inside, d->e);
-    } else if (f->kind == APISERVER_PROTOBUF_BYTES_MAP) {
+    } else if (f->kind == API_MESSAGE_BYTES_MAP) {
         content = decode_base64(value.inside);
-    } else if (f->kind == APISERVER_PROTOBUF_QUANTITIES) {
+    } else if (f->kind == API_MESSAGE_QUANTITIES) {
         content = decode_quantity(value.inside, d->e);
     } else {
         json_auto_t *lists = json_object();
@@ -198,33 +198,33 @@ static int decode_entry(struct decoder *d, struct input in, field *f, json_t *ma
 static json_t *decode_bytes(struct decoder *d, struct input in, field *f, json_t *there)
 {
     switch (f->kind) {
-    case APISERVER_PROTOBUF_STRING:
+    case API_MESSAGE_STRING:
         return decode_string(in, d->e);
-    case APISERVER_PROTOBUF_TIME:
+    case API_MESSAGE_TIME:
         return decode_time(in, RFC3339_SECONDS, d->e);
-    case APISERVER_PROTOBUF_MICRO_TIME:
+    case API_MESSAGE_MICRO_TIME:
         return decode_time(in, RFC3339_MICRO, d->e);
-    case APISERVER_PROTOBUF_JSON:
+    case API_MESSAGE_JSON:
         return decode_json(in, d->e);
-    case APISERVER_PROTOBUF_BYTES:
+    case API_MESSAGE_BYTES:
         return decode_base64(in);
-    case APISERVER_PROTOBUF_QUANTITY:
+    case API_MESSAGE_QUANTITY:
         return decode_quantity(in, d->e);
-    case APISERVER_PROTOBUF_INT_OR_STRING:
+    case API_MESSAGE_INT_OR_STRING:
         return decode_int_or_string(in, d->e);
-    case APISERVER_PROTOBUF_MESSAGE:
-    case APISERVER_PROTOBUF_MAP:
-    case APISERVER_PROTOBUF_BYTES_MAP:
-    case APISERVER_PROTOBUF_QUANTITIES:
-    case APISERVER_PROTOBUF_LISTS: {
+    case API_MESSAGE_MESSAGE:
+    case API_MESSAGE_MAP:
+    case API_MESSAGE_BYTES_MAP:
+    case API_MESSAGE_QUANTITIES:
+    case API_MESSAGE_LISTS: {
         json_auto_t *object = there && !f->repeated ? json_incref(there) : json_object();
-        int status = f->kind == APISERVER_PROTOBUF_MESSAGE ? decode_fields(d, in, f->fields, object)
-                                                           : decode_entry(d, in, f, object);
+        int status = f->kind == API_MESSAGE_MESSAGE ? decode_fields(d, in, f->fields, object)
+                                                    : decode_entry(d, in, f, object);
         return status < 0 ? NULL : json_incref(object);
     }
-    case APISERVER_PROTOBUF_INLINE: /* handled where the object is known */
-    case APISERVER_PROTOBUF_BOOL:
-    case APISERVER_PROTOBUF_INT:
+    case API_MESSAGE_INLINE: /* handled where the object is known */
+    case API_MESSAGE_BOOL:
+    case API_MESSAGE_INT:
         break;
     }
     broken(d->e, "a field has the wrong type");
@@ -237,17 +237,17 @@ static bool says_nothing(field *f, const struct item *item)
     bool empty = item->wire == VARINT ? item->value == 0 : item->inside.p == item->inside.end;
     if (f->keep || f->repeated || !empty)
         return false;
-    return f->kind != APISERVER_PROTOBUF_MESSAGE;
+    return f->kind != API_MESSAGE_MESSAGE;
 }
 
 static int decode_field(struct decoder *d, const struct item *item, field *f, json_t *object)
 {
-    bool number = f->kind == APISERVER_PROTOBUF_BOOL || f->kind == APISERVER_PROTOBUF_INT;
+    bool number = f->kind == API_MESSAGE_BOOL || f->kind == API_MESSAGE_INT;
     if (item->wire != (number ? VARINT : BYTES))
         return broken(d->e, "a field has the wrong type");
     if (++d->values > MOST_VALUES)
         return broken(d->e, "it has too many values");
-    if (f->kind == APISERVER_PROTOBUF_INLINE)
+    if (f->kind == API_MESSAGE_INLINE)
         return decode_fields(d, item->inside, f->fields, object);
     if (says_nothing(f, item)) {
         json_object_del(object, f->name);
@@ -255,8 +255,8 @@ static int decode_field(struct decoder *d, const struct item *item, field *f, js
     }
     json_t *there = json_object_get(object, f->name), *value;
     if (number)
-        value = f->kind == APISERVER_PROTOBUF_BOOL ? json_boolean(item->value != 0)
-                                                   : json_integer((json_int_t)item->value);
+        value = f->kind == API_MESSAGE_BOOL ? json_boolean(item->value != 0)
+                                            : json_integer((json_int_t)item->value);
     else
         value = decode_bytes(d, item->inside, f, there);
     if (!value)
@@ -321,7 +321,7 @@ json_t *apiserver_protobuf_parse(const void *bytes, size_t size, struct err *e)
     in.p += sizeof(magic);
     if (read_envelope(in, &version, &kind, &raw, e) < 0)
         return NULL;
-    field *fields = apiserver_protobuf_find(json_string_value(version), json_string_value(kind));
+    field *fields = api_message_find(json_string_value(version), json_string_value(kind));
     if (!fields) {
         err_set(
             e, ERR_UNIMPLEMENTED, "UnsupportedMediaType",
@@ -385,16 +385,16 @@ static int encode_map(field *f, const json_t *map, struct str *out, struct err *
     json_object_foreach((json_t *)map, key, value) {
         _cleanup_(str_done) struct str entry = {0}, items = {0};
         write_bytes(&entry, 1, key, strlen(key));
-        if (f->kind == APISERVER_PROTOBUF_MAP && json_is_string(value)) {
+        if (f->kind == API_MESSAGE_MAP && json_is_string(value)) {
             write_bytes(&entry, 2, json_string_value(value), json_string_length(value));
-        } else if (f->kind == APISERVER_PROTOBUF_QUANTITIES && json_is_string(value)) {
+        } else if (f->kind == API_MESSAGE_QUANTITIES && json_is_string(value)) {
             write_bytes(&items, 1, json_string_value(value), json_string_length(value));
             write_bytes(&entry, 2, str_get(&items), items.len);
-        } else if (f->kind == APISERVER_PROTOBUF_BYTES_MAP && json_is_string(value) &&
+        } else if (f->kind == API_MESSAGE_BYTES_MAP && json_is_string(value) &&
                    base64_parse(json_string_value(value), json_string_length(value), BASE64_STD,
                                 &items)) {
             write_bytes(&entry, 2, str_get(&items), items.len);
-        } else if (f->kind == APISERVER_PROTOBUF_LISTS && json_is_array(value)) {
+        } else if (f->kind == API_MESSAGE_LISTS && json_is_array(value)) {
             json_array_foreach(value, i, text)
                 write_bytes(&items, 1, json_string_value(text), json_string_length(text));
             write_bytes(&entry, 2, str_get(&items), items.len);
@@ -409,7 +409,7 @@ static int encode_map(field *f, const json_t *map, struct str *out, struct err *
 static int encode_inside(field *f, const json_t *value, struct str *out, struct err *e)
 {
     _cleanup_(str_done) struct str inside = {0}, text = {0};
-    if (f->kind == APISERVER_PROTOBUF_JSON) {
+    if (f->kind == API_MESSAGE_JSON) {
         json_format(value, &text);
         write_bytes(&inside, 1, text.p, text.len);
     } else if (encode_fields(value, f->fields, &inside, e) < 0) {
@@ -432,7 +432,7 @@ static int encode_base64(field *f, const json_t *value, struct str *out, struct 
 static int encode_loose(field *f, const json_t *value, struct str *out, struct err *e)
 {
     _cleanup_(str_done) struct str inside = {0}, text = {0};
-    bool quantity = f->kind == APISERVER_PROTOBUF_QUANTITY;
+    bool quantity = f->kind == API_MESSAGE_QUANTITY;
     if (json_is_string(value))
         str_append_n(&text, json_string_value(value), json_string_length(value));
     else if (json_is_number(value) && (quantity || json_is_integer(value)))
@@ -454,45 +454,45 @@ static int encode_loose(field *f, const json_t *value, struct str *out, struct e
 static int encode_value(field *f, const json_t *value, struct str *out, struct err *e)
 {
     static const json_type types[] = {
-        [APISERVER_PROTOBUF_STRING] = JSON_STRING,    [APISERVER_PROTOBUF_BOOL] = JSON_TRUE,
-        [APISERVER_PROTOBUF_INT] = JSON_INTEGER,      [APISERVER_PROTOBUF_MESSAGE] = JSON_OBJECT,
-        [APISERVER_PROTOBUF_TIME] = JSON_STRING,      [APISERVER_PROTOBUF_MICRO_TIME] = JSON_STRING,
-        [APISERVER_PROTOBUF_JSON] = JSON_OBJECT,      [APISERVER_PROTOBUF_MAP] = JSON_OBJECT,
-        [APISERVER_PROTOBUF_BYTES_MAP] = JSON_OBJECT, [APISERVER_PROTOBUF_LISTS] = JSON_OBJECT,
-        [APISERVER_PROTOBUF_BYTES] = JSON_STRING,     [APISERVER_PROTOBUF_QUANTITIES] = JSON_OBJECT,
-        [APISERVER_PROTOBUF_INLINE] = JSON_OBJECT,
+        [API_MESSAGE_STRING] = JSON_STRING,    [API_MESSAGE_BOOL] = JSON_TRUE,
+        [API_MESSAGE_INT] = JSON_INTEGER,      [API_MESSAGE_MESSAGE] = JSON_OBJECT,
+        [API_MESSAGE_TIME] = JSON_STRING,      [API_MESSAGE_MICRO_TIME] = JSON_STRING,
+        [API_MESSAGE_JSON] = JSON_OBJECT,      [API_MESSAGE_MAP] = JSON_OBJECT,
+        [API_MESSAGE_BYTES_MAP] = JSON_OBJECT, [API_MESSAGE_LISTS] = JSON_OBJECT,
+        [API_MESSAGE_BYTES] = JSON_STRING,     [API_MESSAGE_QUANTITIES] = JSON_OBJECT,
+        [API_MESSAGE_INLINE] = JSON_OBJECT,
     };
-    if (f->kind == APISERVER_PROTOBUF_QUANTITY || f->kind == APISERVER_PROTOBUF_INT_OR_STRING)
+    if (f->kind == API_MESSAGE_QUANTITY || f->kind == API_MESSAGE_INT_OR_STRING)
         return encode_loose(f, value, out, e);
     json_type type = json_is_boolean(value) ? JSON_TRUE : json_typeof(value);
     if (type != types[f->kind])
         return wrong_type(f, e);
     switch (f->kind) {
-    case APISERVER_PROTOBUF_STRING:
+    case API_MESSAGE_STRING:
         write_bytes(out, f->number, json_string_value(value), json_string_length(value));
         return 0;
-    case APISERVER_PROTOBUF_BOOL:
+    case API_MESSAGE_BOOL:
         write_number(out, f->number, json_is_true(value));
         return 0;
-    case APISERVER_PROTOBUF_INT:
+    case API_MESSAGE_INT:
         write_number(out, f->number, (uint64_t)json_integer_value(value));
         return 0;
-    case APISERVER_PROTOBUF_TIME:
-    case APISERVER_PROTOBUF_MICRO_TIME:
+    case API_MESSAGE_TIME:
+    case API_MESSAGE_MICRO_TIME:
         return encode_time(f, value, out, e);
-    case APISERVER_PROTOBUF_MAP:
-    case APISERVER_PROTOBUF_BYTES_MAP:
-    case APISERVER_PROTOBUF_QUANTITIES:
-    case APISERVER_PROTOBUF_LISTS:
+    case API_MESSAGE_MAP:
+    case API_MESSAGE_BYTES_MAP:
+    case API_MESSAGE_QUANTITIES:
+    case API_MESSAGE_LISTS:
         return encode_map(f, value, out, e);
-    case APISERVER_PROTOBUF_BYTES:
+    case API_MESSAGE_BYTES:
         return encode_base64(f, value, out, e);
-    case APISERVER_PROTOBUF_MESSAGE:
-    case APISERVER_PROTOBUF_INLINE:
-    case APISERVER_PROTOBUF_JSON:
+    case API_MESSAGE_MESSAGE:
+    case API_MESSAGE_INLINE:
+    case API_MESSAGE_JSON:
         return encode_inside(f, value, out, e);
-    case APISERVER_PROTOBUF_QUANTITY:
-    case APISERVER_PROTOBUF_INT_OR_STRING:
+    case API_MESSAGE_QUANTITY:
+    case API_MESSAGE_INT_OR_STRING:
         break; /* done above */
     }
     return wrong_type(f, e);
@@ -501,7 +501,7 @@ static int encode_value(field *f, const json_t *value, struct str *out, struct e
 static int encode_fields(const json_t *object, field *fields, struct str *out, struct err *e)
 {
     for (field *f = fields; f->number; f++) {
-        bool inlined = f->kind == APISERVER_PROTOBUF_INLINE;
+        bool inlined = f->kind == API_MESSAGE_INLINE;
         const json_t *value = inlined ? object : json_object_get(object, f->name);
         if (!value || json_is_null(value))
             continue;
@@ -525,7 +525,7 @@ static int encode_fields(const json_t *object, field *fields, struct str *out, s
 int apiserver_protobuf_format(const json_t *object, struct str *out, struct err *e)
 {
     const char *version = json_str(object, "apiVersion"), *kind = json_str(object, "kind");
-    field *fields = version && kind ? apiserver_protobuf_find(version, kind) : NULL;
+    field *fields = version && kind ? api_message_find(version, kind) : NULL;
     if (!fields)
         return err_set(e, ERR_UNIMPLEMENTED, "NotAcceptable",
                        "only the following media types are accepted: application/json");

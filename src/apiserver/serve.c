@@ -17,12 +17,21 @@ enum {
     FIBER_BODY = 64 << 10, /* bytes */
 };
 
+void call_reply_bytes(struct call *c, unsigned status, const char *type, const void *bytes,
+                      size_t size, void (*free_fn)(void *context), void *context)
+{
+    if (size > CALL_GZIP_BYTES && http_request_accepts_gzip(c->http))
+        http_reply_gzip(c->http, status, type, bytes, size, free_fn, context);
+    else
+        http_reply(c->http, status, type, bytes, size, free_fn, context);
+}
+
 void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text)
 {
     size_t size = text->len;
     char *bytes = str_take(text);
     call_headers(c);
-    http_reply(c->http, status, type, bytes, size, free, bytes);
+    call_reply_bytes(c, status, type, bytes, size, free, bytes);
 }
 
 void call_reply_json(struct call *c, unsigned status, const json_t *value)

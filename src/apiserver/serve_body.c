@@ -20,16 +20,48 @@ bool call_is_list_of_strings(const json_t *value)
     return !value || json_is_null(value) || json_is_array(value);
 }
 
+/* What is in a body twice, for a strict decoder to complain of. */
+struct twice {
+    struct apiserver_notes *notes;
+    enum api_unknown unknown;
+    struct str text;
+};
+
+static void add_twice(void *context, const char *path)
+{
+    enum { MOST = 600 }; /* an error has no more room */
+    struct twice *t = context;
+    if (t->unknown == API_UNKNOWN_WARN)
+        apiserver_notes_warn(t->notes, "duplicate field \"%s\"", path);
+    else if (t->unknown == API_UNKNOWN_ERROR && t->text.len < MOST)
+        str_appendf(&t->text, "%sduplicate field \"%s\"", t->text.len ? ", " : "", path);
+}
+
+json_t *call_json(struct call *c, const char *what)
+{
+    struct err e = {0};
+    struct twice twice = {.notes = &c->notes, .unknown = call_request(c).unknown};
+    const char *kind = c->path.kind->kind;
+    json_t *value = json_parse_last(c->http->body, c->http->body_size, add_twice, &twice, &e);
+    if (!value) {
+        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the %s is no JSON: %s", what, e.msg);
+    } else if (twice.text.len) {
+        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest",
+                "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s", kind,
+                c->path.gv->version, kind, str_get(&twice.text));
+        json_decref(value);
+        value = NULL;
+    }
+    str_done(&twice.text);
+    return value;
+}
+
 json_t *call_body(struct call *c)
 {
     const char *type = http_request_header(c->http, "Content-Type");
     if (type && str_starts_with(type, APISERVER_PROTOBUF_TYPE))
         return apiserver_protobuf_parse(c->http->body, c->http->body_size, &c->err);
-    struct err e = {0};
-    json_t *value = json_parse(c->http->body, c->http->body_size, NULL, &e);
-    if (!value)
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the body is no JSON: %s", e.msg);
-    return value;
+    return call_json(c, "body");
 }
 
 json_t *call_typed_object(struct call *c, json_t *object)
@@ -64,8 +96,7 @@ bool call_wants_protobuf(const struct call *c)
 {
     const char *accept = http_request_header(c->http, "Accept");
     char version[128];
-    return accept &&
-           apiserver_protobuf_find(api_version_text(c->path.gv, version), c->path.kind->kind) &&
+    return accept && api_message_find(api_version_text(c->path.gv, version), c->path.kind->kind) &&
            strstr(accept, APISERVER_PROTOBUF_TYPE) && !strstr(accept, "application/json") &&
            !strstr(accept, "*/*") && !strstr(accept, "application/*");
 }

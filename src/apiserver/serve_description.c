@@ -1,8 +1,7 @@
 /*
- * What the server says of itself: discovery, OpenAPI, version and health.
+ * What the server says of itself: discovery, version and health.
  */
 #include "apiserver/discovery.h"
-#include "apiserver/openapi_doc.h"
 #include "apiserver/serve_impl.h"
 #include "metrics/metrics.h"
 
@@ -33,19 +32,6 @@ static void reply_versions(struct call *c, bool core)
         reply_made(c, "application/json",
                    core ? apiserver_core_versions(c->kinds->all, NULL)
                         : apiserver_group_list(c->kinds->all));
-}
-
-static void unref_kinds(void *kinds)
-{
-    apiserver_kinds_unref(kinds);
-}
-
-/* Answers with a document, which lives as long as the kinds. */
-static void reply_document(struct call *c, const struct api_group_version *gv)
-{
-    const struct str *text = apiserver_kinds_document(c->kinds, gv);
-    http_reply(c->http, 200, "application/json", text->p, text->len, unref_kinds,
-               apiserver_kinds_ref(c->kinds));
 }
 
 static void reply_metrics(struct call *c)
@@ -80,12 +66,11 @@ void call_description(struct call *c)
                    apiserver_resource_list(c->kinds->all, p->gv->group, p->gv->version));
         return;
     case APISERVER_ASKED_OPENAPI_V2:
-        http_reply(c->http, 200, APISERVER_OPENAPI_V2_TYPE, apiserver_openapi_v2,
-                   APISERVER_OPENAPI_V2_SIZE, NULL, NULL);
+        call_openapi_v2(c);
         return;
     case APISERVER_ASKED_OPENAPI_V3:
     case APISERVER_ASKED_OPENAPI_V3_DOCUMENT:
-        reply_document(c, p->asked == APISERVER_ASKED_OPENAPI_V3 ? NULL : p->gv);
+        call_openapi_v3(c, p->asked == APISERVER_ASKED_OPENAPI_V3 ? NULL : p->gv);
         return;
     case APISERVER_ASKED_ROOT:
     case APISERVER_ASKED_OBJECTS:

@@ -118,6 +118,11 @@ struct call {
 };
 
 /* serve.c */
+/* Answers that are longer are compressed for clients that take it, as in Kubernetes. */
+enum { CALL_GZIP_BYTES = 128 << 10 };
+/* Like http_reply(). */
+void call_reply_bytes(struct call *c, unsigned status, const char *type, const void *bytes,
+                      size_t size, void (*free_fn)(void *context), void *context);
 /* Takes over the text. */
 void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text);
 void call_reply_json(struct call *c, unsigned status, const json_t *value);
@@ -128,6 +133,8 @@ void call_fail(struct call *c);
 int call_bad_request(struct call *c, const char *message);
 /* Whether it can be taken for a list of strings: one, or nothing. */
 bool call_is_list_of_strings(const json_t *value);
+/* The body, which must be JSON; what it has twice is for fieldValidation. NULL with BadRequest. */
+json_t *call_json(struct call *c, const char *what);
 /* The body, JSON or protobuf; NULL with BadRequest or UnsupportedMediaType. */
 json_t *call_body(struct call *c);
 /* An object of the kind that the path names, a new reference; NULL with BadRequest. */
@@ -222,6 +229,9 @@ void definitions_free(struct definitions *d);
 
 /* serve_description.c: everything but objects. */
 void call_description(struct call *c);
+/* serve_openapi.c: the document of a version, of NULL the index; and the one of v2. */
+void call_openapi_v3(struct call *c, const struct api_group_version *gv);
+void call_openapi_v2(struct call *c);
 
 /* serve_log.c: what is counted and written down of each request. */
 

@@ -124,7 +124,10 @@ static bool reply_stored(struct call *c, struct listing *l)
     _cleanup_(str_done) struct str end = {0};
     form_append_end(&l->form, &end);
     call_headers(c);
-    http_reply_parts(c->http, 200, "application/json", size - 1 + end.len, &ops, l);
+    if (size > CALL_GZIP_BYTES && http_request_accepts_gzip(c->http))
+        http_reply_gzip_stream(c->http, 200, "application/json", &ops, l);
+    else
+        http_reply_parts(c->http, 200, "application/json", size - 1 + end.len, &ops, l);
     return true;
 }
 
@@ -142,7 +145,10 @@ static void reply(struct call *c, const struct form *form, struct apiserver_list
         return;
     if (append_part(l)) {
         call_headers(c);
-        http_stream_unref(http_reply_stream(c->http, 200, "application/json", &ops, l));
+        if (http_request_accepts_gzip(c->http)) /* nobody knows how long it will be */
+            http_reply_gzip_stream(c->http, 200, "application/json", &ops, l);
+        else
+            http_stream_unref(http_reply_stream(c->http, 200, "application/json", &ops, l));
         return;
     }
     call_reply_text(c, 200, "application/json", &l->part);

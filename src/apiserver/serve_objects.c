@@ -52,7 +52,7 @@ void call_reply_object(struct call *c, unsigned status, struct apiserver_object 
         call_reply_value(c, status, object);
     } else if (form_is_stored(&form, o)) {
         call_headers(c);
-        http_reply(c->http, status, "application/json", o->bytes, o->size, unref_object, o);
+        call_reply_bytes(c, status, "application/json", o->bytes, o->size, unref_object, o);
     } else {
         struct str text = {0};
         form_append(&form, o, true, &text);
@@ -180,12 +180,9 @@ static void patch(struct call *c)
         apply(c, &r);
         return;
     }
-    struct err e = {0};
-    json_auto_t *body = json_parse(c->http->body, c->http->body_size, NULL, &e);
+    json_auto_t *body = call_json(c, "patch");
     struct apiserver_object *o = NULL;
-    if (!body)
-        err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the patch is no JSON: %s", e.msg);
-    else
+    if (body)
         o = apiserver_patch(&c->server->registry, &r, patch_types[i].type, body,
                             apiserver_is_status(c->path.subresource), &c->report, &c->err);
     call_reply_object(c, 200, o);

@@ -215,6 +215,15 @@ struct http_stream *http_reply_stream(struct http_request *r, unsigned status,
 void http_reply_parts(struct http_request *r, unsigned status, const char *content_type,
                       uint64_t size, const struct http_stream_ops *ops, void *context);
 
+/* gzip.c: the same compressed, for clients that take it; their size is not known before. */
+bool http_request_accepts_gzip(const struct http_request *r);
+void http_reply_gzip(struct http_request *r, unsigned status, const char *content_type,
+                     const void *bytes, size_t size, void (*free_fn)(void *free_context),
+                     void *free_context);
+/* What read() gives until it returns -1; it has always something. */
+void http_reply_gzip_stream(struct http_request *r, unsigned status, const char *content_type,
+                            const struct http_stream_ops *ops, void *context);
+
 void http_stream_wake(struct http_stream *s);
 struct http_stream *http_stream_ref(struct http_stream *s);
 void http_stream_unref(struct http_stream *s); /* NULL is ignored */

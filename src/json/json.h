@@ -30,6 +30,12 @@ struct json_pos {
  * On failure the message starts with "line L, column C: " and *ret_pos, if given, says the same.
  */
 json_t *json_parse(const char *text, size_t len, struct json_pos *ret_pos, struct err *e);
+/*
+ * The same, but of members that an object has twice the last counts, and fn is called for each that
+ * takes the place of another: "spec.list[0].name".
+ */
+json_t *json_parse_last(const char *text, size_t len, void (*fn)(void *context, const char *path),
+                        void *context, struct err *e);
 
 /* Compact text, appended. */
 void json_format(const json_t *value, struct str *out);

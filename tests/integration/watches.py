@@ -22,6 +22,11 @@ PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,applicat
 PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 
+def noted(notes):
+    """A change that any object takes."""
+    return {"metadata": {"annotations": notes}}
+
+
 class Server:
     def __init__(self, folder):
         self.folder = folder
@@ -55,8 +60,8 @@ class Server:
         return self.ask("GET", target, **options)
 
     def create(self, name, labels=None, value="1", path=MAPS):
-        return self.ask("POST", path, {"metadata": {"name": name, "labels": labels or {}},
-                                       "data": {"v": value}})
+        return self.ask("POST", path, {"metadata": {"name": name, "labels": labels or {},
+                                                    "annotations": {"v": value}}})
 
     def patch(self, name, change):
         return self.ask("PATCH", f"{MAPS}/{name}", change, kind="application/merge-patch+json")
@@ -100,7 +105,7 @@ def watch_events(server):
     now = server.revision()
     with Watch(server, f"resourceVersion={now}") as w:
         server.create("c")
-        server.patch("c", {"data": {"v": "2"}})
+        server.patch("c", noted({"v": "2"}))
         server.ask("DELETE", f"{MAPS}/c")
         tap.equal(w.short(3), ["ADDED c", "MODIFIED c", "DELETED c"], "what changes is seen")
     with Watch(server, "resourceVersion=0") as w:
@@ -128,15 +133,15 @@ def watch_events(server):
         tap.equal(w.short(1), ["ADDED e"], "sendInitialEvents=false begins with now")
     server.ask("DELETE", f"{MAPS}/e")
     with Watch(server, f"resourceVersion={server.revision()}&labelSelector=tier%3Done") as w:
-        server.patch("b", {"data": {"v": "5"}})
+        server.patch("b", noted({"v": "5"}))
         server.patch("b", {"metadata": {"labels": {"tier": "one"}}})
         server.patch("a", {"metadata": {"labels": {"tier": "x"}}})
         server.patch("a", {"metadata": {"labels": {"tier": "one"}}})
         tap.equal(w.short(3), ["ADDED b", "DELETED a", "ADDED a"],
                   "with a selector, what begins and ends to match comes and goes")
     with Watch(server, f"resourceVersion={server.revision()}&fieldSelector=metadata.name%3Da") as w:
-        server.patch("b", {"data": {"v": "6"}})
-        server.patch("a", {"data": {"v": "6"}})
+        server.patch("b", noted({"v": "6"}))
+        server.patch("a", noted({"v": "6"}))
         tap.equal(w.short(1), ["MODIFIED a"], "one object by its name")
     with Watch(server, f"resourceVersion={server.revision()}") as w:
         server.create("far", path=MAPS.replace("default", "kube-system"))
@@ -171,15 +176,15 @@ def forms(server):
     status, table = server.get(f"{MAPS}/a", accept=TABLE)
     tap.equal((table["kind"], len(table["rows"])), ("Table", 1), "an object as a Table")
     status, partial = server.get(f"{MAPS}/a", accept=PARTIAL)
-    tap.equal((partial["kind"], partial["metadata"]["name"], "data" in partial),
+    tap.equal((partial["kind"], partial["metadata"]["name"], "spec" in partial),
               ("PartialObjectMetadata", "a", False), "only metadata")
     status, partials = server.get(MAPS, accept=PARTIALS)
     tap.equal((partials["kind"], partials["apiVersion"],
                [i["metadata"]["name"] for i in partials["items"]]),
               ("PartialObjectMetadataList", "meta.k8s.io/v1", ["a", "b"]), "a list of metadata")
     with Watch(server, f"resourceVersion={server.revision()}", TABLE) as w:
-        server.patch("a", {"data": {"v": "7"}})
-        server.patch("a", {"data": {"v": "8"}})
+        server.patch("a", noted({"v": "7"}))
+        server.patch("a", noted({"v": "8"}))
         first, second = w.next(), w.next()
         tap.equal((first["type"], first["object"]["kind"], first["object"]["rows"][0]["cells"][0]),
                   ("MODIFIED", "Table", "a"), "a watch of Tables")
@@ -294,7 +299,7 @@ def expiry(server, token):
             server.create(f"churn-{number}", path=path)
             for i in range(250):
                 connection.request("PATCH", f"{path}/churn-{number}", json.dumps(
-                    {"data": {"v": f"{i}", "w": "y" * 20000}}),
+                    noted({"v": f"{i}", "w": "y" * 20000})),
                     {"Content-Type": "application/merge-patch+json"})
                 connection.getresponse().read()
             connection.close()
@@ -334,7 +339,7 @@ def with_kubectl(server, scratch):
         watching = start(*argv, "--field-selector", "metadata.name=a")
         tap.ok(watching.stdout.readline().startswith(first), " ".join(argv) + ": columns")
         tap.equal(watching.stdout.readline().split()[0], "a", " ".join(argv) + ": what there is")
-        server.patch("a", {"data": {argv[-1].strip("-"): "k"}})
+        server.patch("a", noted({argv[-1].strip("-"): "k"}))
         tap.equal(watching.stdout.readline().split()[0], "a", " ".join(argv) + ": a change")
         watching.kill()
         watching.wait()
@@ -345,7 +350,7 @@ def with_kubectl(server, scratch):
         number = 0
         while not stop.wait(.1):
             number += 1
-            server.patch("a", {"data": {"poke": str(number)}})
+            server.patch("a", noted({"poke": str(number)}))
 
     poking = threading.Thread(target=poke)
     poking.start()

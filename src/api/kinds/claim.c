@@ -107,6 +107,11 @@ static const struct api_field local_source[] = {
     {0},
 };
 
+static const struct api_field volume_node_affinity[] = {
+    {"required", API_OBJECT, .flags = API_ATOMIC, .fields = api_node_selector, .doc = "The nodes."},
+    {0},
+};
+
 static const struct api_field volume_spec[] = {
     {"capacity", API_QUANTITY, API_MAP, .doc = "Its size, as storage."},
     {"accessModes", API_STRING, API_LIST, .words = ACCESS_MODES,
@@ -119,7 +124,8 @@ static const struct api_field volume_spec[] = {
     {"mountOptions", API_STRING, API_LIST, .doc = "Options for mounting it."},
     {"volumeMode", API_STRING, .words = API_WORDS("Filesystem", "Block"), .def = "\"Filesystem\"",
      .doc = "Whether pods see a file system or a device."},
-    {"nodeAffinity", API_OBJECT, .flags = API_KEEP, .doc = "Nodes from which it can be reached."},
+    {"nodeAffinity", API_OBJECT, .fields = volume_node_affinity,
+     .doc = "Nodes from which it can be reached."},
     {"volumeAttributesClassName", API_STRING, .doc = "The VolumeAttributesClass."},
     {"csi", API_OBJECT, .fields = csi_source, .doc = "A volume of a CSI driver."},
     {"local", API_OBJECT, .fields = local_source, .doc = "A directory or device of one node."},

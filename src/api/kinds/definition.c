@@ -64,21 +64,41 @@ static const struct api_field version_fields[] = {
     {"storage", API_BOOL, .flags = API_REQUIRED, .doc = "Whether objects are kept in it; one is."},
     {"deprecated", API_BOOL, .doc = "Whether users are warned."},
     {"deprecationWarning", API_STRING, .doc = "What they are told."},
-    {"schema", API_OBJECT, .flags = API_KEEP, .fields = schema_fields,
-     .doc = "Its OpenAPI schema."},
-    {"subresources", API_OBJECT, .flags = API_KEEP, .fields = subresources_fields,
+    {"schema", API_OBJECT, .fields = schema_fields, .doc = "Its OpenAPI schema."},
+    {"subresources", API_OBJECT, .fields = subresources_fields,
      .doc = "Whether it has status and scale."},
     {"additionalPrinterColumns", API_OBJECT, API_LIST, .fields = column_fields,
      .doc = "Columns that kubectl get shows."},
-    {"selectableFields", API_OBJECT, API_LIST, API_KEEP, .fields = selectable_fields,
+    {"selectableFields", API_OBJECT, API_LIST, .fields = selectable_fields,
      .doc = "Fields to select by."},
+    {0},
+};
+
+static const struct api_field service_fields[] = {
+    {"namespace", API_STRING, .doc = "Namespace of the service."},
+    {"name", API_STRING, .doc = "Name of the service."},
+    {"path", API_STRING, .doc = "The path of its URL."},
+    {"port", API_INT, .doc = "Its port; 443 when not given."},
+    {0},
+};
+
+static const struct api_field client_fields[] = {
+    {"url", API_STRING, .doc = "Where it is, for what is not in the cluster."},
+    {"service", API_OBJECT, .fields = service_fields, .doc = "The service that it is."},
+    {"caBundle", API_STRING, .doc = "Who signs its certificate, as PEM in base64."},
+    {0},
+};
+
+static const struct api_field webhook_fields[] = {
+    {"clientConfig", API_OBJECT, .fields = client_fields, .doc = "How it is reached."},
+    {"conversionReviewVersions", API_STRING, API_LIST, .doc = "Versions of reviews it takes."},
     {0},
 };
 
 static const struct api_field conversion_fields[] = {
     {"strategy", API_STRING, .flags = API_REQUIRED, .words = API_WORDS("None", "Webhook"),
      .doc = "None: only apiVersion changes."},
-    {"webhook", API_OBJECT, .flags = API_KEEP, .doc = "Who converts."},
+    {"webhook", API_OBJECT, .fields = webhook_fields, .doc = "Who converts."},
     {0},
 };
 
@@ -91,8 +111,8 @@ static const struct api_field spec_fields[] = {
      .doc = "Whether its objects belong to a namespace."},
     {"versions", API_OBJECT, API_LIST, API_REQUIRED, .fields = version_fields,
      .doc = "The versions that it has."},
-    {"conversion", API_OBJECT, .flags = API_KEEP, .fields = conversion_fields,
-     .def = "{\"strategy\": \"None\"}", .doc = "How objects go from one version to another."},
+    {"conversion", API_OBJECT, .fields = conversion_fields, .def = "{\"strategy\": \"None\"}",
+     .doc = "How objects go from one version to another."},
     {"preserveUnknownFields", API_BOOL, .doc = "Obsolete; must be false."},
     {0},
 };
@@ -103,6 +123,7 @@ static const struct api_field status_fields[] = {
      .doc = "Whether the kind can be used."},
     {"acceptedNames", API_OBJECT, .flags = API_KEEP, .doc = "Names that are in force."},
     {"storedVersions", API_STRING, API_LIST, .doc = "Versions in which objects were ever kept."},
+    {"observedGeneration", API_INT, .doc = "The metadata.generation that this was said of."},
     {0},
 };
 

@@ -14,7 +14,7 @@ extern const struct api_kind api_cstor_volume, api_cstor_volume_replica;
 extern const struct api_kind api_jiva_volume, api_jiva_volume_resize;
 extern const struct api_kind api_logical_volume;
 
-/* Kubernetes' own, as far as they are used here; what their tables do not name is kept. */
+/* Kubernetes' own, as far as they are used here; what their tables do not name, messages do. */
 extern const struct api_kind api_namespace, api_config_map, api_secret, api_service_account;
 extern const struct api_kind api_resource_quota, api_limit_range, api_event;
 extern const struct api_kind api_node, api_service, api_endpoints, api_pod;
@@ -66,6 +66,10 @@ extern const struct api_field api_local_reference[]; /* a name in the same names
 extern const struct api_field api_pod_spec[], api_pod_template[];
 extern const struct api_field api_claim_spec[]; /* of a PersistentVolumeClaim */
 extern const struct api_field api_job_spec[];
+/* Parts of pods (kinds/podparts.c). */
+extern const struct api_field api_probe[], api_lifecycle[], api_value_from[], api_env_from[];
+extern const struct api_field api_security_context[], api_pod_security_context[];
+extern const struct api_field api_affinity[], api_node_selector[];
 
 /* Rules of a pod's spec that lies at that path (kinds/pod_rules.c). */
 void api_pod_spec_validate(const json_t *spec, const struct api_path *at,

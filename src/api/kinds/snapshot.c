@@ -29,6 +29,7 @@ static const struct api_field snapshot_status[] = {
     {"creationTime", API_TIME, .doc = "The moment that the snapshot shows."},
     {"readyToUse", API_BOOL, .doc = "Whether volumes can be made from it."},
     {"restoreSize", API_QUANTITY, .doc = "The least size of a volume made from it."},
+    {"volumeGroupSnapshotName", API_STRING, .doc = "The group snapshot it belongs to."},
     {"error", API_OBJECT, .fields = snapshot_error, .doc = "What failed last."},
     {0},
 };

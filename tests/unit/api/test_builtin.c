@@ -34,9 +34,10 @@ static void test_admits(void **state)
         CORE("Node") ", 'spec': {'taints': [{'key': 'a', 'effect': 'NoSchedule'}, "
                      "{'key': 'a', 'effect': 'NoExecute'}]}}",
         CORE("Pod") ", 'spec': {'containers': [" CONTAINER "]}}",
-        /* unknown members are kept at every level */
-        CORE("Pod") ", 'more': 1, 'spec': {'more': {'a': []}, 'containers': [{'name': 'c', "
-                    "'image': 'i', 'more': true, 'resources': {'limits': {'cpu': 0.5}}}]}}",
+        /* what no table has a rule for is known nevertheless, and null says nothing */
+        CORE("Pod") ", 'spec': {'hostnameOverride': 'h', 'affinity': {'nodeAffinity': null}, "
+                    "'containers': [{'name': 'c', 'image': 'i', 'livenessProbe': {'httpGet': "
+                    "{'port': 80, 'path': '/'}}, 'resources': {'limits': {'cpu': 0.5}}}]}}",
         CORE("Pod") ", 'spec': {'volumes': [{'name': 'v', 'emptyDir': {}}], 'containers': ["
                     "{'name': 'c', 'image': 'i', 'volumeMounts': [{'name': 'v', 'mountPath': '/v'}]"
                     "}]}}",
@@ -400,20 +401,89 @@ static void test_events_of_both_groups(void **state)
     assert_string_equal(json_str(object, "eventTime"), "2026-01-02T03:04:05.000001Z");
 }
 
-/* All that is wrong is said at once, and unknown members stay. */
-static void test_keeps_and_reports(void **state)
+/* All that is wrong is said at once. */
+static void test_reports_all(void **state)
 {
     (void)state;
     struct api_report report = {0};
-    json_auto_t *kept = admit(CORE("ConfigMap") ", 'more': {'a': [1]}}", &report);
-    assert_non_null(json_at(kept, "more", "a"));
-    assert_int_equal(report.warnings, 0);
-    api_report_clear(&report);
     json_auto_t *refused = admit(
         CORE("Pod") ", 'spec': {'containers': [{'ports': [{'containerPort': 0}]}, {}]}}", &report);
     assert_null(refused);
     assert_int_equal(report.errors, 3);
     api_report_done(&report);
+}
+
+/* Members that a kind does not have, at any depth and in whichever table the ones around it are. */
+static void test_unknown_members(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *object, *path;
+    } cases[] = {
+        {CORE("ConfigMap") ", 'more': {'a': [1]}}", "more"},
+        {"{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'x', 'more': 1}}",
+         "metadata.more"},
+        {CORE("Pod") ", 'spec': {'more': 1, 'containers': [" CONTAINER "]}}", "spec.more"},
+        {CORE("Pod") ", 'spec': {'containers': [{'name': 'c', 'image': 'i', 'livenessProbe': "
+                     "{'httpGet': {'port': 1, 'more': 1}}}]}}",
+         "spec.containers[0].livenessProbe.httpGet.more"},
+        {CORE("Pod") ", 'spec': {'containers': [" CONTAINER "], 'affinity': {'podAffinity': "
+                     "{'requiredDuringSchedulingIgnoredDuringExecution': [{'topologyKey': 'k', "
+                     "'more': 1}]}}}}",
+         "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].more"},
+        {CORE("PersistentVolume") ", 'spec': {'capacity': {'storage': '1Gi'}, 'accessModes': "
+                                  "['ReadWriteOnce'], 'nfs': {'server': 's', 'path': '/', "
+                                  "'more': 1}}}",
+         "spec.nfs.more"},
+        {CORE("PersistentVolumeClaim") ", " CLAIM ", 'more': 1}", "more"},
+        {SNAP("VolumeSnapshotClass") ", 'driver': 'd', 'deletionPolicy': 'Delete', 'more': 1}",
+         "more"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct api_report report = {0};
+        json_auto_t *refused = admit(cases[i].object, &report);
+        assert_null(refused);
+        assert_int_equal(report.errors, 1);
+        assert_int_equal(report.problems.p[0].cause, API_UNKNOWN);
+        assert_string_equal(report.problems.p[0].path, cases[i].path);
+        api_report_clear(&report);
+
+        json_auto_t *object = parse_quoted(cases[i].object);
+        assert_true(
+            api_admit(api_kind_of(object, &report), object, NULL, API_UNKNOWN_WARN, &report));
+        assert_int_equal(report.warnings, 1);
+        assert_string_equal(report.problems.p[0].path, cases[i].path);
+        _cleanup_(str_done) struct str text = {0};
+        json_format(object, &text);
+        assert_null(strstr(str_get(&text), "more")); /* it is gone */
+        api_report_done(&report);
+    }
+}
+
+/* A type is checked by the message where no table says anything. */
+static void test_types_of_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *object, *path;
+    } cases[] = {
+        {CORE("Pod") ", 'spec': {'containers': [{'name': 'c', 'image': 'i', 'livenessProbe': "
+                     "{'periodSeconds': 'x'}}]}}",
+         "spec.containers[0].livenessProbe.periodSeconds"},
+        {CORE("Pod") ", 'spec': {'containers': [" CONTAINER "], 'securityContext': "
+                     "{'supplementalGroups': 5}}}",
+         "spec.securityContext.supplementalGroups"},
+        {CORE("Pod") ", 'spec': {'containers': [" CONTAINER "], 'affinity': []}}", "spec.affinity"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct api_report report = {0};
+        json_auto_t *refused = admit(cases[i].object, &report);
+        assert_null(refused);
+        assert_int_equal(report.errors, 1);
+        assert_int_equal(report.problems.p[0].cause, API_WRONG_TYPE);
+        assert_string_equal(report.problems.p[0].path, cases[i].path);
+        api_report_done(&report);
+    }
 }
 
 int main(void)
@@ -423,7 +493,9 @@ int main(void)
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_fills_in),
         cmocka_unit_test(test_events_of_both_groups),
-        cmocka_unit_test(test_keeps_and_reports),
+        cmocka_unit_test(test_reports_all),
+        cmocka_unit_test(test_unknown_members),
+        cmocka_unit_test(test_types_of_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,14 +141,14 @@ static void test_unknown_members(void **state)
 {
     struct json_smp_field field = {0};
     (void)state;
-    assert_true(lookup("v1", "Pod", "spec.affinity", &field));
+    assert_true(lookup("v1", "Pod", "spec.dnsConfig", &field));
     assert_null(field.node);
     assert_true(lookup("v1", "Pod", "metadata.labels", &field));
     assert_null(field.node);
     assert_true(lookup("v1", "Pod", "spec.containers.resources.limits", &field));
     assert_null(field.node);
     assert_false(lookup("v1", "Pod", "spec.nonsense", &field));
-    assert_false(lookup("v1", "Pod", "spec.affinity.nodeAffinity", &field));
+    assert_false(lookup("v1", "Pod", "spec.dnsConfig.options", &field));
 }
 
 int main(void)

@@ -43,10 +43,15 @@ static void test_set_and_unset(void **state)
     struct apiserver_kinds *k = apiserver_kinds_get(&g);
     const struct api_kind *kind = apiserver_kinds_find(k, &gv, "gadgets");
     assert_non_null(kind);
-    const struct str *document = apiserver_kinds_document(k, &gv);
-    assert_non_null(strstr(document->p, "test.a.v1.Gadget"));
+    const struct apiserver_document *document = apiserver_kinds_document(k, &gv);
+    assert_non_null(strstr(document->text.p, "test.a.v1.Gadget"));
     assert_ptr_equal(apiserver_kinds_document(k, &gv), document);
-    assert_non_null(strstr(apiserver_kinds_document(k, NULL)->p, "apis/a.test/v1"));
+    assert_non_null(strstr(apiserver_kinds_document(k, NULL)->text.p, "apis/a.test/v1"));
+    for (int protobuf = 0; protobuf < 2; protobuf++) {
+        document = apiserver_kinds_document_v2(k, protobuf);
+        assert_non_null(memmem(document->text.p, document->text.len, "test.a.v1.Gadget", 16));
+        assert_ptr_equal(apiserver_kinds_document_v2(k, protobuf), document);
+    }
     apiserver_kinds_set(&g, NULL, 0);
     assert_null(g.kinds);
     assert_string_equal(kind->kind, "Gadget"); /* as long as somebody holds it */

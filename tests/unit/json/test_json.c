@@ -40,6 +40,49 @@ static void test_parses_and_formats(void **state)
     }
 }
 
+static void add_path(void *context, const char *path)
+{
+    str_appendf(context, "%s;", path);
+}
+
+static void test_members_twice(void **state)
+{
+    static const struct {
+        const char *in, *out, *paths; /* out NULL: it is refused */
+    } cases[] = {
+        {"{'a': 1}", "{\"a\":1}", ""},
+        {"{'a': 1, 'a': 2}", "{\"a\":2}", "a;"},
+        {"{'a': 1, 'a': 2, 'a': [3]}", "{\"a\":[3]}", "a;a;"},
+        {" { 'a' : { 'b' : [ 1 , { 'c' : 1 , 'c' : '}' } ] } } ",
+         "{\"a\":{\"b\":[1,{\"c\":\"}\"}]}}", "a.b[1].c;"},
+        {"{'x\\u0079': 1, 'xy': 2, 'z': '\\\\', 'z': true}", "{\"xy\":2,\"z\":true}", "xy;z;"},
+        {"[{'a': 1}, {'a': 1}]", "[{\"a\":1},{\"a\":1}]", ""},
+        {"[[], {}, {'a': {}, 'a': []}]", "[[],{},{\"a\":[]}]", "[2].a;"},
+        {"{'a': 1, 'a': 2", NULL, ""},
+        {"{'a': 1, 'a': }", NULL, ""},
+        {"", NULL, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_(str_done) struct str text = {0}, paths = {0}, out = {0};
+        for (const char *c = cases[i].in; *c; c++)
+            str_append_c(&text, *c == '\'' ? '"' : *c);
+        struct err e = {0};
+        json_auto_t *value = json_parse_last(str_get(&text), text.len, add_path, &paths, &e);
+        assert_string_equal(str_get(&paths), cases[i].paths);
+        assert_int_equal(value != NULL, cases[i].out != NULL);
+        assert_int_equal(e.code == ERR_OK, value != NULL);
+        if (value)
+            json_format(value, &out);
+        assert_string_equal(str_get(&out), cases[i].out ? cases[i].out : "");
+    }
+    char deep[JSON_MAX_DEPTH + 10];
+    memset(deep, '[', sizeof(deep));
+    struct err e = {0};
+    assert_null(json_parse_last(deep, sizeof(deep), add_path, NULL, &e));
+    assert_string_equal(e.reason, "TooDeep");
+}
+
 static void test_pretty(void **state)
 {
     json_auto_t *value = parse_json("{\"a\":[1,{\"b\":{}}],\"c\":[]}");
@@ -222,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parses_and_formats),
+        cmocka_unit_test(test_members_twice),
         cmocka_unit_test(test_pretty),
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_text_need_not_end_with_nul),

@@ -1,7 +1,7 @@
 /*
  * Services, nodes and limits. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message service_port = {
@@ -42,16 +42,16 @@ static message load_balancer_status = {
 };
 
 static message service_status = {
-    ONE(1, "loadBalancer", load_balancer_status), MANY(2, "conditions", protobuf_condition), {0},
+    ONE(1, "loadBalancer", load_balancer_status), MANY(2, "conditions", message_condition), {0},
 };
 
-message protobuf_service = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", service_spec),
+message message_service = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", service_spec),
     ONE(3, "status", service_status), {0},
 };
 
 static message endpoint_address = {
-    STRING(1, "ip"), ONE(2, "targetRef", protobuf_object_reference), STRING(3, "hostname"),
+    STRING(1, "ip"), ONE(2, "targetRef", message_object_reference), STRING(3, "hostname"),
     GIVEN(4, "nodeName", STRING), {0},
 };
 
@@ -64,8 +64,8 @@ static message endpoint_subset = {
     MANY(3, "ports", endpoint_port), {0},
 };
 
-message protobuf_endpoints = {
-    ONE(1, "metadata", protobuf_metadata), MANY(2, "subsets", endpoint_subset), {0},
+message message_endpoints = {
+    ONE(1, "metadata", message_metadata), MANY(2, "subsets", endpoint_subset), {0},
 };
 
 static message taint = {
@@ -154,8 +154,8 @@ static message node_status = {
     STRINGS(14, "declaredFeatures"), {0},
 };
 
-message protobuf_node = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", node_spec), ONE(3, "status", node_status),
+message message_node = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", node_spec), ONE(3, "status", node_status),
     {0},
 };
 
@@ -175,8 +175,8 @@ static message resource_quota_status = {
     QUANTITIES(1, "hard"), QUANTITIES(2, "used"), {0},
 };
 
-message protobuf_resource_quota = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", resource_quota_spec),
+message message_resource_quota = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", resource_quota_spec),
     ONE(3, "status", resource_quota_status), {0},
 };
 
@@ -189,8 +189,8 @@ static message limit_range_spec = {
     MANY(1, "limits", limit_range_item), {0},
 };
 
-message protobuf_limit_range = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", limit_range_spec), {0},
+message message_limit_range = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", limit_range_spec), {0},
 };
 
 static message scale_spec = {
@@ -201,8 +201,8 @@ static message scale_status = {
     INT(1, "replicas"), STRING(2, "selector"), {0},
 };
 
-message protobuf_scale = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", scale_spec),
+message message_scale = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", scale_spec),
     ONE(3, "status", scale_status), {0},
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /*
  * Pods, and how they are. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message pod_condition = {
@@ -60,7 +60,7 @@ static message container_status = {
     STRING(1, "name"), ONE(2, "state", container_state), ONE(3, "lastState", container_state),
     BOOL(4, "ready"), INT(5, "restartCount"), STRING(6, "image"), STRING(7, "imageID"),
     STRING(8, "containerID"), GIVEN(9, "started", BOOL), QUANTITIES(10, "allocatedResources"),
-    ONE(11, "resources", protobuf_resource_requirements),
+    ONE(11, "resources", message_resource_requirements),
     MANY(12, "volumeMounts", volume_mount_status), ONE(13, "user", container_user),
     MANY(14, "allocatedResourcesStatus", resource_status), GIVEN(15, "stopSignal", STRING), {0},
 };
@@ -100,12 +100,12 @@ static message node_allocatable_resource_claim_status = {
     MANY(5, "overhead", node_allocatable_overhead_resources), {0},
 };
 
-message protobuf_volume_health_condition = {
+message message_volume_health_condition = {
     STRING(1, "status"), STRING(2, "reason"), STRING(3, "message"), {0},
 };
 
 static message pod_volume_health = {
-    STRING(1, "name"), MANY(2, "healthConditions", protobuf_volume_health_condition),
+    STRING(1, "name"), MANY(2, "healthConditions", message_volume_health_condition),
     TIME(3, "lastTransitionTime"), {0},
 };
 
@@ -118,13 +118,13 @@ static message pod_status = {
     STRING(14, "resize"), MANY(15, "resourceClaimStatuses", pod_resource_claim_status),
     MANY(16, "hostIPs", host_ip), INT(17, "observedGeneration"),
     ONE(18, "extendedResourceClaimStatus", pod_extended_resource_claim_status),
-    QUANTITIES(19, "allocatedResources"), ONE(20, "resources", protobuf_resource_requirements),
+    QUANTITIES(19, "allocatedResources"), ONE(20, "resources", message_resource_requirements),
     MANY(21, "nodeAllocatableResourceClaimStatuses", node_allocatable_resource_claim_status),
     MANY(22, "volumeHealth", pod_volume_health), {0},
 };
 
-message protobuf_pod = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", protobuf_pod_spec),
+message message_pod = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", message_pod_spec),
     ONE(3, "status", pod_status), {0},
 };
 /* clang-format on */

@@ -2,7 +2,7 @@
  * What machines and schedulers send: requests for certificates, bindings, slices of endpoints. The
  * numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message csr_spec = {
@@ -20,13 +20,13 @@ static message csr_status = {
     MANY(1, "conditions", csr_condition), BYTES(2, "certificate"), {0},
 };
 
-message protobuf_certificate_signing_request = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", csr_spec), ONE(3, "status", csr_status),
+message message_certificate_signing_request = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", csr_spec), ONE(3, "status", csr_status),
     {0},
 };
 
-message protobuf_binding = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "target", protobuf_object_reference), {0},
+message message_binding = {
+    ONE(1, "metadata", message_metadata), ONE(2, "target", message_object_reference), {0},
 };
 
 static message endpoint_conditions = {
@@ -43,7 +43,7 @@ static message endpoint_hints = {
 
 static message slice_endpoint = {
     STRINGS(1, "addresses"), ONE(2, "conditions", endpoint_conditions),
-    GIVEN(3, "hostname", STRING), ONE(4, "targetRef", protobuf_object_reference),
+    GIVEN(3, "hostname", STRING), ONE(4, "targetRef", message_object_reference),
     MAP(5, "deprecatedTopology"), GIVEN(6, "nodeName", STRING), GIVEN(7, "zone", STRING),
     ONE(8, "hints", endpoint_hints), {0},
 };
@@ -53,8 +53,8 @@ static message slice_port = {
     GIVEN(4, "appProtocol", STRING), {0},
 };
 
-message protobuf_endpoint_slice = {
-    ONE(1, "metadata", protobuf_metadata), MANY(2, "endpoints", slice_endpoint),
+message message_endpoint_slice = {
+    ONE(1, "metadata", message_metadata), MANY(2, "endpoints", slice_endpoint),
     MANY(3, "ports", slice_port), STRING(4, "addressType"), {0},
 };
 /* clang-format on */

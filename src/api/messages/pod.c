@@ -1,7 +1,7 @@
 /*
  * What pods are made of. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message container_port = {
@@ -10,11 +10,11 @@ static message container_port = {
 };
 
 static message config_map_key_selector = {
-    INLINE(1, protobuf_local_reference), STRING(2, "key"), GIVEN(3, "optional", BOOL), {0},
+    INLINE(1, message_local_reference), STRING(2, "key"), GIVEN(3, "optional", BOOL), {0},
 };
 
 static message secret_key_selector = {
-    INLINE(1, protobuf_local_reference), STRING(2, "key"), GIVEN(3, "optional", BOOL), {0},
+    INLINE(1, message_local_reference), STRING(2, "key"), GIVEN(3, "optional", BOOL), {0},
 };
 
 static message file_key_selector = {
@@ -22,8 +22,8 @@ static message file_key_selector = {
 };
 
 static message env_var_source = {
-    ONE(1, "fieldRef", protobuf_object_field_selector),
-    ONE(2, "resourceFieldRef", protobuf_resource_field_selector),
+    ONE(1, "fieldRef", message_object_field_selector),
+    ONE(2, "resourceFieldRef", message_resource_field_selector),
     ONE(3, "configMapKeyRef", config_map_key_selector), ONE(4, "secretKeyRef", secret_key_selector),
     ONE(5, "fileKeyRef", file_key_selector), {0},
 };
@@ -36,7 +36,7 @@ static message resource_claim = {
     STRING(1, "name"), STRING(2, "request"), {0},
 };
 
-message protobuf_resource_requirements = {
+message message_resource_requirements = {
     QUANTITIES(1, "limits"), QUANTITIES(2, "requests"), MANY(3, "claims", resource_claim), {0},
 };
 
@@ -123,11 +123,11 @@ static message security_context = {
 };
 
 static message config_map_env_source = {
-    INLINE(1, protobuf_local_reference), GIVEN(2, "optional", BOOL), {0},
+    INLINE(1, message_local_reference), GIVEN(2, "optional", BOOL), {0},
 };
 
 static message secret_env_source = {
-    INLINE(1, protobuf_local_reference), GIVEN(2, "optional", BOOL), {0},
+    INLINE(1, message_local_reference), GIVEN(2, "optional", BOOL), {0},
 };
 
 static message env_from_source = {
@@ -154,7 +154,7 @@ static message container_restart_rule = {
 static message container = {
     STRING(1, "name"), STRING(2, "image"), STRINGS(3, "command"), STRINGS(4, "args"),
     STRING(5, "workingDir"), MANY(6, "ports", container_port), MANY(7, "env", env_var),
-    ONE(8, "resources", protobuf_resource_requirements), MANY(9, "volumeMounts", volume_mount),
+    ONE(8, "resources", message_resource_requirements), MANY(9, "volumeMounts", volume_mount),
     ONE(10, "livenessProbe", probe), ONE(11, "readinessProbe", probe),
     ONE(12, "lifecycle", lifecycle), STRING(13, "terminationMessagePath"),
     STRING(14, "imagePullPolicy"), ONE(15, "securityContext", security_context), BOOL(16, "stdin"),
@@ -187,7 +187,7 @@ static message node_selector_term = {
     MANY(2, "matchFields", node_selector_requirement), {0},
 };
 
-message protobuf_node_selector = {
+message message_node_selector = {
     MANY(1, "nodeSelectorTerms", node_selector_term), {0},
 };
 
@@ -196,13 +196,13 @@ static message preferred_scheduling_term = {
 };
 
 static message node_affinity = {
-    ONE(1, "requiredDuringSchedulingIgnoredDuringExecution", protobuf_node_selector),
+    ONE(1, "requiredDuringSchedulingIgnoredDuringExecution", message_node_selector),
     MANY(2, "preferredDuringSchedulingIgnoredDuringExecution", preferred_scheduling_term), {0},
 };
 
 static message pod_affinity_term = {
-    ONE(1, "labelSelector", protobuf_label_selector), STRINGS(2, "namespaces"),
-    STRING(3, "topologyKey"), ONE(4, "namespaceSelector", protobuf_label_selector),
+    ONE(1, "labelSelector", message_label_selector), STRINGS(2, "namespaces"),
+    STRING(3, "topologyKey"), ONE(4, "namespaceSelector", message_label_selector),
     STRINGS(5, "matchLabelKeys"), STRINGS(6, "mismatchLabelKeys"), {0},
 };
 
@@ -249,7 +249,7 @@ static message pod_readiness_gate = {
 
 static message topology_spread_constraint = {
     INT(1, "maxSkew"), STRING(2, "topologyKey"), STRING(3, "whenUnsatisfiable"),
-    ONE(4, "labelSelector", protobuf_label_selector), GIVEN(5, "minDomains", INT),
+    ONE(4, "labelSelector", message_label_selector), GIVEN(5, "minDomains", INT),
     GIVEN(6, "nodeAffinityPolicy", STRING), GIVEN(7, "nodeTaintsPolicy", STRING),
     STRINGS(8, "matchLabelKeys"), {0},
 };
@@ -257,7 +257,7 @@ static message topology_spread_constraint = {
 static message ephemeral_container_common = {
     STRING(1, "name"), STRING(2, "image"), STRINGS(3, "command"), STRINGS(4, "args"),
     STRING(5, "workingDir"), MANY(6, "ports", container_port), MANY(7, "env", env_var),
-    ONE(8, "resources", protobuf_resource_requirements), MANY(9, "volumeMounts", volume_mount),
+    ONE(8, "resources", message_resource_requirements), MANY(9, "volumeMounts", volume_mount),
     ONE(10, "livenessProbe", probe), ONE(11, "readinessProbe", probe),
     ONE(12, "lifecycle", lifecycle), STRING(13, "terminationMessagePath"),
     STRING(14, "imagePullPolicy"), ONE(15, "securityContext", security_context), BOOL(16, "stdin"),
@@ -292,14 +292,14 @@ static message eviction_responder = {
     STRING(1, "name"), GIVEN(2, "priority", INT), {0},
 };
 
-message protobuf_pod_spec = {
-    MANY(1, "volumes", protobuf_volume), MANY(2, "containers", container),
+message message_pod_spec = {
+    MANY(1, "volumes", message_volume), MANY(2, "containers", container),
     STRING(3, "restartPolicy"), GIVEN(4, "terminationGracePeriodSeconds", INT),
     GIVEN(5, "activeDeadlineSeconds", INT), STRING(6, "dnsPolicy"), MAP(7, "nodeSelector"),
     STRING(8, "serviceAccountName"), STRING(9, "serviceAccount"), STRING(10, "nodeName"),
     BOOL(11, "hostNetwork"), BOOL(12, "hostPID"), BOOL(13, "hostIPC"),
     ONE(14, "securityContext", pod_security_context),
-    MANY(15, "imagePullSecrets", protobuf_local_reference), STRING(16, "hostname"),
+    MANY(15, "imagePullSecrets", message_local_reference), STRING(16, "hostname"),
     STRING(17, "subdomain"), ONE(18, "affinity", affinity), STRING(19, "schedulerName"),
     MANY(20, "initContainers", container), GIVEN(21, "automountServiceAccountToken", BOOL),
     MANY(22, "tolerations", toleration), MANY(23, "hostAliases", host_alias),
@@ -312,12 +312,12 @@ message protobuf_pod_spec = {
     ONE(36, "os", pod_os), GIVEN(37, "hostUsers", BOOL),
     MANY(38, "schedulingGates", pod_scheduling_gate),
     MANY(39, "resourceClaims", pod_resource_claim),
-    ONE(40, "resources", protobuf_resource_requirements), GIVEN(41, "hostnameOverride", STRING),
+    ONE(40, "resources", message_resource_requirements), GIVEN(41, "hostnameOverride", STRING),
     ONE(43, "schedulingGroup", pod_scheduling_group),
     MANY(44, "evictionResponders", eviction_responder), {0},
 };
 
-message protobuf_pod_template_spec = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", protobuf_pod_spec), {0},
+message message_pod_template_spec = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", message_pod_spec), {0},
 };
 /* clang-format on */

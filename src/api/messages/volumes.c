@@ -1,10 +1,10 @@
 /*
  * Volumes of pods, and what claims ask for. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
-message protobuf_host_path_volume_source = {
+message message_host_path_volume_source = {
     STRING(1, "path"), GIVEN(2, "type", STRING), {0},
 };
 
@@ -12,11 +12,11 @@ static message empty_dir_volume_source = {
     STRING(1, "medium"), QUANTITY(2, "sizeLimit"), GIVEN(3, "mode", INT), {0},
 };
 
-message protobuf_gce_persistent_disk_volume_source = {
+message message_gce_persistent_disk_volume_source = {
     STRING(1, "pdName"), STRING(2, "fsType"), INT(3, "partition"), BOOL(4, "readOnly"), {0},
 };
 
-message protobuf_aws_elastic_block_store_volume_source = {
+message message_aws_elastic_block_store_volume_source = {
     STRING(1, "volumeID"), STRING(2, "fsType"), INT(3, "partition"), BOOL(4, "readOnly"), {0},
 };
 
@@ -33,14 +33,14 @@ static message secret_volume_source = {
     GIVEN(4, "optional", BOOL), GIVEN(5, "defaultUser", INT), {0},
 };
 
-message protobuf_nfs_volume_source = {
+message message_nfs_volume_source = {
     STRING(1, "server"), STRING(2, "path"), BOOL(3, "readOnly"), {0},
 };
 
 static message iscsi_volume_source = {
     STRING(1, "targetPortal"), STRING(2, "iqn"), INT(3, "lun"), STRING(4, "iscsiInterface"),
     STRING(5, "fsType"), BOOL(6, "readOnly"), STRINGS(7, "portals"), BOOL(8, "chapAuthDiscovery"),
-    ONE(10, "secretRef", protobuf_local_reference), BOOL(11, "chapAuthSession"),
+    ONE(10, "secretRef", message_local_reference), BOOL(11, "chapAuthSession"),
     GIVEN(12, "initiatorName", STRING), {0},
 };
 
@@ -54,40 +54,40 @@ static message persistent_volume_claim_volume_source = {
 
 static message rbd_volume_source = {
     STRINGS(1, "monitors"), STRING(2, "image"), STRING(3, "fsType"), STRING(4, "pool"),
-    STRING(5, "user"), STRING(6, "keyring"), ONE(7, "secretRef", protobuf_local_reference),
+    STRING(5, "user"), STRING(6, "keyring"), ONE(7, "secretRef", message_local_reference),
     BOOL(8, "readOnly"), {0},
 };
 
 static message flex_volume_source = {
-    STRING(1, "driver"), STRING(2, "fsType"), ONE(3, "secretRef", protobuf_local_reference),
+    STRING(1, "driver"), STRING(2, "fsType"), ONE(3, "secretRef", message_local_reference),
     BOOL(4, "readOnly"), MAP(5, "options"), {0},
 };
 
 static message cinder_volume_source = {
     STRING(1, "volumeID"), STRING(2, "fsType"), BOOL(3, "readOnly"),
-    ONE(4, "secretRef", protobuf_local_reference), {0},
+    ONE(4, "secretRef", message_local_reference), {0},
 };
 
 static message ceph_fs_volume_source = {
     STRINGS(1, "monitors"), STRING(2, "path"), STRING(3, "user"), STRING(4, "secretFile"),
-    ONE(5, "secretRef", protobuf_local_reference), BOOL(6, "readOnly"), {0},
+    ONE(5, "secretRef", message_local_reference), BOOL(6, "readOnly"), {0},
 };
 
-message protobuf_flocker_volume_source = {
+message message_flocker_volume_source = {
     STRING(1, "datasetName"), STRING(2, "datasetUUID"), {0},
 };
 
-message protobuf_object_field_selector = {
+message message_object_field_selector = {
     STRING(1, "apiVersion"), STRING(2, "fieldPath"), {0},
 };
 
-message protobuf_resource_field_selector = {
+message message_resource_field_selector = {
     STRING(1, "containerName"), STRING(2, "resource"), QUANTITY(3, "divisor"), {0},
 };
 
 static message downward_api_volume_file = {
-    STRING(1, "path"), ONE(2, "fieldRef", protobuf_object_field_selector),
-    ONE(3, "resourceFieldRef", protobuf_resource_field_selector), GIVEN(4, "mode", INT),
+    STRING(1, "path"), ONE(2, "fieldRef", message_object_field_selector),
+    ONE(3, "resourceFieldRef", message_resource_field_selector), GIVEN(4, "mode", INT),
     GIVEN(5, "user", INT), {0},
 };
 
@@ -96,7 +96,7 @@ static message downward_api_volume_source = {
     GIVEN(3, "defaultUser", INT), {0},
 };
 
-message protobuf_fc_volume_source = {
+message message_fc_volume_source = {
     STRINGS(1, "targetWWNs"), GIVEN(2, "lun", INT), STRING(3, "fsType"), BOOL(4, "readOnly"),
     STRINGS(5, "wwids"), {0},
 };
@@ -106,42 +106,42 @@ static message azure_file_volume_source = {
 };
 
 static message config_map_volume_source = {
-    INLINE(1, protobuf_local_reference), MANY(2, "items", key_to_path),
+    INLINE(1, message_local_reference), MANY(2, "items", key_to_path),
     GIVEN(3, "defaultMode", INT), GIVEN(4, "optional", BOOL), GIVEN(5, "defaultUser", INT), {0},
 };
 
-message protobuf_vsphere_virtual_disk_volume_source = {
+message message_vsphere_virtual_disk_volume_source = {
     STRING(1, "volumePath"), STRING(2, "fsType"), STRING(3, "storagePolicyName"),
     STRING(4, "storagePolicyID"), {0},
 };
 
-message protobuf_quobyte_volume_source = {
+message message_quobyte_volume_source = {
     STRING(1, "registry"), STRING(2, "volume"), BOOL(3, "readOnly"), STRING(4, "user"),
     STRING(5, "group"), STRING(6, "tenant"), {0},
 };
 
-message protobuf_azure_disk_volume_source = {
+message message_azure_disk_volume_source = {
     STRING(1, "diskName"), STRING(2, "diskURI"), GIVEN(3, "cachingMode", STRING),
     GIVEN(4, "fsType", STRING), GIVEN(5, "readOnly", BOOL), GIVEN(6, "kind", STRING), {0},
 };
 
-message protobuf_photon_persistent_disk_volume_source = {
+message message_photon_persistent_disk_volume_source = {
     STRING(1, "pdID"), STRING(2, "fsType"), {0},
 };
 
-message protobuf_portworx_volume_source = {
+message message_portworx_volume_source = {
     STRING(1, "volumeID"), STRING(2, "fsType"), BOOL(3, "readOnly"), {0},
 };
 
 static message scale_io_volume_source = {
-    STRING(1, "gateway"), STRING(2, "system"), ONE(3, "secretRef", protobuf_local_reference),
+    STRING(1, "gateway"), STRING(2, "system"), ONE(3, "secretRef", message_local_reference),
     BOOL(4, "sslEnabled"), STRING(5, "protectionDomain"), STRING(6, "storagePool"),
     STRING(7, "storageMode"), STRING(8, "volumeName"), STRING(9, "fsType"), BOOL(10, "readOnly"),
     {0},
 };
 
 static message secret_projection = {
-    INLINE(1, protobuf_local_reference), MANY(2, "items", key_to_path), GIVEN(4, "optional", BOOL),
+    INLINE(1, message_local_reference), MANY(2, "items", key_to_path), GIVEN(4, "optional", BOOL),
     {0},
 };
 
@@ -150,7 +150,7 @@ static message downward_api_projection = {
 };
 
 static message config_map_projection = {
-    INLINE(1, protobuf_local_reference), MANY(2, "items", key_to_path), GIVEN(4, "optional", BOOL),
+    INLINE(1, message_local_reference), MANY(2, "items", key_to_path), GIVEN(4, "optional", BOOL),
     {0},
 };
 
@@ -161,7 +161,7 @@ static message service_account_token_projection = {
 
 static message cluster_trust_bundle_projection = {
     GIVEN(1, "name", STRING), GIVEN(2, "signerName", STRING),
-    ONE(3, "labelSelector", protobuf_label_selector), STRING(4, "path"), GIVEN(5, "optional", BOOL),
+    ONE(3, "labelSelector", message_label_selector), STRING(4, "path"), GIVEN(5, "optional", BOOL),
     GIVEN(6, "user", INT), {0},
 };
 
@@ -186,12 +186,12 @@ static message projected_volume_source = {
 
 static message storage_os_volume_source = {
     STRING(1, "volumeName"), STRING(2, "volumeNamespace"), STRING(3, "fsType"), BOOL(4, "readOnly"),
-    ONE(5, "secretRef", protobuf_local_reference), {0},
+    ONE(5, "secretRef", message_local_reference), {0},
 };
 
 static message csi_volume_source = {
     STRING(1, "driver"), GIVEN(2, "readOnly", BOOL), GIVEN(3, "fsType", STRING),
-    MAP(4, "volumeAttributes"), ONE(5, "nodePublishSecretRef", protobuf_local_reference), {0},
+    MAP(4, "volumeAttributes"), ONE(5, "nodePublishSecretRef", message_local_reference), {0},
 };
 
 static message volume_resource_requirements = {
@@ -207,9 +207,9 @@ static message typed_object_reference = {
     GIVEN(4, "namespace", STRING), {0},
 };
 
-message protobuf_persistent_volume_claim_spec = {
+message message_persistent_volume_claim_spec = {
     STRINGS(1, "accessModes"), ONE(2, "resources", volume_resource_requirements),
-    STRING(3, "volumeName"), ONE(4, "selector", protobuf_label_selector),
+    STRING(3, "volumeName"), ONE(4, "selector", message_label_selector),
     GIVEN(5, "storageClassName", STRING), GIVEN(6, "volumeMode", STRING),
     ONE(7, "dataSource", typed_local_object_reference),
     ONE(8, "dataSourceRef", typed_object_reference), GIVEN(9, "volumeAttributesClassName", STRING),
@@ -217,7 +217,7 @@ message protobuf_persistent_volume_claim_spec = {
 };
 
 static message persistent_volume_claim_template = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", protobuf_persistent_volume_claim_spec),
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", message_persistent_volume_claim_spec),
     {0},
 };
 
@@ -230,30 +230,30 @@ static message image_volume_source = {
 };
 
 static message volume_source = {
-    ONE(1, "hostPath", protobuf_host_path_volume_source),
+    ONE(1, "hostPath", message_host_path_volume_source),
     ONE(2, "emptyDir", empty_dir_volume_source),
-    ONE(3, "gcePersistentDisk", protobuf_gce_persistent_disk_volume_source),
-    ONE(4, "awsElasticBlockStore", protobuf_aws_elastic_block_store_volume_source),
+    ONE(3, "gcePersistentDisk", message_gce_persistent_disk_volume_source),
+    ONE(4, "awsElasticBlockStore", message_aws_elastic_block_store_volume_source),
     ONE(5, "gitRepo", git_repo_volume_source), ONE(6, "secret", secret_volume_source),
-    ONE(7, "nfs", protobuf_nfs_volume_source), ONE(8, "iscsi", iscsi_volume_source),
+    ONE(7, "nfs", message_nfs_volume_source), ONE(8, "iscsi", iscsi_volume_source),
     ONE(9, "glusterfs", glusterfs_volume_source),
     ONE(10, "persistentVolumeClaim", persistent_volume_claim_volume_source),
     ONE(11, "rbd", rbd_volume_source), ONE(12, "flexVolume", flex_volume_source),
     ONE(13, "cinder", cinder_volume_source), ONE(14, "cephfs", ceph_fs_volume_source),
-    ONE(15, "flocker", protobuf_flocker_volume_source),
-    ONE(16, "downwardAPI", downward_api_volume_source), ONE(17, "fc", protobuf_fc_volume_source),
+    ONE(15, "flocker", message_flocker_volume_source),
+    ONE(16, "downwardAPI", downward_api_volume_source), ONE(17, "fc", message_fc_volume_source),
     ONE(18, "azureFile", azure_file_volume_source), ONE(19, "configMap", config_map_volume_source),
-    ONE(20, "vsphereVolume", protobuf_vsphere_virtual_disk_volume_source),
-    ONE(21, "quobyte", protobuf_quobyte_volume_source),
-    ONE(22, "azureDisk", protobuf_azure_disk_volume_source),
-    ONE(23, "photonPersistentDisk", protobuf_photon_persistent_disk_volume_source),
-    ONE(24, "portworxVolume", protobuf_portworx_volume_source),
+    ONE(20, "vsphereVolume", message_vsphere_virtual_disk_volume_source),
+    ONE(21, "quobyte", message_quobyte_volume_source),
+    ONE(22, "azureDisk", message_azure_disk_volume_source),
+    ONE(23, "photonPersistentDisk", message_photon_persistent_disk_volume_source),
+    ONE(24, "portworxVolume", message_portworx_volume_source),
     ONE(25, "scaleIO", scale_io_volume_source), ONE(26, "projected", projected_volume_source),
     ONE(27, "storageos", storage_os_volume_source), ONE(28, "csi", csi_volume_source),
     ONE(29, "ephemeral", ephemeral_volume_source), ONE(30, "image", image_volume_source), {0},
 };
 
-message protobuf_volume = {
+message message_volume = {
     STRING(1, "name"), INLINE(2, volume_source), {0},
 };
 /* clang-format on */

@@ -1,8 +1,9 @@
 /*
- * The messages of the kinds that clients send in protobuf: what they ask about themselves and others,
- * leases, events, what kubectl creates without a manifest, and how things are to be deleted. The numbers are Kubernetes'.
+ * Which kind has which message; and those of what clients ask about themselves and others, of leases
+ * and events, of what kubectl creates without a manifest, and of how things are to be deleted. The
+ * numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message owner_reference = {
@@ -21,12 +22,12 @@ static message managed_fields = {
     STRING(3, "apiVersion"),
     TIME(4, "time"),
     STRING(6, "fieldsType"),
-    {"fieldsV1", 7, APISERVER_PROTOBUF_JSON},
+    {"fieldsV1", 7, API_MESSAGE_JSON},
     STRING(8, "subresource"),
     {0},
 };
 
-message protobuf_metadata = {
+message message_metadata = {
     STRING(1, "name"),
     STRING(2, "generateName"),
     STRING(3, "namespace"),
@@ -98,7 +99,7 @@ static message access_status = {
 };
 
 static message access_review = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "spec", access_spec),
     ONE(3, "status", access_status),
     {0},
@@ -111,7 +112,7 @@ static message self_access_spec = {
 };
 
 static message self_access_review = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "spec", self_access_spec),
     ONE(3, "status", access_status),
     {0},
@@ -145,7 +146,7 @@ static message rules_status = {
 };
 
 static message rules_review = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "spec", rules_spec),
     ONE(3, "status", rules_status),
     {0},
@@ -176,7 +177,7 @@ static message token_status = {
 };
 
 static message token_review = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "spec", token_spec),
     ONE(3, "status", token_status),
     {0},
@@ -188,7 +189,7 @@ static message self_status = {
 };
 
 static message self_review = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "status", self_status),
     {0},
 };
@@ -215,7 +216,7 @@ static message token_request_status = {
 };
 
 static message token_request = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "spec", token_request_spec),
     ONE(3, "status", token_request_status),
     {0},
@@ -235,14 +236,14 @@ static message lease_spec = {
 };
 
 static message lease = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "spec", lease_spec),
     {0},
 };
 
 /* v1 and events.k8s.io/v1 */
 
-message protobuf_object_reference = {
+message message_object_reference = {
     STRING(1, "kind"),
     STRING(2, "namespace"),
     STRING(3, "name"),
@@ -266,8 +267,8 @@ static message event_series = {
 };
 
 static message core_event = {
-    ONE(1, "metadata", protobuf_metadata),
-    ONE(2, "involvedObject", protobuf_object_reference),
+    ONE(1, "metadata", message_metadata),
+    ONE(2, "involvedObject", message_object_reference),
     STRING(3, "reason"),
     STRING(4, "message"),
     ONE(5, "source", event_source),
@@ -278,22 +279,22 @@ static message core_event = {
     MICRO_TIME(10, "eventTime"),
     ONE(11, "series", event_series),
     STRING(12, "action"),
-    ONE(13, "related", protobuf_object_reference),
+    ONE(13, "related", message_object_reference),
     STRING(14, "reportingComponent"),
     STRING(15, "reportingInstance"),
     {0},
 };
 
 static message new_event = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     MICRO_TIME(2, "eventTime"),
     ONE(3, "series", event_series),
     STRING(4, "reportingController"),
     STRING(5, "reportingInstance"),
     STRING(6, "action"),
     STRING(7, "reason"),
-    ONE(8, "regarding", protobuf_object_reference),
-    ONE(9, "related", protobuf_object_reference),
+    ONE(8, "regarding", message_object_reference),
+    ONE(9, "related", message_object_reference),
     STRING(10, "note"),
     STRING(11, "type"),
     ONE(12, "deprecatedSource", event_source),
@@ -306,7 +307,7 @@ static message new_event = {
 /* What kubectl create makes. */
 
 static message secret = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     BYTES_MAP(2, "data"),
     STRING(3, "type"),
     MAP(4, "stringData"),
@@ -315,7 +316,7 @@ static message secret = {
 };
 
 static message config_map = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     MAP(2, "data"),
     BYTES_MAP(3, "binaryData"),
     GIVEN(4, "immutable", BOOL),
@@ -343,21 +344,21 @@ static message namespace_status = {
 };
 
 static message namespace = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     ONE(2, "spec", namespace_spec),
     ONE(3, "status", namespace_status),
     {0},
 };
 
-message protobuf_local_reference = {
+message message_local_reference = {
     STRING(1, "name"),
     {0},
 };
 
 static message service_account = {
-    ONE(1, "metadata", protobuf_metadata),
-    MANY(2, "secrets", protobuf_object_reference),
-    MANY(3, "imagePullSecrets", protobuf_local_reference),
+    ONE(1, "metadata", message_metadata),
+    MANY(2, "secrets", message_object_reference),
+    MANY(3, "imagePullSecrets", message_local_reference),
     GIVEN(4, "automountServiceAccountToken", BOOL),
     {0},
 };
@@ -371,19 +372,19 @@ static message policy_rule = {
     {0},
 };
 
-message protobuf_label_selector = {
+message message_label_selector = {
     MAP(1, "matchLabels"),
     MANY(2, "matchExpressions", requirement),
     {0},
 };
 
 static message aggregation_rule = {
-    MANY(1, "clusterRoleSelectors", protobuf_label_selector),
+    MANY(1, "clusterRoleSelectors", message_label_selector),
     {0},
 };
 
 static message role = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     MANY(2, "rules", policy_rule),
     ONE(3, "aggregationRule", aggregation_rule),
     {0},
@@ -405,7 +406,7 @@ static message role_ref = {
 };
 
 static message role_binding = {
-    ONE(1, "metadata", protobuf_metadata),
+    ONE(1, "metadata", message_metadata),
     MANY(2, "subjects", subject),
     ONE(3, "roleRef", role_ref),
     {0},
@@ -413,7 +414,7 @@ static message role_binding = {
 
 /* meta/v1 */
 
-message protobuf_condition = {
+message message_condition = {
     STRING(1, "type"),
     STRING(2, "status"),
     INT(3, "observedGeneration"),
@@ -441,7 +442,7 @@ static message delete_options = {
 
 static const struct {
     const char *kind, *group; /* the group with its version; NULL: any, as of what has none */
-    const struct apiserver_protobuf_field *fields;
+    const struct api_message_field *fields;
 } messages[] = {
     {"SelfSubjectAccessReview", "authorization.k8s.io/v1", self_access_review},
     {"SubjectAccessReview", "authorization.k8s.io/v1", access_review},
@@ -462,40 +463,40 @@ static const struct {
     {"RoleBinding", "rbac.authorization.k8s.io/v1", role_binding},
     {"ClusterRoleBinding", "rbac.authorization.k8s.io/v1", role_binding},
     {"DeleteOptions", NULL, delete_options},
-    {"Pod", "v1", protobuf_pod},
-    {"Service", "v1", protobuf_service},
-    {"Endpoints", "v1", protobuf_endpoints},
-    {"Node", "v1", protobuf_node},
-    {"ResourceQuota", "v1", protobuf_resource_quota},
-    {"LimitRange", "v1", protobuf_limit_range},
-    {"PersistentVolume", "v1", protobuf_persistent_volume},
-    {"PersistentVolumeClaim", "v1", protobuf_persistent_volume_claim},
-    {"Deployment", "apps/v1", protobuf_deployment},
-    {"ReplicaSet", "apps/v1", protobuf_replica_set},
-    {"StatefulSet", "apps/v1", protobuf_stateful_set},
-    {"DaemonSet", "apps/v1", protobuf_daemon_set},
-    {"ControllerRevision", "apps/v1", protobuf_controller_revision},
-    {"Scale", "autoscaling/v1", protobuf_scale},
-    {"Job", "batch/v1", protobuf_job},
-    {"CronJob", "batch/v1", protobuf_cron_job},
-    {"PodDisruptionBudget", "policy/v1", protobuf_pod_disruption_budget},
-    {"PriorityClass", "scheduling.k8s.io/v1", protobuf_priority_class},
-    {"StorageClass", "storage.k8s.io/v1", protobuf_storage_class},
-    {"CSINode", "storage.k8s.io/v1", protobuf_csi_node},
-    {"CSIDriver", "storage.k8s.io/v1", protobuf_csi_driver},
-    {"VolumeAttachment", "storage.k8s.io/v1", protobuf_volume_attachment},
-    {"CSIStorageCapacity", "storage.k8s.io/v1", protobuf_csi_storage_capacity},
-    {"VolumeAttributesClass", "storage.k8s.io/v1", protobuf_volume_attributes_class},
-    {"CertificateSigningRequest", "certificates.k8s.io/v1", protobuf_certificate_signing_request},
-    {"Binding", "v1", protobuf_binding},
-    {"EndpointSlice", "discovery.k8s.io/v1", protobuf_endpoint_slice},
+    {"Pod", "v1", message_pod},
+    {"Service", "v1", message_service},
+    {"Endpoints", "v1", message_endpoints},
+    {"Node", "v1", message_node},
+    {"ResourceQuota", "v1", message_resource_quota},
+    {"LimitRange", "v1", message_limit_range},
+    {"PersistentVolume", "v1", message_persistent_volume},
+    {"PersistentVolumeClaim", "v1", message_persistent_volume_claim},
+    {"Deployment", "apps/v1", message_deployment},
+    {"ReplicaSet", "apps/v1", message_replica_set},
+    {"StatefulSet", "apps/v1", message_stateful_set},
+    {"DaemonSet", "apps/v1", message_daemon_set},
+    {"ControllerRevision", "apps/v1", message_controller_revision},
+    {"Scale", "autoscaling/v1", message_scale},
+    {"Job", "batch/v1", message_job},
+    {"CronJob", "batch/v1", message_cron_job},
+    {"PodDisruptionBudget", "policy/v1", message_pod_disruption_budget},
+    {"PriorityClass", "scheduling.k8s.io/v1", message_priority_class},
+    {"StorageClass", "storage.k8s.io/v1", message_storage_class},
+    {"CSINode", "storage.k8s.io/v1", message_csi_node},
+    {"CSIDriver", "storage.k8s.io/v1", message_csi_driver},
+    {"VolumeAttachment", "storage.k8s.io/v1", message_volume_attachment},
+    {"CSIStorageCapacity", "storage.k8s.io/v1", message_csi_storage_capacity},
+    {"VolumeAttributesClass", "storage.k8s.io/v1", message_volume_attributes_class},
+    {"CertificateSigningRequest", "certificates.k8s.io/v1", message_certificate_signing_request},
+    {"Binding", "v1", message_binding},
+    {"EndpointSlice", "discovery.k8s.io/v1", message_endpoint_slice},
     {"ValidatingWebhookConfiguration", "admissionregistration.k8s.io/v1",
-     protobuf_validating_webhook_configuration},
+     message_validating_webhook_configuration},
     {"MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1",
-     protobuf_mutating_webhook_configuration},
+     message_mutating_webhook_configuration},
 };
 
-const struct apiserver_protobuf_field *apiserver_protobuf_find(const char *api_version,
+const struct api_message_field *api_message_find(const char *api_version,
                                                                const char *kind)
 {
     for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {

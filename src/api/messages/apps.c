@@ -1,7 +1,7 @@
 /*
  * What makes pods: workloads and jobs; and what watches over them. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message rolling_update_deployment = {
@@ -13,8 +13,8 @@ static message deployment_strategy = {
 };
 
 static message deployment_spec = {
-    GIVEN(1, "replicas", INT), ONE(2, "selector", protobuf_label_selector),
-    ONE(3, "template", protobuf_pod_template_spec), ONE(4, "strategy", deployment_strategy),
+    GIVEN(1, "replicas", INT), ONE(2, "selector", message_label_selector),
+    ONE(3, "template", message_pod_template_spec), ONE(4, "strategy", deployment_strategy),
     INT(5, "minReadySeconds"), GIVEN(6, "revisionHistoryLimit", INT), BOOL(7, "paused"),
     GIVEN(9, "progressDeadlineSeconds", INT), {0},
 };
@@ -31,8 +31,8 @@ static message deployment_status = {
     GIVEN(8, "collisionCount", INT), GIVEN(9, "terminatingReplicas", INT), {0},
 };
 
-message protobuf_deployment = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", deployment_spec),
+message message_deployment = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", deployment_spec),
     ONE(3, "status", deployment_status), {0},
 };
 
@@ -53,9 +53,9 @@ static message stateful_set_ordinals = {
 };
 
 static message stateful_set_spec = {
-    GIVEN(1, "replicas", INT), ONE(2, "selector", protobuf_label_selector),
-    ONE(3, "template", protobuf_pod_template_spec),
-    MANY(4, "volumeClaimTemplates", protobuf_persistent_volume_claim), STRING(5, "serviceName"),
+    GIVEN(1, "replicas", INT), ONE(2, "selector", message_label_selector),
+    ONE(3, "template", message_pod_template_spec),
+    MANY(4, "volumeClaimTemplates", message_persistent_volume_claim), STRING(5, "serviceName"),
     STRING(6, "podManagementPolicy"), ONE(7, "updateStrategy", stateful_set_update_strategy),
     GIVEN(8, "revisionHistoryLimit", INT), INT(9, "minReadySeconds"),
     ONE(10, "persistentVolumeClaimRetentionPolicy", stateful_set_persistent_volume_claim_retention_policy),
@@ -74,8 +74,8 @@ static message stateful_set_status = {
     MANY(10, "conditions", stateful_set_condition), INT(11, "availableReplicas"), {0},
 };
 
-message protobuf_stateful_set = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", stateful_set_spec),
+message message_stateful_set = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", stateful_set_spec),
     ONE(3, "status", stateful_set_status), {0},
 };
 
@@ -88,7 +88,7 @@ static message daemon_set_update_strategy = {
 };
 
 static message daemon_set_spec = {
-    ONE(1, "selector", protobuf_label_selector), ONE(2, "template", protobuf_pod_template_spec),
+    ONE(1, "selector", message_label_selector), ONE(2, "template", message_pod_template_spec),
     ONE(3, "updateStrategy", daemon_set_update_strategy), INT(4, "minReadySeconds"),
     GIVEN(6, "revisionHistoryLimit", INT), {0},
 };
@@ -105,14 +105,14 @@ static message daemon_set_status = {
     GIVEN(9, "collisionCount", INT), MANY(10, "conditions", daemon_set_condition), {0},
 };
 
-message protobuf_daemon_set = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", daemon_set_spec),
+message message_daemon_set = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", daemon_set_spec),
     ONE(3, "status", daemon_set_status), {0},
 };
 
 static message replica_set_spec = {
-    GIVEN(1, "replicas", INT), ONE(2, "selector", protobuf_label_selector),
-    ONE(3, "template", protobuf_pod_template_spec), INT(4, "minReadySeconds"), {0},
+    GIVEN(1, "replicas", INT), ONE(2, "selector", message_label_selector),
+    ONE(3, "template", message_pod_template_spec), INT(4, "minReadySeconds"), {0},
 };
 
 static message replica_set_condition = {
@@ -126,13 +126,13 @@ static message replica_set_status = {
     MANY(6, "conditions", replica_set_condition), GIVEN(7, "terminatingReplicas", INT), {0},
 };
 
-message protobuf_replica_set = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", replica_set_spec),
+message message_replica_set = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", replica_set_spec),
     ONE(3, "status", replica_set_status), {0},
 };
 
-message protobuf_controller_revision = {
-    ONE(1, "metadata", protobuf_metadata), JSON(2, "data"), INT(3, "revision"), {0},
+message message_controller_revision = {
+    ONE(1, "metadata", message_metadata), JSON(2, "data"), INT(3, "revision"), {0},
 };
 
 static message pod_failure_policy_on_exit_codes_requirement = {
@@ -162,8 +162,8 @@ static message success_policy = {
 
 static message job_spec = {
     GIVEN(1, "parallelism", INT), GIVEN(2, "completions", INT),
-    GIVEN(3, "activeDeadlineSeconds", INT), ONE(4, "selector", protobuf_label_selector),
-    GIVEN(5, "manualSelector", BOOL), ONE(6, "template", protobuf_pod_template_spec),
+    GIVEN(3, "activeDeadlineSeconds", INT), ONE(4, "selector", message_label_selector),
+    GIVEN(5, "manualSelector", BOOL), ONE(6, "template", message_pod_template_spec),
     GIVEN(7, "backoffLimit", INT), GIVEN(8, "ttlSecondsAfterFinished", INT),
     GIVEN(9, "completionMode", STRING), GIVEN(10, "suspend", BOOL),
     ONE(11, "podFailurePolicy", pod_failure_policy), GIVEN(12, "backoffLimitPerIndex", INT),
@@ -187,13 +187,13 @@ static message job_status = {
     GIVEN(10, "failedIndexes", STRING), GIVEN(11, "terminating", INT), {0},
 };
 
-message protobuf_job = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", job_spec), ONE(3, "status", job_status),
+message message_job = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", job_spec), ONE(3, "status", job_status),
     {0},
 };
 
 static message job_template_spec = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", job_spec), {0},
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", job_spec), {0},
 };
 
 static message cron_job_spec = {
@@ -204,33 +204,33 @@ static message cron_job_spec = {
 };
 
 static message cron_job_status = {
-    MANY(1, "active", protobuf_object_reference), TIME(4, "lastScheduleTime"),
+    MANY(1, "active", message_object_reference), TIME(4, "lastScheduleTime"),
     TIME(5, "lastSuccessfulTime"), {0},
 };
 
-message protobuf_cron_job = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", cron_job_spec),
+message message_cron_job = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", cron_job_spec),
     ONE(3, "status", cron_job_status), {0},
 };
 
 static message pod_disruption_budget_spec = {
-    INT_OR_STRING(1, "minAvailable"), ONE(2, "selector", protobuf_label_selector),
+    INT_OR_STRING(1, "minAvailable"), ONE(2, "selector", message_label_selector),
     INT_OR_STRING(3, "maxUnavailable"), GIVEN(4, "unhealthyPodEvictionPolicy", STRING), {0},
 };
 
 static message pod_disruption_budget_status = {
     INT(1, "observedGeneration"), INT(3, "disruptionsAllowed"), INT(4, "currentHealthy"),
-    INT(5, "desiredHealthy"), INT(6, "expectedPods"), MANY(7, "conditions", protobuf_condition),
+    INT(5, "desiredHealthy"), INT(6, "expectedPods"), MANY(7, "conditions", message_condition),
     {0},
 };
 
-message protobuf_pod_disruption_budget = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", pod_disruption_budget_spec),
+message message_pod_disruption_budget = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", pod_disruption_budget_spec),
     ONE(3, "status", pod_disruption_budget_status), {0},
 };
 
-message protobuf_priority_class = {
-    ONE(1, "metadata", protobuf_metadata), INT(2, "value"), BOOL(3, "globalDefault"),
+message message_priority_class = {
+    ONE(1, "metadata", message_metadata), INT(2, "value"), BOOL(3, "globalDefault"),
     STRING(4, "description"), GIVEN(5, "preemptionPolicy", STRING), {0},
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /*
  * Volumes, claims and storage drivers. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message glusterfs_persistent_volume_source = {
@@ -59,7 +59,7 @@ static message local_volume_source = {
 
 static message storage_os_persistent_volume_source = {
     STRING(1, "volumeName"), STRING(2, "volumeNamespace"), STRING(3, "fsType"), BOOL(4, "readOnly"),
-    ONE(5, "secretRef", protobuf_object_reference), {0},
+    ONE(5, "secretRef", message_object_reference), {0},
 };
 
 static message csi_persistent_volume_source = {
@@ -72,34 +72,34 @@ static message csi_persistent_volume_source = {
 };
 
 static message persistent_volume_source = {
-    ONE(1, "gcePersistentDisk", protobuf_gce_persistent_disk_volume_source),
-    ONE(2, "awsElasticBlockStore", protobuf_aws_elastic_block_store_volume_source),
-    ONE(3, "hostPath", protobuf_host_path_volume_source),
+    ONE(1, "gcePersistentDisk", message_gce_persistent_disk_volume_source),
+    ONE(2, "awsElasticBlockStore", message_aws_elastic_block_store_volume_source),
+    ONE(3, "hostPath", message_host_path_volume_source),
     ONE(4, "glusterfs", glusterfs_persistent_volume_source),
-    ONE(5, "nfs", protobuf_nfs_volume_source), ONE(6, "rbd", rbd_persistent_volume_source),
+    ONE(5, "nfs", message_nfs_volume_source), ONE(6, "rbd", rbd_persistent_volume_source),
     ONE(7, "iscsi", iscsi_persistent_volume_source),
     ONE(8, "cinder", cinder_persistent_volume_source),
-    ONE(9, "cephfs", ceph_fs_persistent_volume_source), ONE(10, "fc", protobuf_fc_volume_source),
-    ONE(11, "flocker", protobuf_flocker_volume_source),
+    ONE(9, "cephfs", ceph_fs_persistent_volume_source), ONE(10, "fc", message_fc_volume_source),
+    ONE(11, "flocker", message_flocker_volume_source),
     ONE(12, "flexVolume", flex_persistent_volume_source),
     ONE(13, "azureFile", azure_file_persistent_volume_source),
-    ONE(14, "vsphereVolume", protobuf_vsphere_virtual_disk_volume_source),
-    ONE(15, "quobyte", protobuf_quobyte_volume_source),
-    ONE(16, "azureDisk", protobuf_azure_disk_volume_source),
-    ONE(17, "photonPersistentDisk", protobuf_photon_persistent_disk_volume_source),
-    ONE(18, "portworxVolume", protobuf_portworx_volume_source),
+    ONE(14, "vsphereVolume", message_vsphere_virtual_disk_volume_source),
+    ONE(15, "quobyte", message_quobyte_volume_source),
+    ONE(16, "azureDisk", message_azure_disk_volume_source),
+    ONE(17, "photonPersistentDisk", message_photon_persistent_disk_volume_source),
+    ONE(18, "portworxVolume", message_portworx_volume_source),
     ONE(19, "scaleIO", scale_io_persistent_volume_source), ONE(20, "local", local_volume_source),
     ONE(21, "storageos", storage_os_persistent_volume_source),
     ONE(22, "csi", csi_persistent_volume_source), {0},
 };
 
 static message volume_node_affinity = {
-    ONE(1, "required", protobuf_node_selector), {0},
+    ONE(1, "required", message_node_selector), {0},
 };
 
 static message persistent_volume_spec = {
     QUANTITIES(1, "capacity"), INLINE(2, persistent_volume_source), STRINGS(3, "accessModes"),
-    ONE(4, "claimRef", protobuf_object_reference), STRING(5, "persistentVolumeReclaimPolicy"),
+    ONE(4, "claimRef", message_object_reference), STRING(5, "persistentVolumeReclaimPolicy"),
     STRING(6, "storageClassName"), STRINGS(7, "mountOptions"), GIVEN(8, "volumeMode", STRING),
     ONE(9, "nodeAffinity", volume_node_affinity), GIVEN(10, "volumeAttributesClassName", STRING),
     {0},
@@ -110,8 +110,8 @@ static message persistent_volume_status = {
     TIME(4, "lastPhaseTransitionTime"), {0},
 };
 
-message protobuf_persistent_volume = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", persistent_volume_spec),
+message message_persistent_volume = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", persistent_volume_spec),
     ONE(3, "status", persistent_volume_status), {0},
 };
 
@@ -125,7 +125,7 @@ static message modify_volume_status = {
 };
 
 static message volume_health_status = {
-    MANY(1, "healthConditions", protobuf_volume_health_condition), TIME(2, "lastTransitionTime"),
+    MANY(1, "healthConditions", message_volume_health_condition), TIME(2, "lastTransitionTime"),
     {0},
 };
 
@@ -137,8 +137,8 @@ static message persistent_volume_claim_status = {
     ONE(10, "healthStatus", volume_health_status), {0},
 };
 
-message protobuf_persistent_volume_claim = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", protobuf_persistent_volume_claim_spec),
+message message_persistent_volume_claim = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", message_persistent_volume_claim_spec),
     ONE(3, "status", persistent_volume_claim_status), {0},
 };
 
@@ -150,8 +150,8 @@ static message topology_selector_term = {
     MANY(1, "matchLabelExpressions", topology_selector_label_requirement), {0},
 };
 
-message protobuf_storage_class = {
-    ONE(1, "metadata", protobuf_metadata), STRING(2, "provisioner"), MAP(3, "parameters"),
+message message_storage_class = {
+    ONE(1, "metadata", message_metadata), STRING(2, "provisioner"), MAP(3, "parameters"),
     GIVEN(4, "reclaimPolicy", STRING), STRINGS(5, "mountOptions"),
     GIVEN(6, "allowVolumeExpansion", BOOL), GIVEN(7, "volumeBindingMode", STRING),
     MANY(8, "allowedTopologies", topology_selector_term), {0},
@@ -183,8 +183,8 @@ static message csi_node_status = {
     MANY(1, "storageHealth", storage_health), {0},
 };
 
-message protobuf_csi_node = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", csi_node_spec),
+message message_csi_node = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", csi_node_spec),
     ONE(3, "status", csi_node_status), {0},
 };
 
@@ -202,8 +202,8 @@ static message csi_driver_spec = {
     GIVEN(11, "preventPodSchedulingIfMissing", BOOL), {0},
 };
 
-message protobuf_csi_driver = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", csi_driver_spec), {0},
+message message_csi_driver = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", csi_driver_spec), {0},
 };
 
 static message volume_attachment_source = {
@@ -224,17 +224,17 @@ static message volume_attachment_status = {
     ONE(4, "detachError", volume_error), {0},
 };
 
-message protobuf_volume_attachment = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "spec", volume_attachment_spec),
+message message_volume_attachment = {
+    ONE(1, "metadata", message_metadata), ONE(2, "spec", volume_attachment_spec),
     ONE(3, "status", volume_attachment_status), {0},
 };
 
-message protobuf_csi_storage_capacity = {
-    ONE(1, "metadata", protobuf_metadata), ONE(2, "nodeTopology", protobuf_label_selector),
+message message_csi_storage_capacity = {
+    ONE(1, "metadata", message_metadata), ONE(2, "nodeTopology", message_label_selector),
     STRING(3, "storageClassName"), QUANTITY(4, "capacity"), QUANTITY(5, "maximumVolumeSize"), {0},
 };
 
-message protobuf_volume_attributes_class = {
-    ONE(1, "metadata", protobuf_metadata), STRING(2, "driverName"), MAP(3, "parameters"), {0},
+message message_volume_attributes_class = {
+    ONE(1, "metadata", message_metadata), STRING(2, "driverName"), MAP(3, "parameters"), {0},
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /*
  * Configurations of webhooks. The numbers are Kubernetes'.
  */
-#include "apiserver/protobuf_tables.h"
+#include "api/messages/messages.h"
 
 /* clang-format off */
 static message service_reference = {
@@ -28,27 +28,27 @@ static message match_condition = {
 static message validating_webhook = {
     STRING(1, "name"), ONE(2, "clientConfig", webhook_client_config),
     MANY(3, "rules", rule_with_operations), GIVEN(4, "failurePolicy", STRING),
-    ONE(5, "namespaceSelector", protobuf_label_selector), GIVEN(6, "sideEffects", STRING),
+    ONE(5, "namespaceSelector", message_label_selector), GIVEN(6, "sideEffects", STRING),
     GIVEN(7, "timeoutSeconds", INT), STRINGS(8, "admissionReviewVersions"),
-    GIVEN(9, "matchPolicy", STRING), ONE(10, "objectSelector", protobuf_label_selector),
+    GIVEN(9, "matchPolicy", STRING), ONE(10, "objectSelector", message_label_selector),
     MANY(11, "matchConditions", match_condition), {0},
 };
 
-message protobuf_validating_webhook_configuration = {
-    ONE(1, "metadata", protobuf_metadata), MANY(2, "webhooks", validating_webhook), {0},
+message message_validating_webhook_configuration = {
+    ONE(1, "metadata", message_metadata), MANY(2, "webhooks", validating_webhook), {0},
 };
 
 static message mutating_webhook = {
     STRING(1, "name"), ONE(2, "clientConfig", webhook_client_config),
     MANY(3, "rules", rule_with_operations), GIVEN(4, "failurePolicy", STRING),
-    ONE(5, "namespaceSelector", protobuf_label_selector), GIVEN(6, "sideEffects", STRING),
+    ONE(5, "namespaceSelector", message_label_selector), GIVEN(6, "sideEffects", STRING),
     GIVEN(7, "timeoutSeconds", INT), STRINGS(8, "admissionReviewVersions"),
     GIVEN(9, "matchPolicy", STRING), GIVEN(10, "reinvocationPolicy", STRING),
-    ONE(11, "objectSelector", protobuf_label_selector),
+    ONE(11, "objectSelector", message_label_selector),
     MANY(12, "matchConditions", match_condition), {0},
 };
 
-message protobuf_mutating_webhook_configuration = {
-    ONE(1, "metadata", protobuf_metadata), MANY(2, "webhooks", mutating_webhook), {0},
+message message_mutating_webhook_configuration = {
+    ONE(1, "metadata", message_metadata), MANY(2, "webhooks", mutating_webhook), {0},
 };
 /* clang-format on */
