@@ -1,12 +1,13 @@
 /*
- * Electors against a lease in memory, with a clock that is moved by hand. Every step waits for what
- * must come of it; that nothing else comes is the invariant, asked after each step.
+ * Electors against a lease in memory, with a clock that is moved by hand, and only when all of them
+ * wait for a later time. So each case is the same every time, whatever the machine does.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "kube/informer.h"
 #include "kube/leader.h"
 #include "metrics/metrics.h"
 #include "unit.h"
@@ -35,7 +36,6 @@ static size_t who(const struct kube_client *c)
 
 static json_t *done(size_t i, json_t *value, struct err *e)
 {
-    server.calls[i]++;
     if (server.down[i] || (server.lossy[i] && value)) {
         json_decref(value);
         value = NULL;
@@ -104,6 +104,43 @@ json_t *kube_update(struct kube_client *c, const struct kube_resource *r, const 
     return done(i, server.down[i] ? NULL : put(i, object), e);
 }
 
+/* Nobody tells of changes unless a case does; the handler is that of elector b, who asks last. */
+static struct kube_handler news;
+static _Atomic int listening;
+
+struct kube_informer *kube_informer_new(const struct kube_informer_options *o, struct err *e)
+{
+    (void)e;
+    assert_string_equal(o->fields, "metadata.name=l");
+    return (struct kube_informer *)(void *)clients;
+}
+
+void kube_informer_add_handler(struct kube_informer *i, struct kube_handler h)
+{
+    (void)i;
+    pthread_mutex_lock(&server.lock);
+    news = h;
+    pthread_mutex_unlock(&server.lock);
+}
+
+int kube_informer_start(struct kube_informer *i, struct err *e)
+{
+    (void)i, (void)e;
+    listening++;
+    return 0;
+}
+
+void kube_informer_stop(struct kube_informer *i)
+{
+    (void)i;
+    listening--;
+}
+
+void kube_informer_free(struct kube_informer *i)
+{
+    (void)i;
+}
+
 static const json_t *spec(void)
 {
     return json_object_get(server.lease, "spec");
@@ -132,7 +169,32 @@ static struct elector {
     char name[2];
     struct kube_leader *leader;
     _Atomic int elected, lost;
+    struct clock clock;
+    _Atomic int64_t rests_until; /* 0: it does not */
 } electors[LEADERS];
+
+static int64_t real_ns(const struct clock *c)
+{
+    (void)c;
+    return clock_real_ns(&the_clock.clock);
+}
+
+static int64_t mono_ns(const struct clock *c)
+{
+    (void)c;
+    return clock_mono_ns(&the_clock.clock);
+}
+
+static bool wait_ns(const struct clock *c, pthread_cond_t *changed, pthread_mutex_t *lock,
+                    int64_t until_ns)
+{
+    struct elector *it = container_of(c, struct elector, clock);
+    it->rests_until = until_ns;
+    bool early = clock_wait(&the_clock.clock, changed, lock, until_ns);
+    if (mono_ns(c) >= until_ns)
+        it->rests_until = 0;
+    return early;
+}
 
 static void on_elected(void *context)
 {
@@ -155,8 +217,9 @@ static struct kube_leader *begin(size_t i)
         .elected = on_elected,
         .lost = on_lost,
         .context = it,
-        .clock = &the_clock.clock,
+        .clock = &it->clock,
     };
+    it->clock = (struct clock){real_ns, mono_ns, mono_ns, wait_ns};
     it->leader = kube_leader_new(&o, NULL);
     assert_int_equal(kube_leader_start(it->leader, NULL), 0);
     return it->leader;
@@ -175,7 +238,6 @@ static int setup(void **state)
     clock_manual_init(&the_clock, 0);
     for (size_t i = 0; i < LEADERS; i++) {
         electors[i] = (struct elector){.name = {(char)('a' + i), 0}};
-        server.calls[i] = 0;
         server.down[i] = server.lossy[i] = false;
         server.slow_ns[i] = 0;
     }
@@ -193,6 +255,7 @@ static int teardown(void **state)
     json_decref(server.lease);
     server.lease = NULL;
     server.version = 0;
+    assert_int_equal(listening, 0);
     return 0;
 }
 
@@ -210,28 +273,34 @@ static size_t leaders(void)
         usleep(200);                                                                               \
     } while (!(condition))
 
-static unsigned calls(size_t i)
+/* All electors wait for a later time. */
+static void settle(void)
 {
-    pthread_mutex_lock(&server.lock);
-    unsigned n = server.calls[i];
-    pthread_mutex_unlock(&server.lock);
-    return n;
+    for (size_t i = 0; i < LEADERS; i++) {
+        const struct elector *it = &electors[i];
+        wait_until(!it->leader || it->lost || it->rests_until > mono_ns(NULL));
+    }
 }
 
 static void pass(int64_t ms)
 {
     for (int64_t i = 0; i < ms; i += 100) {
+        settle();
         clock_manual_advance(&the_clock, CLOCK_SECOND / 10);
         assert_true(leaders() <= 1);
     }
+    settle();
 }
 
-/* Time in which that elector tries again. */
-static void pass_and_try(size_t i, int64_t ms)
+/* How long until that one is elected, in milliseconds. */
+static int64_t pass_until_elected(size_t i)
 {
-    unsigned was = calls(i);
-    pass(ms);
-    wait_until(calls(i) > was);
+    int64_t ms = 0;
+    for (; !electors[i].elected; ms += 100) {
+        assert_true(ms < 60000);
+        pass(100);
+    }
+    return ms;
 }
 
 static void test_first_and_release(void **state)
@@ -248,15 +317,13 @@ static void test_first_and_release(void **state)
     pthread_mutex_unlock(&server.lock);
 
     struct kube_leader *b = begin(1);
-    wait_until(calls(1) > 0);
-    pass_and_try(1, 2500);
+    pass(2500);
     assert_false(kube_leader_is(b));
 
     end(0); /* gives it back: the next has it at its next try */
     assert_false(is_holder("a"));
     assert_int_equal(electors[0].lost, 0);
-    pass(2500);
-    wait_until(electors[1].elected);
+    assert_in_range(pass_until_elected(1), 0, 2500);
     assert_true(is_holder("b"));
     assert_int_equal(number("leaseTransitions"), 1);
 }
@@ -267,9 +334,9 @@ static void test_renews(void **state)
     struct kube_leader *a = begin(0);
     wait_until(electors[0].elected);
     begin(1);
-    for (int i = 0; i < 20; i++) {
-        pass_and_try(0, 2000);
-        wait_until(kube_leader_is(a));
+    for (int i = 0; i < 400; i++) {
+        pass(100);
+        assert_true(kube_leader_is(a));
     }
     assert_int_equal(electors[0].elected, 1);
     assert_int_equal(electors[1].elected, 0);
@@ -286,21 +353,69 @@ static void test_takeover(void **state)
     struct kube_leader *a = begin(0);
     wait_until(electors[0].elected);
     begin(1);
-    wait_until(calls(1) > 0);
+    pass(1000);
     pthread_mutex_lock(&server.lock);
     server.down[0] = true;
     pthread_mutex_unlock(&server.lock);
-    pass(10100);
-    assert_false(kube_leader_is(a)); /* whether or not its thread has noticed */
-    wait_until(electors[0].lost == 1);
-    for (int ms = 10100; !electors[1].elected; ms += 100) {
-        assert_true(ms <= 15000 + 2000 + 2000);
-        pass(100);
-        usleep(2000);
-    }
+    pass(8900);
+    assert_true(kube_leader_is(a));
+    pass(100);
+    assert_false(kube_leader_is(a));
+    assert_int_equal(electors[0].lost, 1);
+    assert_in_range(pass_until_elected(1), 4900, 5100);
     assert_true(is_holder("b"));
     assert_int_equal(number("leaseTransitions"), 1);
     assert_int_equal(electors[0].elected, 1);
+}
+
+/* Who was replaced has lost, even if the lease is free again when it comes back. */
+static void test_replaced_meanwhile(void **state)
+{
+    (void)state;
+    begin(0);
+    wait_until(electors[0].elected);
+    pthread_mutex_lock(&server.lock);
+    json_auto_t *given_back = json_deep_copy(server.lease);
+    json_object_set_new(json_object_get(given_back, "spec"), "holderIdentity", json_string(""));
+    json_decref(put(1, given_back));
+    pthread_mutex_unlock(&server.lock);
+    pass(2000);
+    assert_int_equal(electors[0].lost, 1);
+    assert_int_equal(electors[0].elected, 1);
+    assert_true(is_holder(""));
+}
+
+/* A lease that somebody removed is not free before whom we saw must have stopped. */
+static void test_removed(void **state)
+{
+    (void)state;
+    struct kube_leader *a = begin(0);
+    wait_until(electors[0].elected);
+    begin(1);
+    settle();
+    pthread_mutex_lock(&server.lock);
+    server.down[0] = true;
+    json_decref(server.lease);
+    server.lease = NULL;
+    pthread_mutex_unlock(&server.lock);
+    pass(10000);
+    assert_false(kube_leader_is(a));
+    assert_in_range(pass_until_elected(1), 4900, 5100);
+}
+
+/* One that is told of the change does not wait for its next try. */
+static void test_news(void **state)
+{
+    (void)state;
+    begin(0);
+    wait_until(electors[0].elected);
+    begin(1);
+    settle();
+    assert_int_equal(listening, 1);
+    end(0);
+    news.changed(news.context, NULL, NULL);
+    wait_until(electors[1].elected);
+    wait_until(listening == 0);
 }
 
 /* A write that succeeded unheard is found again by its name, and the time counts from what is sent. */
@@ -314,8 +429,7 @@ static void test_lost_answer(void **state)
     pthread_mutex_lock(&server.lock);
     server.lossy[0] = false;
     pthread_mutex_unlock(&server.lock);
-    pass(2500);
-    wait_until(electors[0].elected);
+    assert_in_range(pass_until_elected(0), 2000, 2500);
     assert_int_equal(number("leaseTransitions"), 0);
 }
 
@@ -330,8 +444,7 @@ static void test_late_answer(void **state)
     pthread_mutex_lock(&server.lock);
     server.slow_ns[0] = 0;
     pthread_mutex_unlock(&server.lock);
-    pass(2500);
-    wait_until(electors[0].elected);
+    assert_in_range(pass_until_elected(0), 2000, 2500);
 }
 
 /* Somebody's label on the lease is no reason to stop, somebody's name is. */
@@ -344,10 +457,8 @@ static void test_others_write(void **state)
     json_object_set_new(json_object_get(server.lease, "metadata"), "labels", json_object());
     json_decref(put(1, server.lease));
     pthread_mutex_unlock(&server.lock);
-    pass_and_try(0, 2000);
-    wait_until(calls(0) >= 5); /* read, written; refused; read and written again */
-    pass(9000);
-    wait_until(kube_leader_is(a));
+    pass(15000);
+    assert_true(kube_leader_is(a));
     assert_int_equal(electors[0].lost, 0);
 
     pthread_mutex_lock(&server.lock);
@@ -356,7 +467,7 @@ static void test_others_write(void **state)
     json_decref(put(1, taken));
     pthread_mutex_unlock(&server.lock);
     pass(2000);
-    wait_until(electors[0].lost);
+    assert_int_equal(electors[0].lost, 1);
     assert_true(is_holder("somebody"));
     end(0);
     assert_true(is_holder("somebody")); /* what is not ours is not given back */
@@ -369,14 +480,9 @@ static void test_same_name(void **state)
     server.lease = json_pack("{s:{s:s},s:{s:s,s:i}}", "metadata", "resourceVersion", "7", "spec",
                              "holderIdentity", "a", "leaseDurationSeconds", 30);
     struct kube_leader *a = begin(0);
-    wait_until(calls(0) > 0);
     pass(29000); /* as long as it says, not as long as we would */
     assert_false(kube_leader_is(a));
-    for (int ms = 29000; !electors[0].elected; ms += 100) {
-        assert_true(ms <= 35000);
-        pass(100);
-        usleep(2000);
-    }
+    assert_in_range(pass_until_elected(0), 900, 1100);
 }
 
 static void test_durations(void **state)
@@ -428,10 +534,17 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_first_and_release),  CASE(test_renews),
-        CASE(test_takeover),           CASE(test_lost_answer),
-        CASE(test_late_answer),        CASE(test_others_write),
-        CASE(test_same_name),          cmocka_unit_test(test_durations),
+        CASE(test_first_and_release),
+        CASE(test_renews),
+        CASE(test_takeover),
+        CASE(test_replaced_meanwhile),
+        CASE(test_removed),
+        CASE(test_news),
+        CASE(test_lost_answer),
+        CASE(test_late_answer),
+        CASE(test_others_write),
+        CASE(test_same_name),
+        cmocka_unit_test(test_durations),
         cmocka_unit_test(test_metric),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
