@@ -50,7 +50,7 @@ struct kube_client_options {
 };
 
 struct kube_client *kube_client_new(const struct kube_client_options *o, struct err *e);
-void kube_client_free(struct kube_client *c); /* no call may be under way */
+void kube_client_free(struct kube_client *c); /* no call under way, no informer left */
 DEFINE_CLEANUP(struct kube_client *, kube_client_free)
 /* Ends all calls that are under way and any later one with CANCELLED. From any thread. */
 void kube_client_stop(struct kube_client *c);

@@ -1,13 +1,12 @@
 /*
- * Lists, page by page. One page is in memory at a time; one that is too large as a whole is asked for
- * in halves.
+ * Lists, page by page. One page is in memory at a time, and as a tree it takes ten times its text: a
+ * page that is too large is asked for in halves, and after a large one the next are half as long.
  */
 #include <stdio.h>
 
-#include "base/log.h"
 #include "kube/client_impl.h"
 
-enum { PAGE = 500, PAGE_MAX_BYTES = 8 << 20, PAGES_MAX = 100000 };
+enum { PAGE = 500, PAGE_LARGE_BYTES = 1 << 20, PAGE_MAX_BYTES = 8 << 20, PAGES_MAX = 100000 };
 
 struct list {
     struct kube_client *client;
@@ -53,6 +52,8 @@ static json_t *fetch(struct list *l, struct err *e)
             &why);
         if (status == 0 && !(page = json_parse(str_get(&r.body), r.body.len, NULL, &why)))
             invalid(l, "no JSON", &why);
+        if (page && r.body.len > PAGE_LARGE_BYTES && l->limit > 1)
+            l->limit /= 2;
         http_response_done(&r);
         if (page)
             return page;

@@ -60,8 +60,10 @@ static json_t *parse(const char *text, size_t size, struct err *e)
     _cleanup_(json_stream_freep) struct json_stream *s = json_stream_new_text(text, size);
     _cleanup_(json_doc_done) struct json_doc doc = {0};
     int n = json_stream_next(s, &doc, e);
-    if (n < 0)
+    if (n < 0) {
+        err_prefix(e, "line %u, column %u", doc.start.line, doc.start.column);
         return NULL;
+    }
     const char *kind = n ? json_str(doc.value, "kind") : NULL;
     if (n == 0 || !json_is_object(doc.value) || (kind && !str_eq(kind, "Config"))) {
         refuse(e, "this is no kubeconfig: write 'kind: Config' with clusters, users and contexts");

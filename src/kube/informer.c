@@ -19,7 +19,7 @@ struct kube_informer {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* synced, or nobody is there to become it; monotonic */
     struct cache cache;     /* under the lock; changed by the reflector's thread alone */
-    bool synced, stopped;
+    bool synced, ended;
 };
 
 static void forget_pending(struct kube_informer *i)
@@ -149,7 +149,16 @@ static int on_event(void *context, enum kube_event type, const json_t *object, s
     return 0;
 }
 
-static const struct kube_reflector_ops ops = {on_begin, on_page, on_replace, on_event};
+static void on_end(void *context)
+{
+    struct kube_informer *i = context;
+    pthread_mutex_lock(&i->lock);
+    i->ended = true;
+    pthread_cond_broadcast(&i->changed);
+    pthread_mutex_unlock(&i->lock);
+}
+
+static const struct kube_reflector_ops ops = {on_begin, on_page, on_replace, on_event, on_end};
 
 /* From outside. */
 
@@ -218,10 +227,7 @@ int kube_informer_start(struct kube_informer *i, struct err *e)
 void kube_informer_stop(struct kube_informer *i)
 {
     kube_reflector_stop(i->reflector);
-    pthread_mutex_lock(&i->lock);
-    i->stopped = true;
-    pthread_cond_broadcast(&i->changed);
-    pthread_mutex_unlock(&i->lock);
+    on_end(i); /* also when it never began */
 }
 
 void kube_informer_free(struct kube_informer *i)
@@ -253,13 +259,13 @@ int kube_informer_wait(struct kube_informer *i, int64_t timeout_ns, struct err *
     struct timespec until = {.tv_sec = end / CLOCK_SECOND, .tv_nsec = end % CLOCK_SECOND};
     int r = 0;
     pthread_mutex_lock(&i->lock);
-    while (!i->synced && !i->stopped && r == 0)
+    while (!i->synced && !i->ended && r == 0)
         r = pthread_cond_timedwait(&i->changed, &i->lock, &until);
-    bool synced = i->synced, stopped = i->stopped;
+    bool synced = i->synced, ended = i->ended;
     pthread_mutex_unlock(&i->lock);
     if (synced)
         return 0;
-    if (stopped || kube_reflector_stopped(i->reflector))
+    if (ended)
         return err_set(e, ERR_CANCELLED, "Cancelled", "nobody follows %s any more",
                        i->resource.plural);
     struct err last = {0};

@@ -254,7 +254,7 @@ static int watch(struct kube_reflector *r, struct kube_answer *ret_answer, struc
     return status;
 }
 
-/* Waits as long as is due after a failure, and not less than the server asked for. */
+/* Waits as long as is due after a failure; longer if the server asked for it, within reason. */
 static enum next after_failure(struct kube_reflector *r, const char *what, unsigned retry_after,
                                const struct err *why, enum next next)
 {
@@ -322,6 +322,7 @@ static void *run(void *context)
     enum next next = NEXT_LIST;
     while (next != NEXT_STOP)
         next = next == NEXT_LIST ? list_once(r) : watch_once(r);
+    r->o.ops->end(r->o.context);
     return NULL;
 }
 
@@ -345,9 +346,4 @@ void kube_reflector_stop(struct kube_reflector *r)
 void kube_reflector_last(struct kube_reflector *r, struct err *ret_e)
 {
     kube_call_last(r->client, r->call, ret_e);
-}
-
-bool kube_reflector_stopped(struct kube_reflector *r)
-{
-    return kube_call_is_cancelled(r->client, r->call);
 }

@@ -32,6 +32,8 @@ struct kube_reflector_ops {
     /* The list is complete: it is what there is. */
     void (*replace)(void *context);
     int (*event)(void *context, enum kube_event type, const json_t *object, struct err *e);
+    /* It was stopped, or the client was. The last call. */
+    void (*end)(void *context);
 };
 
 struct kube_reflector_options {
@@ -53,5 +55,3 @@ void kube_reflector_stop(struct kube_reflector *r); /* ends its thread, if there
 void kube_reflector_free(struct kube_reflector *r); /* stopped */
 /* What went wrong last; code OK when nothing did since the last time that all was well. */
 void kube_reflector_last(struct kube_reflector *r, struct err *ret_e);
-/* Whether it was stopped, or the client was. */
-bool kube_reflector_stopped(struct kube_reflector *r);

@@ -126,6 +126,7 @@ static void test_shared(void **state)
     _cleanup_(metrics_freep) struct metrics *m = metrics_new();
     struct metrics_family *f = metrics_counter(m, "c_total", "C.", METRICS_LABELS("v"));
     assert_ptr_equal(metrics_counter(m, "c_total", "C.", METRICS_LABELS("v")), f);
+    metrics_add(metrics_at(f, METRICS_VALUES("x")), 1);
     f = metrics_histogram(m, "h", "H.", NULL, bounds, 1);
     assert_ptr_equal(metrics_histogram(m, "h", "H.", NULL, bounds, 1), f);
     _cleanup_(str_done) struct str text = {0};
