@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/uuid.h"
+#include "kube/backoff.h"
 #include "kube/informer.h"
 #include "metrics/metrics.h"
 
@@ -307,7 +308,7 @@ static int64_t pause_ns(const struct kube_leader *l)
 {
     int64_t pause = l->retry_ns, now = now_ns(l), change = atomic_load(&l->until);
     if (!l->leads) {
-        pause += (int64_t)((uint64_t)clock_real_ns(l->clock) / 1000 % (uint64_t)(pause / 5 + 1));
+        pause += (int64_t)kube_random((uint64_t)pause / 5 + 1);
         change = l->seen ? expiry(l) : INT64_MAX;
     }
     return change > now && change - now < pause ? change - now : pause;
