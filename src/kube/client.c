@@ -59,7 +59,7 @@ struct kube_client *kube_client_new(const struct kube_client_options *o, struct 
     c->manager = mem_strdup(o->field_manager);
     if (config->address) {
         c->address = mem_strdup(config->address);
-        c->port = (uint16_t)atoi(strrchr(config->server, ':') + 1);
+        c->port = (uint16_t)strtoul(strrchr(config->server, ':') + 1, NULL, 10);
     }
     c->clock = o->clock ? o->clock : clock_system();
     c->deadline_ns = o->deadline_ns ? o->deadline_ns : DEADLINE_SECONDS * CLOCK_SECOND;

@@ -65,8 +65,11 @@ static int attempt_send(struct attempt *a, struct kube_client *c, struct http_re
 {
     int64_t begin = clock_mono_ns(c->clock);
     int status = http_client_send(c->http, &a->exchange, ret, e);
-    if (status < 0)
+    if (status < 0) {
         ret->status = 0;
+        if (e->code == ERR_INTERNAL) /* what came is no HTTP: whoever answers is not the server */
+            e->code = ERR_UNAVAILABLE;
+    }
     count(c, a->exchange.method, ret->status);
     if (c->metrics && !a->exchange.receive)
         metrics_observe(metrics_at(c->durations, METRICS_VALUES(a->exchange.method, c->host)),
@@ -112,7 +115,8 @@ int kube_send(struct kube_client *c, struct kube_call *call, const struct kube_r
               struct http_response *ret_response, struct err *e)
 {
     struct err ignored;
-    struct kube_backoff backoff = {AGAIN_MS * MILLISECOND, (int64_t)AGAIN_MOST_MS * MILLISECOND};
+    struct kube_backoff backoff = {(int64_t)AGAIN_MS * MILLISECOND,
+                                   (int64_t)AGAIN_MOST_MS * MILLISECOND};
     int64_t deadline = clock_mono_ns(c->clock) + c->deadline_ns;
     bool renewed = false;
     _cleanup_(str_done) struct str body = {0};

@@ -7,6 +7,7 @@
  * Several files are one: the first that has an entry of a name is the one that counts. Nothing is
  * merged; what is looked up is looked up in all.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -238,6 +239,7 @@ static int read_user(struct entry in, struct kube_config *c, struct err *e)
 static int read_context(const struct files *f, const char *name, struct kube_config *c,
                         struct err *e)
 {
+    assert(f->all.len > 0);
     for (size_t i = 0; !name && i < f->all.len; i++)
         name = text_of((struct entry){f->all.p[i].value, &f->all.p[i]}, "current-context");
     if (!name)

@@ -99,7 +99,7 @@ static int64_t now_ns(const struct kube_reflector *r)
 /* Something that cannot be right. */
 static int doubt(struct kube_reflector *r, const char *reason, const char *what, struct err *e)
 {
-    return err_set(e, ERR_DATA_LOSS, reason, "the watch of %s: %s", r->o.resource.plural, what);
+    return err_set(e, ERR_DATA_LOSS, reason, "of %s: %s", r->o.resource.plural, what);
 }
 
 /* Whether b is before a, as far as one can tell: versions that are no numbers have no order. */
@@ -124,7 +124,7 @@ static int check_object(struct kube_reflector *r, const json_t *object, struct e
     const char *api_version = json_str(object, "apiVersion"), *kind = json_str(object, "kind");
     if (!api_version || !kind || !str_eq(api_version, r->o.resource.api_version) ||
         !str_eq(kind, r->o.resource.kind))
-        return doubt(r, "OtherKind", "an object is of another kind", e);
+        return doubt(r, "OtherKind", "what came is of another kind", e);
     return 0;
 }
 
@@ -132,7 +132,7 @@ static int check_place(struct kube_reflector *r, const json_t *object, struct er
 {
     const char *ns = kube_namespace(object);
     if (r->o.resource.namespaced != (*ns != '\0') || (r->o.ns && !str_eq(ns, r->o.ns)))
-        return doubt(r, "OtherNamespace", "an object is of another namespace", e);
+        return doubt(r, "OtherNamespace", "what came is of another namespace", e);
     return 0;
 }
 
@@ -303,7 +303,7 @@ static enum next watch_once(struct kube_reflector *r)
     if (r->now.events > 0 || (!brief && status == 0)) {
         /* It worked until it ended. */
         kube_call_note(r->client, r->call, &(struct err){0});
-        int64_t pause = status < 0 ? r->backoff.least_ns : 0;
+        int64_t pause = status < 0 || brief ? r->backoff.least_ns : 0;
         return kube_call_sleep(r->client, r->call, pause, NULL) < 0 ? NEXT_STOP : NEXT_WATCH;
     }
     if (status == 0)

@@ -1,7 +1,7 @@
 /*
  * An informer that says what it knows. For tests that compare its cache with the server's list.
  *
- * cache_dump KUBECONFIG API_VERSION KIND NAMESPACE|- [STALL_MS [BACKOFF_MAX_MS]]
+ * cache_dump KUBECONFIG API_VERSION KIND NAMESPACE|- [STALL_MS [BACKOFF_MAX_MS [WAIT_MS]]]
  *
  * Commands, a line each, on stdin:
  *     wait      until a first list is in: "synced", or "failed: WHY"
@@ -19,7 +19,7 @@
 #include "kube/informer.h"
 #include "metrics/metrics.h"
 
-enum { WAIT_SECONDS = 60, MILLISECOND = 1000000 };
+enum { WAIT_MS = 60000, MILLISECOND = 1000000 };
 
 /* What handlers were told: key -> version of the object, as they know it. */
 struct told {
@@ -61,11 +61,16 @@ static void print_memory(void)
     printf("%ld\n", pages * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
-static void obey(const char *command, struct kube_informer *i, struct metrics *m)
+static int64_t argument_ns(char **argv, int argc, int at, int64_t otherwise_ms)
+{
+    return (argc > at ? atol(argv[at]) : otherwise_ms) * MILLISECOND;
+}
+
+static void obey(const char *command, struct kube_informer *i, struct metrics *m, int64_t wait_ns)
 {
     struct err e = {0};
     if (str_eq(command, "wait\n")) {
-        if (kube_informer_wait(i, WAIT_SECONDS * CLOCK_SECOND, &e) < 0)
+        if (kube_informer_wait(i, wait_ns, &e) < 0)
             printf("failed: %s\n", e.msg);
         else
             puts("synced");
@@ -88,8 +93,8 @@ static int follow(struct kube_client *client, char **argv, int argc, struct metr
         .client = client,
         .resource = kube_resource(argv[2], argv[3]),
         .ns = str_eq(argv[4], "-") ? NULL : argv[4],
-        .stall_ns = argc > 5 ? atol(argv[5]) * MILLISECOND : 0,
-        .backoff_max_ns = argc > 6 ? atol(argv[6]) * MILLISECOND : 0,
+        .stall_ns = argument_ns(argv, argc, 5, 0),
+        .backoff_max_ns = argument_ns(argv, argc, 6, 0),
         .metrics = m,
     };
     struct kube_informer *i = kube_informer_new(&o, &e);
@@ -105,7 +110,7 @@ static int follow(struct kube_client *client, char **argv, int argc, struct metr
             kube_informer_stop(i);
             puts(*told.wrong ? told.wrong : "ok");
         } else {
-            obey(command, i, m);
+            obey(command, i, m, argument_ns(argv, argc, 7, WAIT_MS));
         }
         fflush(stdout);
     }
@@ -120,7 +125,8 @@ static int follow(struct kube_client *client, char **argv, int argc, struct metr
 int main(int argc, char **argv)
 {
     if (argc < 5) {
-        fputs("cache_dump KUBECONFIG API_VERSION KIND NAMESPACE|- [STALL_MS [BACKOFF_MAX_MS]]\n",
+        fputs("cache_dump KUBECONFIG API_VERSION KIND NAMESPACE|- "
+              "[STALL_MS [BACKOFF_MAX_MS [WAIT_MS]]]\n",
               stderr);
         return 2;
     }

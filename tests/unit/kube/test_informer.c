@@ -383,6 +383,23 @@ static void test_endless(void **state)
     rig_done(&g);
 }
 
+/* A server that ends each watch as soon as it has begun is not asked without a pause. */
+static void test_no_flood(void **state)
+{
+    (void)state;
+    struct fake_step steps[] = {LISTING("5", "", ""),
+                                WATCHING("5", EVENT("BOOKMARK", MAP("", "", "5")), .repeat = 2),
+                                LAST("5", "6")};
+    struct rig g;
+    rig_init(&g, steps, ARRAY_SIZE(steps), NULL);
+    int64_t begin = clock_mono_ns(clock_system());
+    rig_start(&g);
+    wait_last(&g.trace);
+    assert_true(clock_mono_ns(clock_system()) - begin >= 300 * MILLISECOND);
+    fake_check(g.fake, 5);
+    rig_done(&g);
+}
+
 static void by_first_letter(const json_t *object, struct kube_index_values *out)
 {
     kube_index_add(out, (const char[]){kube_name(object)[0], '\0'});
@@ -540,10 +557,15 @@ static void test_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follow),     cmocka_unit_test(test_doubts),
-        cmocka_unit_test(test_endless),    cmocka_unit_test(test_indexes),
-        cmocka_unit_test(test_references), cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_readers),    cmocka_unit_test(test_stop_before_start),
+        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_doubts),
+        cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_no_flood),
+        cmocka_unit_test(test_indexes),
+        cmocka_unit_test(test_references),
+        cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_stop_before_start),
     };
     log_set_level(LOG_LEVEL_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);
