@@ -1,7 +1,6 @@
 /*
  * orlop-apiserver: flags, and the server until it is told to stop.
  */
-#include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/apiserver_backup.h"
+#include "cmd/flags.h"
 
 struct settings {
     struct apiserver_options server;
@@ -23,16 +23,6 @@ struct settings {
     enum log_format log_format;
     enum log_level log_level;
 };
-
-static int number(const char *text, unsigned long most, unsigned *ret_n, struct err *e)
-{
-    if (!*text || strspn(text, "0123456789") != strlen(text) || strlen(text) > 9 ||
-        strtoul(text, NULL, 10) > most)
-        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write a number from 0 to %lu, not \"%s\"",
-                       most, text);
-    *ret_n = (unsigned)strtoul(text, NULL, 10);
-    return 0;
-}
 
 static int take_data_dir(struct settings *s, const char *text, struct err *e)
 {
@@ -51,7 +41,7 @@ static int take_address(struct settings *s, const char *text, struct err *e)
 static int take_port(struct settings *s, const char *text, struct err *e)
 {
     unsigned n = 0;
-    if (number(text, UINT16_MAX, &n, e) < 0)
+    if (flags_number(text, UINT16_MAX, &n, e) < 0)
         return -1;
     s->server.port = (uint16_t)n;
     return 0;
@@ -121,26 +111,26 @@ static int take_audit_level(struct settings *s, const char *text, struct err *e)
 static int take_audit_size(struct settings *s, const char *text, struct err *e)
 {
     unsigned megabytes = 0;
-    int status = number(text, 1000000, &megabytes, e);
+    int status = flags_number(text, 1000000, &megabytes, e);
     s->server.audit.max_bytes = (size_t)megabytes << 20;
     return status;
 }
 
 static int take_audit_backups(struct settings *s, const char *text, struct err *e)
 {
-    return number(text, 1000, &s->server.audit.backups, e);
+    return flags_number(text, 1000, &s->server.audit.backups, e);
 }
 
 static int take_rate(struct settings *s, const char *text, struct err *e)
 {
-    int status = number(text, 1000000, &s->server.limits.per_second, e);
+    int status = flags_number(text, 1000000, &s->server.limits.per_second, e);
     s->server.limits.burst = 2 * s->server.limits.per_second;
     return status;
 }
 
 static int take_in_flight(struct settings *s, const char *text, struct err *e)
 {
-    return number(text, 1000000, &s->server.limits.in_flight, e);
+    return flags_number(text, 1000000, &s->server.limits.in_flight, e);
 }
 
 /* Seconds: a number, with or without the s of a Go duration. */
@@ -150,7 +140,7 @@ static int take_event_ttl(struct settings *s, const char *text, struct err *e)
     size_t n = strspn(digits, "0123456789");
     if (str_eq(digits + n, "s"))
         digits[n] = '\0';
-    if (number(digits, 999999999, &s->server.event_ttl, e) < 0)
+    if (flags_number(digits, 999999999, &s->server.event_ttl, e) < 0)
         return -1;
     return s->server.event_ttl
                ? 0
@@ -178,11 +168,7 @@ static int take_verbose(struct settings *s, const char *text, struct err *e)
     return log_level_parse("debug", &s->log_level, e);
 }
 
-static const struct flag {
-    const char *name, *argument; /* NULL: it takes none */
-    int (*take)(struct settings *s, const char *text, struct err *e);
-    const char *doc;
-} flags[] = {
+static const struct flag table[] = {
     {"data-dir", "DIR", take_data_dir, "where everything is kept; made if it is missing"},
     {"address", "IP", take_address, "where to listen (127.0.0.1)"},
     {"port", "PORT", take_port, "and on which port (6443); 0 is any that is free"},
@@ -210,53 +196,18 @@ static const struct flag {
     {"log-level", "LEVEL", take_log_level,
      "error, warn, info (writes, failures, what is slow) or debug (every request)"},
     {"verbose", NULL, take_verbose, "the same as --log-level debug; also -v"},
+    {0},
 };
 
-static int usage(FILE *out)
-{
-    fputs("Usage: orlop apiserver --data-dir DIR [OPTION]...\n\n"
-          "Serves the Kubernetes API for the kinds that Orlop knows, and for those that users\n"
-          "define, over TLS. Keys and certificates are made in DIR/pki and renewed there; kubectl\n"
-          "gets in with DIR/admin.kubeconfig. Secrets are encrypted with DIR/encryption.key: keep\n"
-          "a copy of that file apart from the backups.\n\n",
-          out);
-    for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-        const struct flag *f = &flags[i];
-        int width = fprintf(out, "  --%s%s%s", f->name, f->argument ? " " : "",
-                            f->argument ? f->argument : "");
-        fprintf(out, "%*s%s\n", width < 33 ? 33 - width : 1, "", f->doc);
-    }
-    return out == stdout ? 0 : 2;
-}
-
-/* -1 after the usage or what is wrong was shown, with the status to exit with. */
-static int parse(int argc, char **argv, struct settings *s, int *ret_status)
-{
-    struct option options[ARRAY_SIZE(flags) + 2] = {{0}};
-    enum { FIRST = 256 };
-    for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-        options[i] =
-            (struct option){flags[i].name, flags[i].argument ? 1 : 0, NULL, FIRST + (int)i};
-    options[ARRAY_SIZE(flags)] = (struct option){"help", 0, NULL, 'h'};
-    struct err e = {0};
-    int found;
-    while ((found = getopt_long(argc, argv, "hv", options, NULL)) != -1) {
-        if (found == 'v') {
-            take_verbose(s, NULL, &e);
-        } else if (found < FIRST) {
-            *ret_status = usage(found == 'h' ? stdout : stderr);
-            return -1;
-        } else if (flags[found - FIRST].take(s, optarg, &e) < 0) {
-            fprintf(stderr, "orlop apiserver: --%s: %s\n", flags[found - FIRST].name, e.msg);
-            *ret_status = 2;
-            return -1;
-        }
-    }
-    if (s->folder && optind == argc)
-        return 0;
-    *ret_status = usage(stderr);
-    return -1;
-}
+static const struct flags flags = {
+    "orlop apiserver",
+    "Usage: orlop apiserver --data-dir DIR [OPTION]...\n\n"
+    "Serves the Kubernetes API for the kinds that Orlop knows, and for those that users\n"
+    "define, over TLS. Keys and certificates are made in DIR/pki and renewed there; kubectl\n"
+    "gets in with DIR/admin.kubeconfig. Secrets are encrypted with DIR/encryption.key: keep\n"
+    "a copy of that file apart from the backups.\n",
+    table,
+};
 
 static int serve(const struct settings *s)
 {
@@ -326,9 +277,9 @@ int main(int argc, char **argv)
         .log_level = LOG_LEVEL_INFO,
     };
     int status = 0;
-    if (parse(argc, argv, &s, &status) == 0) {
+    if (flags_parse(&flags, argc, argv, &s, &status)) {
         log_init(STDERR_FILENO, s.log_format, s.log_level);
-        status = serve_folder(&s);
+        status = s.folder ? serve_folder(&s) : flags_usage(&flags, stderr);
     }
     vec_done(&s.names);
     return status;

@@ -29,46 +29,40 @@ struct settings {
     enum log_level log_level;
 };
 
-static int take_controllers(void *context, const char *text, struct err *e)
+static int take_controllers(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     s->controllers = text;
     return controllers_check(text, e);
 }
 
-static int take_embedded(void *context, const char *text, struct err *e)
+static int take_embedded(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return flags_bool(text, &s->embedded, e);
 }
 
-static int take_kubeconfig(void *context, const char *text, struct err *e)
+static int take_kubeconfig(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     (void)e;
     s->kubeconfig = text;
     return 0;
 }
 
-static int take_context(void *context, const char *text, struct err *e)
+static int take_context(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     (void)e;
     s->context = text;
     return 0;
 }
 
-static int take_namespace(void *context, const char *text, struct err *e)
+static int take_namespace(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     (void)e;
     s->ns = text;
     return 0;
 }
 
-static int take_elect(void *context, const char *text, struct err *e)
+static int take_elect(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     bool yes = true;
     if (text && str_eq(text, "auto"))
         s->elect = ELECT_AUTO;
@@ -80,17 +74,15 @@ static int take_elect(void *context, const char *text, struct err *e)
     return 0;
 }
 
-static int take_lease_name(void *context, const char *text, struct err *e)
+static int take_lease_name(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     (void)e;
     s->lease_name = text;
     return 0;
 }
 
-static int take_lease_duration(void *context, const char *text, struct err *e)
+static int take_lease_duration(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     if (flags_duration(text, &s->lease_ns, e) < 0)
         return -1;
     return s->lease_ns > 0 && s->lease_ns % CLOCK_SECOND == 0
@@ -98,17 +90,15 @@ static int take_lease_duration(void *context, const char *text, struct err *e)
                : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write whole seconds, at least one");
 }
 
-static int take_health_address(void *context, const char *text, struct err *e)
+static int take_health_address(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     (void)e;
     s->health_address = text;
     return 0;
 }
 
-static int take_health_port(void *context, const char *text, struct err *e)
+static int take_health_port(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     unsigned port = 0;
     s->health_port = -1;
     if (str_eq(text, "off"))
@@ -118,9 +108,9 @@ static int take_health_port(void *context, const char *text, struct err *e)
     return status;
 }
 
-static int take_node_grace(void *context, const char *text, struct err *e)
+static int take_node_grace(struct settings *s, const char *text, struct err *e)
 {
-    (void)context;
+    (void)s;
     int64_t ns = 0;
     if (flags_duration(text, &ns, e) < 0)
         return -1;
@@ -128,15 +118,13 @@ static int take_node_grace(void *context, const char *text, struct err *e)
     return 0;
 }
 
-static int take_log_format(void *context, const char *text, struct err *e)
+static int take_log_format(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return log_format_parse(text, &s->log_format, e);
 }
 
-static int take_log_level(void *context, const char *text, struct err *e)
+static int take_log_level(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return log_level_parse(text, &s->log_level, e);
 }
 

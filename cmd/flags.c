@@ -16,7 +16,7 @@ static bool is_optional(const struct flag *f)
     return f->argument && *f->argument == '[';
 }
 
-static int usage(const struct flags *f, FILE *out)
+int flags_usage(const struct flags *f, FILE *out)
 {
     fputs(f->usage, out);
     fputc('\n', out);
@@ -24,7 +24,9 @@ static int usage(const struct flags *f, FILE *out)
         int width =
             fprintf(out, "  --%s%s%s", it->name, it->argument && !is_optional(it) ? " " : "",
                     it->argument ? it->argument : "");
-        fprintf(out, "%*s", width < COLUMN ? COLUMN - width : 1, "");
+        if (width >= COLUMN)
+            width = fprintf(out, "\n") - 1;
+        fprintf(out, "%*s", COLUMN - width, "");
         for (const char *line = it->doc; line;) {
             size_t n = strcspn(line, "\n");
             fprintf(out, "%.*s\n", (int)n, line);
@@ -36,8 +38,9 @@ static int usage(const struct flags *f, FILE *out)
     return out == stdout ? 0 : 2;
 }
 
-bool flags_parse(const struct flags *f, int argc, char **argv, void *settings, int *ret_status)
+bool flags_parse(const struct flags *f, int argc, char **argv, struct settings *s, int *ret_status)
 {
+    int verbose = -1;
     struct option options[FLAGS_MAX + 2] = {{"help", no_argument, NULL, 'h'}};
     for (int i = 0; f->p[i].name; i++) {
         if (i == FLAGS_MAX)
@@ -46,16 +49,21 @@ bool flags_parse(const struct flags *f, int argc, char **argv, void *settings, i
                   : is_optional(&f->p[i]) ? optional_argument
                                           : required_argument;
         options[i + 1] = (struct option){f->p[i].name, has, NULL, FIRST + i};
+        if (str_eq(f->p[i].name, "verbose"))
+            verbose = i;
     }
+    const char *letters = verbose < 0 ? "h" : "hv";
     struct err e = {0};
     int found;
-    while ((found = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (found < FIRST) {
-            *ret_status = usage(f, found == 'h' ? stdout : stderr);
+    while ((found = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+        if (found == 'v') {
+            found = FIRST + verbose;
+        } else if (found < FIRST) {
+            *ret_status = flags_usage(f, found == 'h' ? stdout : stderr);
             return false;
         }
         const struct flag *it = &f->p[found - FIRST];
-        if (it->take(settings, optarg, &e) < 0) {
+        if (it->take(s, optarg, &e) < 0) {
             fprintf(stderr, "%s: --%s: %s\n", f->program, it->name, e.msg);
             *ret_status = 2;
             return false;

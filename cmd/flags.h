@@ -1,18 +1,22 @@
 /*
- * The flags of a program, as a table.
+ * The flags of a program, as a table. --help is always one, also -h; -v is --verbose where there is
+ * one.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
+
+struct settings; /* each program has its own */
 
 struct flag {
     const char *name,
         *argument; /* "FILE"; "[=BOOL]": it may be left out, and is NULL; NULL: none */
-    int (*take)(void *settings, const char *text, struct err *e);
+    int (*take)(struct settings *s, const char *text, struct err *e);
     const char *doc; /* of several lines, if need be */
 };
 
@@ -22,8 +26,11 @@ struct flags {
     const struct flag *p; /* ends with one without a name */
 };
 
-/* True: go on. False after help or what is wrong was shown, with the status to exit with. */
-bool flags_parse(const struct flags *f, int argc, char **argv, void *settings, int *ret_status);
+/* True: go on; words that are no flags are refused. False after help or what is wrong was shown, with the status to exit with. */
+bool flags_parse(const struct flags *f, int argc, char **argv, struct settings *s, int *ret_status);
+
+/* Shows what --help shows; the status to exit with: 0, or 2 when it is a mistake (stderr). */
+int flags_usage(const struct flags *f, FILE *out);
 
 /* For tables: INVALID_ARGUMENT with what to write instead. */
 int flags_number(const char *text, unsigned long most, unsigned *ret_n, struct err *e);

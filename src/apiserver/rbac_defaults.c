@@ -150,9 +150,9 @@ static const struct rbac_default_rule orlop_controller[] = {
     {OPENEBS, OPENEBS_ALL " " OPENEBS_STATUS, NULL, READ " " WRITE},
     {TOPOLVM, "logicalvolumes logicalvolumes/status", NULL, READ " " WRITE},
     {"core",
-     "configmaps endpoints namespaces nodes persistentvolumeclaims persistentvolumeclaims/status "
-     "nodes/status persistentvolumes persistentvolumes/status pods pods/status services "
-     "services/status",
+     "configmaps endpoints namespaces nodes nodes/status persistentvolumeclaims "
+     "persistentvolumeclaims/status persistentvolumes persistentvolumes/status pods pods/status "
+     "services services/status",
      NULL, READ " " WRITE},
     {"core", "pods/binding", NULL, "create"},
     {"discovery.k8s.io", "endpointslices", NULL, READ " " WRITE},

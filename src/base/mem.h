@@ -22,6 +22,13 @@ char *mem_strndup(const char *s, size_t n); /* at most n bytes of s */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
+/*
+ * Gives back what only the start of the program needed: free memory, and pages of the program and its
+ * libraries, which come again from the file when they are touched again. For programs that then mostly
+ * wait; it takes some milliseconds.
+ */
+void mem_trim(void);
+
 #define NEW(type) ((type *)mem_zalloc(sizeof(type)))
 
 #define _cleanup_(f)   __attribute__((cleanup(f)))

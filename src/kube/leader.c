@@ -21,7 +21,8 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/uuid.h"
-#include "kube/object.h"
+#include "kube/backoff.h"
+#include "kube/informer.h"
 #include "metrics/metrics.h"
 
 static const int64_t lease_default = 15 * CLOCK_SECOND;
@@ -41,12 +42,13 @@ struct kube_leader {
     bool started;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stopping;
+    bool stopping, changes; /* it is time to stop; the lease has changed, somebody says */
     /* The thread's own. */
-    json_t *lease;     /* as we wrote or read it; NULL: to be read again */
-    json_t *seen;      /* the last spec of others that we saw, */
-    int64_t seen_at;   /* and since when it is like that */
-    bool wrote, leads; /* a write was sent; one succeeded */
+    struct kube_informer *informer; /* tells candidates of changes; NULL: they look now and then */
+    json_t *lease;                  /* as we wrote or read it; NULL: to be read again */
+    json_t *seen;                   /* the last spec of others that we saw, */
+    int64_t seen_at;                /* and since when it is like that */
+    bool wrote, leads;              /* a write was sent; one succeeded */
 };
 
 static int64_t now_ns(const struct kube_leader *l)
@@ -129,16 +131,16 @@ void kube_leader_free(struct kube_leader *l)
 
 /* The Lease. */
 
-static const char *holder(const json_t *lease)
+static const char *holder(const json_t *spec)
 {
-    const char *found = json_str(json_object_get(lease, "spec"), "holderIdentity");
+    const char *found = json_str(spec, "holderIdentity");
     return found ? found : "";
 }
 
-static bool is_ours(const struct kube_leader *l)
+static bool is_ours(const struct kube_leader *l, const json_t *spec)
 {
     /* What an earlier process of the same name left is not ours: it may still run. */
-    return l->wrote && str_eq(holder(l->lease), l->identity);
+    return l->wrote && str_eq(holder(spec), l->identity);
 }
 
 static void forget(struct kube_leader *l)
@@ -170,9 +172,18 @@ static int64_t expiry(const struct kube_leader *l)
     return l->seen_at + lasts;
 }
 
+/* A lease that somebody removed is still that of whom we saw. */
 static bool is_free(const struct kube_leader *l)
 {
-    return !*holder(l->lease) || is_ours(l) || now_ns(l) >= expiry(l);
+    return !l->seen || !*holder(l->seen) || is_ours(l, l->seen) || now_ns(l) >= expiry(l);
+}
+
+/* Who leads only renews: what is free again was somebody else's meanwhile. */
+static bool may_write(const struct kube_leader *l)
+{
+    if (!l->leads)
+        return is_free(l);
+    return !l->lease || is_ours(l, json_object_get(l->lease, "spec"));
 }
 
 /* What the lease shall be: ours, or given back. */
@@ -189,7 +200,7 @@ static json_t *make_lease(const struct kube_leader *l, bool ours)
     }
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(l->clock)), RFC3339_MICRO, now);
-    bool changes = !l->lease || !str_eq(holder(l->lease), l->identity);
+    bool changes = !l->lease || !str_eq(holder(json_object_get(l->lease, "spec")), l->identity);
     if (ours && changes) {
         json_int_t n = json_integer_value(json_object_get(spec, "leaseTransitions"));
         json_object_set_new(spec, "leaseTransitions", json_integer(l->lease ? n + 1 : 0));
@@ -219,6 +230,44 @@ static int write_lease(struct kube_leader *l, bool ours, struct err *e)
     return 0;
 }
 
+/* News of the lease, so that one that is given back is taken at once; nothing depends on them. */
+
+static void on_change(void *context, const struct kube_object *old, const struct kube_object *now)
+{
+    struct kube_leader *l = context;
+    (void)old, (void)now;
+    pthread_mutex_lock(&l->lock);
+    l->changes = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void listen_up(struct kube_leader *l)
+{
+    _cleanup_free_ char *fields = mem_printf("metadata.name=%s", l->name);
+    const struct kube_informer_options o = {
+        .client = l->client,
+        .resource = l->resource,
+        .ns = l->ns,
+        .fields = fields,
+        .clock = l->clock,
+    };
+    l->informer = kube_informer_new(&o, NULL);
+    if (!l->informer)
+        return;
+    kube_informer_add_handler(l->informer, (struct kube_handler){on_change, l});
+    kube_informer_start(l->informer, NULL);
+}
+
+static void listen_no_more(struct kube_leader *l)
+{
+    if (!l->informer)
+        return;
+    kube_informer_stop(l->informer);
+    kube_informer_free(l->informer);
+    l->informer = NULL;
+}
+
 /* The loop. */
 
 /* Takes the lease or renews it, if that is possible; -1 with why not. */
@@ -226,9 +275,9 @@ static int attempt(struct kube_leader *l, struct err *e)
 {
     if (!l->lease && read_lease(l, e) < 0 && e->code != ERR_NOT_FOUND)
         return -1;
-    if (!l->lease || is_free(l))
+    if (may_write(l))
         return write_lease(l, true, e);
-    err_set(e, ERR_FAILED_PRECONDITION, "Held", "held by %s", holder(l->lease));
+    err_set(e, ERR_FAILED_PRECONDITION, "Held", "held by %s", holder(l->seen));
     forget(l);
     if (l->leads)
         atomic_store(&l->until, 0); /* it says that we do not, whoever did that */
@@ -250,6 +299,7 @@ static void try(struct kube_leader *l)
         log_info("leads", LOG_S("lease", l->name), LOG_S("identity", l->identity));
         if (l->elected)
             l->elected(l->context);
+        listen_no_more(l);
     }
 }
 
@@ -258,7 +308,7 @@ static int64_t pause_ns(const struct kube_leader *l)
 {
     int64_t pause = l->retry_ns, now = now_ns(l), change = atomic_load(&l->until);
     if (!l->leads) {
-        pause += (int64_t)((uint64_t)clock_real_ns(l->clock) / 1000 % (uint64_t)(pause / 5 + 1));
+        pause += (int64_t)kube_random((uint64_t)pause / 5 + 1);
         change = l->seen ? expiry(l) : INT64_MAX;
     }
     return change > now && change - now < pause ? change - now : pause;
@@ -269,8 +319,9 @@ static bool rest(struct kube_leader *l)
 {
     int64_t until = clock_mono_ns(l->clock) + pause_ns(l);
     pthread_mutex_lock(&l->lock);
-    while (!l->stopping && clock_mono_ns(l->clock) < until)
+    while (!l->stopping && !l->changes && clock_mono_ns(l->clock) < until)
         clock_wait(l->clock, &l->changed, &l->lock, until);
+    l->changes = false;
     bool go_on = !l->stopping;
     pthread_mutex_unlock(&l->lock);
     return go_on;
@@ -289,7 +340,10 @@ static void *run(void *context)
                 l->lost(l->context);
             break;
         }
+        if (!l->leads && !l->informer)
+            listen_up(l);
     } while (rest(l));
+    listen_no_more(l);
     return NULL;
 }
 
@@ -313,7 +367,8 @@ void kube_leader_stop(struct kube_leader *l)
     l->started = false;
     atomic_store(&l->until, 0); /* before anybody else can have it */
     struct err e = {0};
-    if (!l->wrote || (!l->lease && read_lease(l, &e) < 0) || !is_ours(l))
+    if (!l->wrote || (!l->lease && read_lease(l, &e) < 0) ||
+        !is_ours(l, json_object_get(l->lease, "spec")))
         return;
     if (write_lease(l, false, &e) < 0)
         log_warn("cannot give the lease back", LOG_S("lease", l->name), LOG_ERR(&e));

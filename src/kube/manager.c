@@ -281,6 +281,7 @@ static int start(struct kube_manager *m, struct err *e)
 static int wait_for_stop(struct kube_manager *m, int stop_fd, struct err *e)
 {
     struct pollfd fds[] = {{.fd = stop_fd, .events = POLLIN}, {.fd = m->wake, .events = POLLIN}};
+    bool trimmed = false;
     for (;;) {
         int n = poll(fds, ARRAY_SIZE(fds), WATCHDOG_MS);
         if (n < 0 && errno != EINTR)
@@ -297,6 +298,10 @@ static int wait_for_stop(struct kube_manager *m, int stop_fd, struct err *e)
             return -1;
         vec_for_each(&m->controllers, it)
             kube_controller_watchdog(*it);
+        if (n == 0 && !trimmed) {
+            mem_trim(); /* by now it mostly waits */
+            trimmed = true;
+        }
     }
 }
 

@@ -11,11 +11,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/random.h>
 
 #include "base/list.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "kube/backoff.h"
 #include "metrics/metrics.h"
 
 enum { DOUBLINGS_MAX = 40 }; /* beyond any cap, and no overflow */
@@ -38,7 +38,6 @@ struct kube_workqueue {
     struct map items;
     struct list_link ready, working;
     VEC(struct item *) heap; /* the one that is due first is at the top */
-    uint64_t random;
     bool stopped;
     _Atomic size_t depth;
     struct metrics_series *adds, *retries, *queued, *worked, *waiting, *unfinished, *longest;
@@ -157,9 +156,6 @@ struct kube_workqueue *kube_workqueue_new(const struct kube_workqueue_options *o
     pthread_cond_init(&q->changed, NULL);
     list_init(&q->ready);
     list_init(&q->working);
-    if (getrandom(&q->random, sizeof(q->random), GRND_NONBLOCK) < 0)
-        q->random = (uint64_t)clock_mono_ns(q->clock);
-    q->random |= 1;
     if (o->metrics)
         set_metrics(q, o->metrics, o->name);
     return q;
@@ -278,13 +274,9 @@ void kube_workqueue_add_after(struct kube_workqueue *q, const char *key, int64_t
 }
 
 /* Between half of the delay and all of it, so that what failed together does not come together. */
-static int64_t jitter(struct kube_workqueue *q, int64_t delay)
+static int64_t jitter(int64_t delay)
 {
-    q->random ^= q->random << 13;
-    q->random ^= q->random >> 7;
-    q->random ^= q->random << 17;
-    int64_t half = delay / 2;
-    return delay - (int64_t)(q->random % ((uint64_t)half + 1));
+    return delay - (int64_t)kube_random((uint64_t)delay / 2 + 1);
 }
 
 void kube_workqueue_add_backoff(struct kube_workqueue *q, const char *key)
@@ -299,7 +291,7 @@ void kube_workqueue_add_backoff(struct kube_workqueue *q, const char *key)
             it->failures++;
         if (q->retries)
             metrics_add(q->retries, 1);
-        want_after(q, it, jitter(q, delay));
+        want_after(q, it, jitter(delay));
     }
     pthread_mutex_unlock(&q->lock);
 }

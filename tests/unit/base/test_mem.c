@@ -133,13 +133,39 @@ static void test_out_of_memory(void **state)
     assert_dies(overflow);
 }
 
+static long resident_pages(void)
+{
+    long total = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_int_equal(fscanf(f, "%ld %ld", &total, &resident), 2);
+    fclose(f);
+    return resident;
+}
+
+/* What is given back is there again, and what is the process' own was not given back. */
+static void test_trim(void **state)
+{
+    (void)state;
+    static const char *const relocated[] = {"pointers", "that the loader", "has set"};
+    static char written[10000];
+    memset(written, 'w', sizeof(written));
+    long before = resident_pages();
+    mem_trim();
+    assert_true(resident_pages() < before);
+    assert_string_equal(relocated[2], "has set");
+    for (size_t i = 0; i < sizeof(written); i++)
+        assert_true(written[i] == 'w');
+    mem_trim();
+    _cleanup_free_ char *text = mem_printf("%.3f", 2.5);
+    assert_string_equal(text, "2.500");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allocation),
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_cleanup),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_allocation), cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_cleanup),    cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_trim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,13 +179,33 @@ static void test_threads(void **state)
     assert_int_equal(observed, THREADS * ROUNDS);
 }
 
+static double half_of(void *context)
+{
+    return *(const int *)context / 2.0;
+}
+
+static void test_ask(void **state)
+{
+    (void)state;
+    _cleanup_(metrics_freep) struct metrics *m = metrics_new();
+    struct metrics_series *s = metrics_at(metrics_gauge(m, "g", "Half.", NULL), NULL);
+    int number = 3;
+    metrics_ask(s, half_of, &number);
+    assert_text(m, "# HELP g Half.\n# TYPE g gauge\ng 1.5\n");
+    number = 5;
+    assert_text(m, "# HELP g Half.\n# TYPE g gauge\ng 2.5\n");
+    metrics_ask(s, NULL, NULL);
+    assert_text(m, "# HELP g Half.\n# TYPE g gauge\ng 0\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counter),   cmocka_unit_test(test_escaping),
-        cmocka_unit_test(test_histogram), cmocka_unit_test(test_collected),
-        cmocka_unit_test(test_process),   cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_shared),    cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_ask),       cmocka_unit_test(test_counter),
+        cmocka_unit_test(test_escaping),  cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_collected), cmocka_unit_test(test_process),
+        cmocka_unit_test(test_bounded),   cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
