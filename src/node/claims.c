@@ -75,7 +75,7 @@ static int finish(struct node *n, json_t **claim, const json_t *device, struct e
     const char *name = kube_name(device);
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
     _cleanup_free_ char *path = d && d->scheme == NODE_BY_PATH ? mem_strdup(d->path) : NULL;
-    bool here = d != NULL;
+    bool here = d != NULL || node_device_is_manual(device);
     node_inventory_release(&n->inventory);
     if (!here)
         return err_set(e, ERR_UNAVAILABLE, "Inactive", "the device %s is gone", name);
@@ -118,7 +118,17 @@ static int reserve(struct node *n, const json_t *claim, json_t **device, struct 
     return node_write(n, &n->device_kind, device, wanted, e);
 }
 
-/* 1 and 2 */
+/* 2 */
+static int look_at(struct node *n, const json_t *device, struct err *e)
+{
+    const char *path = json_str(json_object_get(device, "spec"), "path");
+    if (node_device_is_manual(device))
+        return path && *path ? node_inventory_check_path(path, e) : 0;
+    _cleanup_free_ char *found = NULL;
+    return node_inventory_check(&n->inventory, kube_name(device), NODE_CHECK_FREE, &found, e);
+}
+
+/* 1 */
 static int bind_claim(struct node *n, json_t **claim, const struct node_objects *all,
                       struct kube_result *ret, struct err *e)
 {
@@ -135,9 +145,8 @@ static int bind_claim(struct node *n, json_t **claim, const struct node_objects 
     if (!str_eq(node_device_node(match.device), n->name.node))
         return 0;
     json_auto_t *device = json_deep_copy(match.device);
-    _cleanup_free_ char *path = NULL;
     struct err why = {0};
-    if (node_inventory_check(&n->inventory, kube_name(device), NODE_CHECK_FREE, &path, &why) < 0) {
+    if (look_at(n, device, &why) < 0) {
         /* The BlockDevice does not know yet; when it does, another is chosen. */
         log_info("a device cannot be claimed", LOG_S("device", kube_name(device)), LOG_ERR(&why));
         kube_controller_add(n->device_controller, n->name.ns, kube_name(device));

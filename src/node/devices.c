@@ -109,6 +109,8 @@ static int clean(struct node *n, json_t **object, struct kube_result *ret, struc
 {
     _cleanup_free_ char *path = NULL;
     struct err why = {0};
+    if (node_device_is_manual(*object))
+        return node_device_unclaim(n, object, e);
     int status =
         node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_UNUSED, &path, &why);
     if (status == 0)
@@ -220,6 +222,9 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     json_auto_t *object = kube_informer_json(n->devices, ns, name, NULL);
     if (!object)
         return create(n, name, e);
+    if (node_device_is_manual(object))
+        return str_eq(node_device_node(object), n->name.node) ? follow_claim(n, &object, ret, e)
+                                                              : 0;
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
     bool here = d != NULL;
     json_auto_t *wanted =
@@ -255,8 +260,9 @@ static int scan(void *context, const char *ns, const char *name, struct kube_res
     (void)ns;
     (void)name;
     ret->again_ns = n->options.rescan_ns;
-    if (n->options.sparse.count && node_sparse_make(n->sparse_folder, &n->options.sparse, e) < 0)
-        return -1;
+    int status = n->options.sparse.count
+                     ? node_sparse_make(n->sparse_folder, &n->options.sparse, e)
+                     : 0; /* when that fails the others are looked at all the same */
     uint64_t missing = node_sparse_overcommitted(n->sparse_folder);
     if (missing && !n->warned)
         log_warn("sparse devices promise more than the disk has left",
@@ -265,7 +271,7 @@ static int scan(void *context, const char *ns, const char *name, struct kube_res
     if (node_inventory_refresh(&n->inventory, e) < 0)
         return -1;
     enqueue_all(n);
-    return 0;
+    return status;
 }
 
 static bool is_labelled(void *context, const char *object)
