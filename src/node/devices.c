@@ -15,6 +15,7 @@
 #include "metrics/metrics.h"
 #include "node/claim_match.h"
 #include "node/impl.h"
+#include "node/label.h"
 #include "node/wipe.h"
 
 static const int64_t BUSY_NS = 30 * CLOCK_SECOND;
@@ -115,6 +116,8 @@ static int clean(struct node *n, json_t **object, struct kube_result *ret, struc
         node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_UNUSED, &path, &why);
     if (status == 0)
         status = node_wipe_with(n->options.program, path, &why);
+    if (status == 0 && node_object_is_labelled(*object)) /* whoever had it may have lost it */
+        status = node_label_write(path, kube_name(*object), &why);
     if (status < 0) {
         kube_event_warning(n->recorder, *object, "CleanFailed", "%s", why.msg);
         log_warn("cannot clean a device", LOG_S("device", kube_name(*object)), LOG_ERR(&why));
@@ -281,6 +284,33 @@ static bool is_labelled(void *context, const char *object)
     return found && node_object_is_labelled(found);
 }
 
+/*
+ * Proofs that a device without a label is one that had it: it is the disk that the last scan knew by its
+ * label, for no two have the kernel's number; or it has the file system that was on that one.
+ */
+static const char *recall_device(void *context, const struct node_device *d, struct arena *a)
+{
+    struct node *n = context;
+    const char *found = NULL;
+    node_inventory_hold(&n->inventory, "");
+    vec_for_each(&n->inventory.scan.devices, old) {
+        if (old->scheme == NODE_BY_LABEL && *d->sequence && str_eq(old->sequence, d->sequence) &&
+            str_eq(old->number, d->number))
+            found = arena_strdup(a, old->object);
+    }
+    node_inventory_release(&n->inventory);
+    _cleanup_(node_objects_done) struct node_objects all = {0};
+    if (!found && d->probe.uuid[0])
+        node_devices_all(n, &all);
+    vec_for_each(&all, it) {
+        const char *uuid = text_at(*it, "metadata", "annotations", NODE_FSUUID_ANNOTATION);
+        if (node_object_is_labelled(*it) && str_eq(node_device_node(*it), n->name.node) &&
+            str_eq(uuid, d->probe.uuid))
+            found = arena_strdup(a, kube_name(*it));
+    }
+    return found;
+}
+
 /* A claim that changed or is gone concerns its device. */
 static void map_claim(struct kube_controller *c, const struct kube_object *object, void *context)
 {
@@ -329,6 +359,7 @@ int node_devices_setup(struct node *n, struct err *e)
     n->inventory.options.node = n->name.node;
     n->inventory.options.sparse = n->sparse_folder;
     n->inventory.options.labelled = is_labelled;
+    n->inventory.options.remember = recall_device;
     n->inventory.options.context = n;
     n->inventory.options.sparse_only = !n->options.discover;
     n->inventory.prober.program = n->options.program;

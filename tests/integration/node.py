@@ -473,7 +473,7 @@ class FakeDisks:
     """
 
     def __init__(self, scratch):
-        self.root = scratch.file("machine")
+        self.root, self.count = scratch.file("machine"), 0
         for folder in ("sys/class/block", "dev"):
             os.makedirs(f"{self.root}/{folder}")
         for name, number in (("null", (1, 3)), ("urandom", (1, 9))):
@@ -490,7 +490,8 @@ class FakeDisks:
         os.makedirs(f"{folder}/holders")
         with open(f"/sys/class/block/{os.path.basename(loop)}/size", encoding="ascii") as f:
             size = f.read()
-        for file, text in (("size", size), ("ro", "0"),
+        self.count += 1
+        for file, text in (("size", size), ("ro", "0"), ("diskseq", str(self.count)),
                            ("dev", f"{os.major(number)}:{os.minor(number)}")):
             with open(f"{folder}/{file}", "w", encoding="ascii") as f:
                 f.write(text)
@@ -540,12 +541,22 @@ def check_label(cluster, scratch):
                 d for d in cluster.devices("plain").values() if d["spec"]["path"] == "/dev/vdx"])
             tap.ok(other[0]["metadata"]["name"] != name and "claimRef" not in other[0]["spec"],
                    "that nobody has", other)
-            run("mkfs.ext4", "-q", "-E", "nodiscard", disks[0])
+            tap.ran(run("mkfs.ext4", "-q", disks[0]), "whoever has it overwrites the label")
+            tap.equal(label()[:8] == b"ORLOPBD1", False, "which is gone")
+            until("it is still the same", lambda: cluster.device(name)["spec"].get("filesystem")
+                  == {"fsType": "ext4"})
+            node.kill()
+            fake.move("vdy", "vdz")
+            node.start()
+            until("and known by its file system", lambda: (
+                cluster.device(name)["spec"]["path"], cluster.device(name)["status"]["state"])
+                  == ("/dev/vdz", "Active"))
+            tap.equal(len(cluster.devices("plain")), 2, "nothing new appeared")
             cluster.delete("plain")
             until("it is released and wiped", lambda: cluster.device(name)["status"]["claimState"]
                   == "Unclaimed")
             tap.ok(run("wipefs", disks[0]).stdout == "" and label().startswith(b"ORLOPBD1"),
-                   "and keeps its label")
+                   "and has its label again")
             until("it can be claimed again", lambda: condition(cluster.device(name), "Claimable")[0]
                   == "True")
         finally:
