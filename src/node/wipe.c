@@ -96,8 +96,8 @@ static int size_of(int fd, bool *ret_file, uint64_t *ret_size, struct err *e)
 
 static int wipe_open(int fd, struct err *e)
 {
-    bool file;
-    uint64_t size;
+    bool file = false;
+    uint64_t size = 0;
     if (size_of(fd, &file, &size, e) < 0)
         return -1;
     if (file && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size) < 0 &&
