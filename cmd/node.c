@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/flags.h"
+#include "node/pods.h"
 #include "node/wipe.h"
 
 enum { HEALTH_PORT = 10282 };
@@ -25,13 +27,15 @@ enum { HEALTH_PORT = 10282 };
 struct settings {
     struct node_options node;
     const char *kubeconfig, *context;
+    bool run_pods;
+    struct node_pods_options pods;
     const char *health_address;
     int health_port;
     enum log_format log_format;
     enum log_level log_level;
     bool paths_given;  /* --exclude-paths: in place of the usual ones */
     VEC(char *) texts; /* what flags were cut up into */
-    char host[256];
+    char host[256], libexec[PATH_MAX];
 };
 
 /* A copy that may be cut up and lives as long as the program. */
@@ -55,7 +59,26 @@ TAKE_TEXT(take_data_dir, node.data_dir)
 TAKE_TEXT(take_namespace, node.ns)
 TAKE_TEXT(take_address, node.address)
 TAKE_TEXT(take_pod_cidr, node.pod_cidr)
+TAKE_TEXT(take_libexec, pods.libexec)
 TAKE_TEXT(take_health_address, health_address)
+
+static int take_run_pods(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->run_pods, e);
+}
+
+static int take_host_commands(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->pods.allow_host_commands, e);
+}
+
+static int take_stop_pods(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->pods.stop_on_exit, e);
+}
 
 static int take_sparse(void *context, const char *text, struct err *e)
 {
@@ -161,7 +184,14 @@ static const struct flag table[] = {
      "make the Node and renew its Lease (true); false where a kubelet does"},
     {"address", "IP", take_address, "of the node (127.0.0.1)"},
     {"labels", "KEY=VALUE,...", take_labels, "more labels of the Node"},
-    {"pod-cidr", "CIDR", take_pod_cidr, "addresses for its Pods"},
+    {"run-pods", "[=BOOL]", take_run_pods,
+     "run the Pods of this node as processes (false): where there is no kubelet"},
+    {"pod-cidr", "CIDR", take_pod_cidr, "addresses for its Pods; else they have the node's"},
+    {"allow-host-commands", "[=BOOL]", take_host_commands,
+     "let Pods that ask for it by annotation run commands of the machine (false)"},
+    {"stop-pods-on-exit", "[=BOOL]", take_stop_pods,
+     "end all containers when the agent stops (false)"},
+    {"libexec", "DIR", take_libexec, "where orlop-shim and the programs of our images are"},
     {"health-address", "IP", take_health_address,
      "where /healthz, /readyz and /metrics are served (127.0.0.1)"},
     {"health-port", "PORT", take_health_port, "and on which port (10282); 0 is any, off is none"},
@@ -227,6 +257,12 @@ static int run(struct settings *s, const struct kube_config *config, struct err 
     _cleanup_(kube_manager_freep) struct kube_manager *m = kube_manager_new(&o, e);
     if (!m || node_setup(m, &s->node, e) < 0)
         return -1;
+    s->pods.node = s->node.name;
+    s->pods.address = s->node.address ? s->node.address : "127.0.0.1";
+    s->pods.pod_cidr = s->node.pod_cidr;
+    s->pods.data_dir = s->node.data_dir;
+    if (s->run_pods && node_pods_setup(m, &s->pods, e) < 0)
+        return -1;
     return kube_manager_run(m, stop_fd, e);
 }
 
@@ -272,6 +308,13 @@ static void fill_in(struct settings *s)
         for (char *c = s->host; *c; c++)
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         s->node.name = s->host;
+    }
+    if (!s->pods.libexec) { /* where this program is, so are the others */
+        ssize_t n = readlink("/proc/self/exe", s->libexec, sizeof(s->libexec) - 1);
+        char *slash = n > 0 ? strrchr(s->libexec, '/') : NULL;
+        if (slash)
+            *slash = '\0';
+        s->pods.libexec = slash ? s->libexec : "/usr/libexec/orlop";
     }
     if (!s->paths_given)
         add_exclude_paths(s, NODE_EXCLUDED_PATHS, NULL);

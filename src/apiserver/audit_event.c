@@ -9,34 +9,38 @@
 
 enum { TEXT_MAX = 2048 }; /* bytes of anything that a client chooses */
 
+/*
+ * A line is written as text at once: every request has one, and a tree of values would cost more than
+ * the rest of it. Members of an object are separated by what stands before them.
+ */
+static void begin_member(struct str *out, const char *key)
+{
+    if (out->p[out->len - 1] != '{')
+        str_append_c(out, ',');
+    str_append_c(out, '"');
+    str_append(out, key);
+    str_append(out, "\":");
+}
+
 /* Text that may hold anything, and any amount of it. */
-static json_t *safe_text(const char *text)
+static void put_text(struct str *out, const char *text)
 {
-    size_t n = str_cut(text, TEXT_MAX);
-    json_t *value = json_stringn(text, n);
-    if (value)
-        return value;
-    char *clean = mem_strndup(text, n);
-    for (char *c = clean; *c; c++) {
-        if (*c & 0x80)
-            *c = '?';
-    }
-    value = json_string(clean);
-    free(clean);
-    return value;
+    json_format_string(text, str_cut(text, TEXT_MAX), out);
 }
 
-static void set(json_t *object, const char *key, const char *text)
+static void set(struct str *out, const char *key, const char *text)
 {
-    if (text && *text)
-        json_object_set_new(object, key, safe_text(text));
+    if (!text || !*text)
+        return;
+    begin_member(out, key);
+    put_text(out, text);
 }
 
-static void set_time(json_t *object, const char *key, int64_t ns)
+static void set_time(struct str *out, const char *key, int64_t ns)
 {
     char text[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(ns), RFC3339_MICRO, text);
-    json_object_set_new(object, key, json_string(text));
+    set(out, key, text);
 }
 
 /* Whether the value of a parameter of that name could be a credential. */
@@ -69,52 +73,71 @@ static void append_target(const char *target, struct str *out)
     }
 }
 
-static json_t *user_object(const struct apiserver_user *user)
+static void set_user(struct str *out, const char *key, const struct apiserver_user *user)
 {
-    json_t *object = json_object(), *groups = json_array();
-    set(object, "username", user->name);
-    set(object, "uid", user->uid);
-    for (const char *const *group = user->groups; group && *group; group++)
-        json_array_append_new(groups, safe_text(*group));
-    if (json_array_size(groups))
-        json_object_set(object, "groups", groups);
-    json_decref(groups);
-    if (json_object_size(user->extra))
-        json_object_set(object, "extra", (json_t *)user->extra);
-    return object;
+    if (!user)
+        return;
+    begin_member(out, key);
+    str_append_c(out, '{');
+    set(out, "username", user->name);
+    set(out, "uid", user->uid);
+    for (const char *const *group = user->groups; group && *group; group++) {
+        if (group == user->groups)
+            begin_member(out, "groups");
+        str_append_c(out, group == user->groups ? '[' : ',');
+        put_text(out, *group);
+        if (!group[1])
+            str_append_c(out, ']');
+    }
+    if (json_object_size(user->extra)) {
+        begin_member(out, "extra");
+        json_format(user->extra, out);
+    }
+    str_append_c(out, '}');
 }
 
-static json_t *reference(const struct apiserver_path *path)
+static void set_reference(struct str *out, const struct apiserver_path *path)
 {
-    json_t *object = json_object();
-    set(object, "resource", path->kind->plural);
-    set(object, "namespace", path->namespace);
-    set(object, "name", path->name);
-    set(object, "apiGroup", path->gv->group);
-    set(object, "apiVersion", path->gv->version);
-    set(object, "subresource", apiserver_subresource_text(path->subresource));
-    return object;
+    begin_member(out, "objectRef");
+    str_append_c(out, '{');
+    set(out, "resource", path->kind->plural);
+    set(out, "namespace", path->namespace);
+    set(out, "name", path->name);
+    set(out, "apiGroup", path->gv->group);
+    set(out, "apiVersion", path->gv->version);
+    set(out, "subresource", apiserver_subresource_text(path->subresource));
+    str_append_c(out, '}');
 }
 
-static void set_verb(json_t *event, const struct apiserver_audit_record *r, bool objects)
+static void set_verb(struct str *out, const struct apiserver_audit_record *r, bool objects)
 {
     char method[16];
     size_t n = 0;
     for (const char *m = r->method; *m && n < sizeof(method) - 1; m++)
         method[n++] = (char)tolower((unsigned char)*m);
     method[n] = '\0';
-    set(event, "verb", objects ? apiserver_verb_text(r->path->verb) : method);
+    set(out, "verb", objects ? apiserver_verb_text(r->path->verb) : method);
 }
 
-static json_t *response_status(const struct apiserver_audit_record *r)
+static void set_response(struct str *out, const struct apiserver_audit_record *r)
 {
-    json_t *status = json_pack("{s:{}}", "metadata");
+    begin_member(out, "responseStatus");
+    str_append(out, "{\"metadata\":{}");
     if (r->call->why) {
-        set(status, "status", "Failure");
-        set(status, "reason", r->call->why);
+        set(out, "status", "Failure");
+        set(out, "reason", r->call->why);
     }
-    json_object_set_new(status, "code", json_integer(r->code));
-    return status;
+    str_appendf(out, ",\"code\":%u}", r->code);
+}
+
+static void set_decision(struct str *out, const struct apiserver_audit_record *r)
+{
+    begin_member(out, "annotations");
+    str_append_c(out, '{');
+    set(out, "authorization.k8s.io/decision", r->allowed ? "allow" : "forbid");
+    begin_member(out, "authorization.k8s.io/reason");
+    put_text(out, r->reason ? r->reason : "");
+    str_append_c(out, '}');
 }
 
 void apiserver_audit_format(const struct apiserver_audit_record *r, struct str *out)
@@ -122,31 +145,27 @@ void apiserver_audit_format(const struct apiserver_audit_record *r, struct str *
     bool objects = r->path && r->path->asked == APISERVER_ASKED_OBJECTS && r->path->kind;
     _cleanup_(str_done) struct str target = {0};
     append_target(r->target, &target);
-    json_auto_t *event = json_pack("{s:s,s:s,s:s}", "kind", "Event", "apiVersion",
-                                   "audit.k8s.io/v1", "level", "Metadata");
-    set(event, "auditID", r->call->id);
-    set(event, "stage", r->goes_on ? "ResponseStarted" : "ResponseComplete");
-    set(event, "requestURI", str_get(&target));
-    set_verb(event, r, objects);
-    if (r->user)
-        json_object_set_new(event, "user", user_object(r->user));
-    if (r->impersonated)
-        json_object_set_new(event, "impersonatedUser", user_object(r->impersonated));
-    if (r->peer && *r->peer)
-        json_object_set_new(event, "sourceIPs", json_pack("[s]", r->peer));
-    set(event, "userAgent", r->user_agent);
-    if (objects)
-        json_object_set_new(event, "objectRef", reference(r->path));
-    json_object_set_new(event, "responseStatus", response_status(r));
-    set_time(event, "requestReceivedTimestamp", r->call->received);
-    set_time(event, "stageTimestamp", r->answered);
-    if (r->decided) {
-        json_t *annotations =
-            json_pack("{s:s}", "authorization.k8s.io/decision", r->allowed ? "allow" : "forbid");
-        json_object_set_new(annotations, "authorization.k8s.io/reason",
-                            safe_text(r->reason ? r->reason : ""));
-        json_object_set_new(event, "annotations", annotations);
+    str_append(out,
+               "{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\",\"level\":\"Metadata\"");
+    set(out, "auditID", r->call->id);
+    set(out, "stage", r->goes_on ? "ResponseStarted" : "ResponseComplete");
+    set(out, "requestURI", str_get(&target));
+    set_verb(out, r, objects);
+    set_user(out, "user", r->user);
+    set_user(out, "impersonatedUser", r->impersonated);
+    if (r->peer && *r->peer) {
+        begin_member(out, "sourceIPs");
+        str_append_c(out, '[');
+        put_text(out, r->peer);
+        str_append_c(out, ']');
     }
-    json_format(event, out);
-    str_append_c(out, '\n');
+    set(out, "userAgent", r->user_agent);
+    if (objects)
+        set_reference(out, r->path);
+    set_response(out, r);
+    set_time(out, "requestReceivedTimestamp", r->call->received);
+    set_time(out, "stageTimestamp", r->answered);
+    if (r->decided)
+        set_decision(out, r);
+    str_append(out, "}\n");
 }

@@ -20,15 +20,21 @@ void apiserver_rules_free(struct apiserver_rules *rules)
     free(rules);
 }
 
-json_t *rules_get(struct apiserver_registry *g, const struct api_kind *kind, const char *namespace,
-                  const char *name)
+struct apiserver_object *rules_find(struct apiserver_registry *g, const struct api_kind *kind,
+                                    const char *namespace, const char *name)
 {
     _cleanup_(str_done) struct str collection = {0}, key = {0};
     struct apiserver_request r = {.kind = kind, .namespace = namespace};
     apiserver_collection(kind, &collection);
     apiserver_key(&r, name, &key);
+    return apiserver_store_get(g->store, str_get(&collection), str_get(&key));
+}
+
+json_t *rules_get(struct apiserver_registry *g, const struct api_kind *kind, const char *namespace,
+                  const char *name)
+{
     _cleanup_(apiserver_object_unrefp) struct apiserver_object *o =
-        apiserver_store_get(g->store, str_get(&collection), str_get(&key));
+        rules_find(g, kind, namespace, name);
     return o ? json_parse(o->bytes, o->size, NULL, NULL) : NULL;
 }
 

@@ -32,7 +32,9 @@ struct apiserver_rules {
 struct apiserver_rules *apiserver_rules_new(const struct apiserver_features *features);
 void apiserver_rules_free(struct apiserver_rules *rules); /* NULL is fine */
 
-/* Shared: the object as JSON, NULL when there is none. */
+/* Shared: an object, and one as JSON; NULL when there is none. */
+struct apiserver_object *rules_find(struct apiserver_registry *g, const struct api_kind *kind,
+                                    const char *namespace, const char *name);
 json_t *rules_get(struct apiserver_registry *g, const struct api_kind *kind, const char *namespace,
                   const char *name);
 /* Whether it is a write of the kind's objects themselves, not of a subresource. */

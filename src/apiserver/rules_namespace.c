@@ -7,6 +7,7 @@
  */
 #include "api/kinds/kinds.h"
 #include "apiserver/rules.h"
+#include "apiserver/span.h"
 
 static const char finalizer[] = "kubernetes";
 static const char name_label[] = "kubernetes.io/metadata.name";
@@ -22,10 +23,13 @@ int rules_namespace_exists(struct apiserver_admission *a, struct err *e)
     if (!creates_in_namespace(a))
         return 0;
     const char *name = a->request->namespace;
-    json_auto_t *namespace = rules_get(a->registry, &api_namespace, NULL, name);
+    _cleanup_(apiserver_object_unrefp) struct apiserver_object *namespace =
+        rules_find(a->registry, &api_namespace, NULL, name);
     if (!namespace)
         return err_set(e, ERR_NOT_FOUND, "NamespaceNotFound", "namespaces \"%s\" not found", name);
-    if (json_at(namespace, "metadata", "deletionTimestamp"))
+    struct apiserver_span metadata =
+        apiserver_span_member(namespace->bytes, namespace->size, "metadata");
+    if (apiserver_span_member(metadata.p, metadata.size, "deletionTimestamp").p)
         return err_set(e, ERR_PERMISSION_DENIED, "NamespaceTerminating",
                        "unable to create new content in namespace %s because it is being "
                        "terminated",

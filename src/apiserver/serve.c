@@ -12,7 +12,10 @@
 #include "apiserver/status.h"
 #include "apiserver/webhook.h"
 
-enum { EVENT_TTL = 3600 }; /* seconds */
+enum {
+    EVENT_TTL = 3600,      /* seconds */
+    FIBER_BODY = 64 << 10, /* bytes */
+};
 
 void call_reply_text(struct call *c, unsigned status, const char *type, struct str *text)
 {
@@ -189,13 +192,21 @@ static void answer(void *context, struct http_request *http)
     apiserver_kinds_unref(c.kinds);
 }
 
-/* What only reads is answered at once; a write waits for the disk, and perhaps for webhooks. */
+/*
+ * What only reads is answered at once. A write waits for the disk, on a fiber; if anything else is to
+ * be waited for, on a thread of its own: webhooks, the lock that a namespace's end takes, much to
+ * read.
+ */
 static void handle(void *context, struct http_request *http)
 {
+    struct apiserver *a = context;
     if (str_eq(http->method, "GET") || str_eq(http->method, "HEAD"))
         answer(context, http);
-    else
+    else if (str_eq(http->method, "DELETE") || http->body_size > FIBER_BODY ||
+             apiserver_webhooks_any(a->registry.store))
         http_defer(http, answer, context);
+    else
+        http_call(http, answer, context);
 }
 
 /* The namespaces that are always there. */

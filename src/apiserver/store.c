@@ -177,7 +177,7 @@ int apiserver_store_open(const char *path, const struct apiserver_store_options 
     pthread_rwlock_init(&s->memory, NULL);
     pthread_mutex_init(&s->queue, NULL);
     pthread_mutex_init(&s->database, NULL);
-    pthread_cond_init(&s->freed, NULL);
+    pthread_cond_init(&s->work, NULL);
 
     _cleanup_free_ char *part = mem_printf("%s.part", path);
     if (access(path, F_OK) < 0 && access(part, F_OK) == 0)
@@ -190,12 +190,15 @@ int apiserver_store_open(const char *path, const struct apiserver_store_options 
         store_load(s, e) < 0 || store_seal_begin(s, e) < 0 || store_journal_start(s, e) < 0)
         return -1;
     s->assigned = s->revision;
+    if (store_commit_start(s, e) < 0)
+        return -1;
     *ret_store = TAKE_PTR(s);
     return 0;
 }
 
 void apiserver_store_close(struct apiserver_store *s)
 {
+    store_commit_stop(s);
     store_journal_stop(s);
     sqlite3_finalize(s->sql.begin);
     sqlite3_finalize(s->sql.commit);
@@ -208,7 +211,7 @@ void apiserver_store_close(struct apiserver_store *s)
     if (s->lock_fd >= 0)
         close(s->lock_fd);
     map_done(&s->pending);
-    pthread_cond_destroy(&s->freed);
+    pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->queue);
     pthread_mutex_destroy(&s->database);
     pthread_rwlock_destroy(&s->memory);

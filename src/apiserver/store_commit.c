@@ -1,40 +1,46 @@
 /*
  * Group commit.
  *
- * A writer's change is decided against memory, gets its revision and goes into the queue. Whoever
- * finds nobody leading leads: takes all that is waiting, its own change first, writes it in one
- * transaction, and when that is on disk makes it visible in order and tells the others. Whatever came
- * meanwhile is the next group, and its first writer the next leader. So one sync carries many
- * changes, and a writer that is alone hands its change to nobody.
+ * A writer's change is decided against memory, gets its revision, goes into the queue, and the writer
+ * waits: a thread, or a fiber, so that its thread serves others meanwhile. The committer takes all
+ * that is waiting, writes it in one transaction, and when that is on disk makes it visible in order
+ * and wakes the writers. Whatever came meanwhile is the next group. So one sync carries many changes.
  *
- *     check, revision ──> queue ──> leader: transaction, sync ──> memory ──> all know
- *     └──────── pending: one change of a key at a time ───────────────┘
+ *     check, revision ──> queue ──> committer: transaction, sync ──> memory ──> writers
+ *     └──────── pending: one change of a key at a time ─────────────────┘
  *
  * Revisions are given out in the order of the queue, and a key with a change under way waits for
  * it: so what was decided against memory still holds when it is written. If a transaction fails,
  * everything that is pending fails with it and the revisions are given out again.
  *
- * Locks, outermost first: queue, memory. The leader alone uses the database and publishes.
+ * Locks, outermost first: queue, memory. The committer alone uses the database and publishes.
  */
 #include <inttypes.h>
-#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "apiserver/store_impl.h"
 #include "base/clock.h"
+#include "base/fiber.h"
 #include "base/str.h"
 
 enum { GROUP_MAX = 1000, FORGET_MAX = 200 };
 
-/* A writer, on its stack. */
+/* A change, on its writer's stack. */
 struct write_op {
     struct write_op *next;
     enum apiserver_change change;
     struct apiserver_object *object; /* what it becomes, or was last */
     const char *id;                  /* in `pending` */
-    sem_t turn;                      /* it is to lead, or it is over */
-    bool lead, failed;
+    struct park over;
+    bool failed;
     struct err err;
+};
+
+/* A writer that waits until a key is free, on its stack. */
+struct write_wait {
+    struct write_wait *next;
+    struct park park;
 };
 
 static int check(const struct apiserver_write *w, const struct apiserver_object *now, struct err *e)
@@ -155,19 +161,23 @@ static void release(struct apiserver_store *s, const struct write_op *group)
 {
     for (const struct write_op *op = group; op; op = op->next)
         map_remove(&s->pending, op->id);
-    pthread_cond_broadcast(&s->freed);
+    struct write_wait *blocked = s->blocked;
+    s->blocked = NULL;
+    while (blocked) {
+        struct write_wait *wait = blocked;
+        blocked = wait->next;
+        park_wake(&wait->park);
+    }
 }
 
-/* Everybody but the leader, who knows. */
-static void finish(struct write_op *group, const struct write_op *leader, const struct err *failure)
+static void finish(struct write_op *group, const struct err *failure)
 {
     for (struct write_op *op = group, *next; op; op = next) {
         next = op->next;
         op->failed = failure;
         if (failure)
             op->err = *failure;
-        if (op != leader)
-            sem_post(&op->turn); /* from here on it may be gone */
+        park_wake(&op->over); /* from here on it may be gone */
     }
 }
 
@@ -188,8 +198,8 @@ static int commit_group(struct apiserver_store *s, const struct write_op *group,
     return status;
 }
 
-/* Commits the group that begins with the leader's own change. The queue is locked, and not after. */
-static void lead(struct apiserver_store *s, struct write_op *leader)
+/* Commits what is waiting. The queue is locked. */
+static void commit_waiting(struct apiserver_store *s)
 {
     struct write_op *group = take_group(s), *failed = NULL;
     struct err e = {0};
@@ -204,14 +214,48 @@ static void lead(struct apiserver_store *s, struct write_op *leader)
     }
     release(s, group);
     release(s, failed);
-    s->leading = s->waiting;
-    if (s->waiting) {
-        s->waiting->lead = true;
-        sem_post(&s->waiting->turn);
+    pthread_mutex_unlock(&s->queue);
+    finish(group, status < 0 ? &e : NULL);
+    finish(failed, &e);
+    pthread_mutex_lock(&s->queue);
+}
+
+static void *commit(void *context)
+{
+    struct apiserver_store *s = context;
+    pthread_mutex_lock(&s->queue);
+    while (s->waiting || !s->stopping) {
+        if (s->waiting) {
+            commit_waiting(s);
+            continue;
+        }
+        s->idle = true;
+        pthread_cond_wait(&s->work, &s->queue);
     }
     pthread_mutex_unlock(&s->queue);
-    finish(group, leader, status < 0 ? &e : NULL);
-    finish(failed, NULL, &e);
+    return NULL;
+}
+
+int store_commit_start(struct apiserver_store *s, struct err *e)
+{
+    sigset_t all, was;
+    sigfillset(&all); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    int errnum = pthread_create(&s->committer, NULL, commit, s);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    s->started = !errnum;
+    return errnum ? err_errno(e, errnum, "cannot start a thread for the store") : 0;
+}
+
+void store_commit_stop(struct apiserver_store *s)
+{
+    if (!s->started)
+        return;
+    pthread_mutex_lock(&s->queue);
+    s->stopping = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->queue);
+    pthread_join(s->committer, NULL);
 }
 
 /* Decides against memory; the name that lives as long as the store goes to *ret_collection. */
@@ -239,22 +283,22 @@ static void enqueue(struct apiserver_store *s, struct write_op *op)
     map_set(&s->pending, op->id, op);
     *s->waiting_end = op;
     s->waiting_end = &op->next;
+    if (s->idle)
+        pthread_cond_signal(&s->work);
+    s->idle = false;
 }
 
-/* Until the change is on disk, or cannot be. The queue is locked, and not after. */
-static void await(struct apiserver_store *s, struct write_op *op)
+/* Waits until no change of the key is under way. The queue is locked, but not meanwhile. */
+static void await_key(struct apiserver_store *s, const char *id)
 {
-    bool first = !s->leading;
-    s->leading = true;
-    if (!first) {
+    while (map_has(&s->pending, id)) {
+        struct write_wait wait = {.next = s->blocked};
+        park_init(&wait.park);
+        s->blocked = &wait;
         pthread_mutex_unlock(&s->queue);
-        while (sem_wait(&op->turn) < 0)
-            ;
-        if (!op->lead)
-            return;
+        park_wait(&wait.park);
         pthread_mutex_lock(&s->queue);
     }
-    lead(s, op);
 }
 
 int apiserver_store_write(struct apiserver_store *s, const struct apiserver_write *w,
@@ -264,19 +308,18 @@ int apiserver_store_write(struct apiserver_store *s, const struct apiserver_writ
     struct write_op op = {.change = w->change, .id = id};
     const char *collection = NULL;
     pthread_mutex_lock(&s->queue);
-    while (map_has(&s->pending, id))
-        pthread_cond_wait(&s->freed, &s->queue);
+    await_key(s, id);
     if (decide(s, w, &collection, e) < 0) {
         pthread_mutex_unlock(&s->queue);
         return -1;
     }
     op.object = apiserver_object_new(collection, w->key, ++s->assigned, w->head, w->head_size,
                                      w->tail, w->tail_size);
-    sem_init(&op.turn, 0, 0);
+    park_init(&op.over);
     /* cppcheck-suppress autoVariables ; it is off the queue before this returns */
     enqueue(s, &op);
-    await(s, &op);
-    sem_destroy(&op.turn);
+    pthread_mutex_unlock(&s->queue);
+    park_wait(&op.over);
     if (op.failed && e)
         *e = op.err;
     if (!op.failed && ret_object)

@@ -20,25 +20,30 @@ struct collection {
 
 struct apiserver_keys;
 struct str;
-struct write_op;      /* a writer that waits, store_commit.c */
-struct store_journal; /* store_journal.c */
+struct write_op;      /* a change that is waiting, store_commit.c */
+struct write_wait;    /* a writer that waits for a key */
+struct store_journal; /* store_commit.c: from the start on changes can be written; the stop waits for all of them. */
+int store_commit_start(struct apiserver_store *s, struct err *e);
+void store_commit_stop(struct apiserver_store *s);
+
+/* store_journal.c */
 
 struct apiserver_store {
     sqlite3 *db;
     int lock_fd; /* held locked while the store is open */
     struct {
         sqlite3_stmt *begin, *commit, *log, *forget, *horizon;
-    } sql; /* used by the leader only */
+    } sql; /* used by the committer only */
     struct store_journal *journal;
 
-    /* Memory; readers share the lock, the leader takes it alone for the moment of publishing. */
+    /* Memory; readers share the lock, the committer takes it alone for the moment of publishing. */
     pthread_rwlock_t memory;
     struct map collections; /* name -> struct collection */
     uint64_t revision;
     struct apiserver_event *history; /* a ring, oldest at `first` */
     size_t capacity, first, count;
     size_t bytes, most_bytes; /* of objects that only the history has */
-    VEC(uint64_t) obsolete;   /* rows on disk that nothing needs any more; the leader's */
+    VEC(uint64_t) obsolete;   /* rows on disk that nothing needs any more; the committer's */
 
     /* Encryption; without keys there is none. */
     struct apiserver_keys *keys;
@@ -50,11 +55,13 @@ struct apiserver_store {
 
     /* The queue of writers, store_commit.c. */
     pthread_mutex_t queue;
-    pthread_cond_t freed; /* a change is no longer pending */
+    pthread_cond_t work; /* for the committer, which is idle */
+    pthread_t committer;
+    bool started, idle, stopping;
     struct write_op *waiting, **waiting_end;
-    struct map pending; /* "collection key" -> the change of it that is under way */
-    uint64_t assigned;  /* the last revision that was given out */
-    bool leading;       /* somebody is committing */
+    struct write_wait *blocked; /* writers that wait until a key is free */
+    struct map pending;         /* "collection key" -> the change of it that is under way */
+    uint64_t assigned;          /* the last revision that was given out */
     void (*on_change)(void *, struct apiserver_object *const *objects, size_t n);
     void *on_change_context;
     void (*on_commit)(void *, size_t, int64_t, const struct err *);

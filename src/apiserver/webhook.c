@@ -58,6 +58,19 @@ static struct webhook_set *present(struct apiserver_webhooks *w, struct apiserve
     return s;
 }
 
+bool apiserver_webhooks_any(struct apiserver_store *store)
+{
+    bool any = false;
+    for (size_t i = 0; i < ARRAY_SIZE(collections) && !any; i++) {
+        struct apiserver_list list;
+        struct apiserver_list_options one = {.limit = 1};
+        apiserver_store_list(store, collections[i], &one, &list, NULL);
+        any = list.objects.len > 0;
+        apiserver_list_done(&list);
+    }
+    return any;
+}
+
 /* Somebody who could not write these without being asked could never mend them. */
 static bool is_exempt(const struct apiserver_request *r)
 {

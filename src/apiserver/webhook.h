@@ -32,6 +32,9 @@ struct apiserver_webhooks;
 struct apiserver_webhooks *apiserver_webhooks_new(struct apiserver_metrics *metrics);
 void apiserver_webhooks_free(struct apiserver_webhooks *w); /* NULL is fine */
 
+/* Whether anybody may have to be asked. */
+bool apiserver_webhooks_any(struct apiserver_store *store);
+
 /* Steps of admission; they do nothing in a registry without webhooks. */
 int apiserver_webhooks_mutate(struct apiserver_admission *a, struct err *e);
 int apiserver_webhooks_validate(struct apiserver_admission *a, struct err *e);

@@ -5,7 +5,8 @@
 
 #include "base/mem.h"
 
-enum { BLOCK = 32 * 1024, ALIGN = 16 };
+/* The first block is small: most requests need no more, and malloc hands such out at once. */
+enum { FIRST = 960, BLOCK = 32 * 1024, ALIGN = 16 };
 
 struct arena_block {
     struct arena_block *older;
@@ -27,18 +28,18 @@ void arena_clear(struct arena *a)
 {
     if (!a->blocks)
         return;
-    /* Keep the oldest block only if it has the standard size: one huge document is not hoarded. */
+    /* Keep the oldest block unless it is larger than usual: one huge document is not hoarded. */
     while (a->blocks->older) {
         struct arena_block *older = a->blocks->older;
         free(a->blocks);
         a->blocks = older;
     }
-    if (a->blocks->size != BLOCK) {
+    if (a->blocks->size > BLOCK) {
         arena_done(a);
         return;
     }
     a->next = a->blocks->data;
-    a->end = a->next + BLOCK;
+    a->end = a->next + a->blocks->size;
     a->total = 0;
 }
 
@@ -48,7 +49,8 @@ void *arena_alloc(struct arena *a, size_t size)
         abort();
     size = (size + !size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if ((size_t)(a->end - a->next) < size) {
-        size_t want = size > BLOCK ? size : BLOCK;
+        size_t least = a->blocks ? BLOCK : FIRST;
+        size_t want = size > least ? size : least;
         struct arena_block *block = mem_alloc(sizeof(*block) + want);
         block->older = a->blocks;
         block->size = want;

@@ -129,6 +129,15 @@ int rfc3339_parse(const char *text, struct timespec *ret_t, struct err *e)
                    (int)str_cut(text, 40), text, strnlen(text, 41) > 40 ? "..." : "");
 }
 
+/* So many digits and what stands behind them. By hand: every object and every log line has times. */
+static char *put(char *at, unsigned value, int digits, char after)
+{
+    for (int i = digits - 1; i >= 0; i--, value /= 10)
+        at[i] = (char)('0' + value % 10);
+    at[digits] = after;
+    return at + digits + 1;
+}
+
 char *rfc3339_format(struct timespec t, enum rfc3339_digits digits, char buf[RFC3339_MAX])
 {
     if (t.tv_sec < FIRST)
@@ -140,13 +149,17 @@ char *rfc3339_format(struct timespec t, enum rfc3339_digits digits, char buf[RFC
     int64_t days = floor_div(t.tv_sec, DAY);
     civil_from_days(days, &year, &month, &day);
     unsigned second = (unsigned)(t.tv_sec - days * DAY);
-    char text[64];
-    snprintf(text, sizeof(text), "%04d-%02d-%02dT%02u:%02u:%02u.%09ld", year, month, day,
-             second / 3600, second / 60 % 60, second % 60, t.tv_nsec);
-
-    size_t n = strlen("2026-01-02T03:04:05") + (digits ? 1 + (size_t)digits : 0);
-    memcpy(buf, text, n);
-    memcpy(buf + n, "Z", 2);
+    char *at = put(buf, (unsigned)year, 4, '-');
+    at = put(at, (unsigned)month, 2, '-');
+    at = put(at, (unsigned)day, 2, 'T');
+    at = put(at, second / 3600, 2, ':');
+    at = put(at, second / 60 % 60, 2, ':');
+    at = put(at, second % 60, 2, '.');
+    if (digits) {
+        put(at, (unsigned)t.tv_nsec, 9, 'Z'); /* all of them, and then only the first count */
+        at += digits + 1;
+    }
+    memcpy(at - 1, "Z", 2);
     return buf;
 }
 

@@ -1,454 +1,399 @@
 /*
- * libcurl owns connections and protocol; this file owns the pool and the clock.
+ * This file owns the connections that are kept and the course of a request; link.c what a connection
+ * is, response.c what an answer means, wait.c how time passes.
  *
- * A slot is a curl "multi" with one "easy" handle: the multi keeps the connections between requests
- * and can be woken by another thread, which the easy interface alone cannot. A request takes the
- * slot that was used last, since its connections are the freshest, and gives it back; there are as
- * many slots as there were requests at one time, and at most SPARE stay.
+ *     take a kept connection, or open one --> write and read --> keep the connection, or close it
+ *             ^                                     |
+ *             '--- once, when a kept one is dead ---'
  *
- * This flavour of libcurl reads certificates from files only. They live in memory, in files without
- * a name, which are named by descriptor: no copy of a key ever touches a disk.
+ * While a request runs its connection is its own. Kept ones are under the lock, newest last; the
+ * newest is taken first, since the server is least likely to have closed it.
  */
 #include "http/client.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "http/curl.h"
+#include "http/link.h"
+#include "http/response.h"
+#include "http/target.h"
 
 enum {
     SPARE = 16,
+    SPARE_SECONDS = 60,
     DEFAULT_LIMIT = 4 << 20,
-    CONNECT_MS = 10000,
-    KEEP_IDLE_SECONDS = 30,
-    LONGEST_WAIT_MS = 60000,
+    PIECE = 16 << 10,  /* read at a time */
+    JOINED = 32 << 10, /* a body up to this size is sent along with the head */
 };
 
-struct slot {
-    CURLM *multi;
-    CURL *easy;
-    char why[CURL_ERROR_SIZE];
-};
-
-/* A file in memory; fd -1: none. */
-struct memory_file {
-    int fd;
-    char path[32];
+struct spare {
+    struct http_link *link;
+    char *key; /* where it leads */
+    int64_t since;
 };
 
 struct http_client {
-    struct memory_file ca, certificate, key;
-    char *token, *user_agent, *unix_socket;
-    pthread_mutex_t lock;
-    VEC(struct slot *) spare;
-};
-
-struct http_cancel {
-    pthread_mutex_t lock;
-    bool fired;
-    CURLM *multi; /* of the request that is under way; else NULL */
+    struct http_trust *trust;
+    char *user_agent, *unix_socket;
+    pthread_mutex_t lock; /* of what follows */
+    char *token;
+    VEC(struct spare) spare;
 };
 
 /* What one request knows while it runs. */
 struct run {
+    struct http_client *client;
     const struct http_exchange *x;
-    struct http_response *response;
-    struct slot *slot;
-    size_t limit;
-    int64_t deadline, heard; /* monotonic; deadline 0: none */
-    struct err err;          /* from a callback */
-    bool failed;
+    struct http_url url;
+    char *key;
+    struct str head; /* of the request, perhaps with its body */
+    size_t total;    /* bytes to send */
+    struct http_wait wait;
+    struct http_link *link;
+    struct http_reader reader;
+    char *piece; /* while there is something to read */
+    size_t sent;
+    bool mute;    /* nothing more can be sent */
+    bool heard;   /* something of an answer has come */
+    bool surplus; /* and more than that */
+    bool refused; /* by receive(), with an error of its own */
 };
-
-static const struct http_curl *curl; /* once there is a client */
-
-static int memory_file_open(struct memory_file *f, const char *text, struct err *e)
-{
-    f->fd = -1;
-    if (!text)
-        return 0;
-    size_t size = strlen(text), done = 0;
-    f->fd = memfd_create("pem", MFD_CLOEXEC);
-    while (f->fd >= 0 && done < size) {
-        ssize_t n = write(f->fd, text + done, size - done);
-        if (n < 0)
-            return err_errno(e, errno, "cannot keep a certificate in memory");
-        done += (size_t)n;
-    }
-    if (f->fd < 0)
-        return err_errno(e, errno, "cannot keep a certificate in memory");
-    snprintf(f->path, sizeof(f->path), "/proc/self/fd/%d", f->fd);
-    return 0;
-}
-
-static void memory_file_done(struct memory_file *f)
-{
-    if (f->fd >= 0)
-        close(f->fd);
-}
 
 static char *copy(const char *text)
 {
     return text ? mem_strdup(text) : NULL;
 }
 
-struct http_client *http_client_new(const struct http_client_options *o, struct err *e)
+static void free_secret(char *text)
 {
-    const struct http_curl *library = http_curl_load(e);
-    if (!library)
-        return NULL;
-    __atomic_store_n(&curl, library, __ATOMIC_RELEASE); /* always the same */
-    struct http_client *c = NEW(struct http_client);
-    pthread_mutex_init(&c->lock, NULL);
-    c->token = o->token ? mem_printf("Authorization: Bearer %s", o->token) : NULL;
-    c->user_agent = mem_strdup(o->user_agent ? o->user_agent : "orlop/" ORLOP_VERSION);
-    c->unix_socket = copy(o->unix_socket);
-    c->ca.fd = c->certificate.fd = c->key.fd = -1;
-    if (memory_file_open(&c->ca, o->ca, e) < 0 ||
-        memory_file_open(&c->certificate, o->certificate, e) < 0 ||
-        memory_file_open(&c->key, o->key, e) < 0) {
-        http_client_free(c);
-        return NULL;
-    }
-    return c;
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
 }
 
-static void slot_free(struct slot *s)
+struct http_client *http_client_new(const struct http_client_options *o, struct err *e)
 {
-    if (s->easy)
-        curl->easy_cleanup(s->easy);
-    if (s->multi)
-        curl->multi_cleanup(s->multi);
-    free(s);
+    _cleanup_(http_client_freep) struct http_client *c = NEW(struct http_client);
+    pthread_mutex_init(&c->lock, NULL);
+    c->user_agent = mem_strdup(o->user_agent ? o->user_agent : "orlop/" ORLOP_VERSION);
+    c->unix_socket = copy(o->unix_socket);
+    if (http_client_set_token(c, o->token, e) < 0 ||
+        http_trust_new(o->ca, o->certificate, o->key, &c->trust, e) < 0)
+        return NULL;
+    return TAKE_PTR(c);
+}
+
+static void spare_done(struct spare *s)
+{
+    http_link_free(s->link);
+    free(s->key);
 }
 
 void http_client_free(struct http_client *c)
 {
     vec_for_each(&c->spare, s)
-        slot_free(*s);
+        spare_done(s);
     vec_done(&c->spare);
-    memory_file_done(&c->ca);
-    memory_file_done(&c->certificate);
-    memory_file_done(&c->key);
-    if (c->token)
-        explicit_bzero(c->token, strlen(c->token));
-    free(c->token);
+    if (c->trust)
+        http_trust_free(c->trust);
+    free_secret(c->token);
     free(c->user_agent);
     free(c->unix_socket);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
-static struct slot *slot_take(struct http_client *c)
+int http_client_set_token(struct http_client *c, const char *token, struct err *e)
 {
+    if (token && http_has_control(token))
+        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidToken",
+                       "there is a line end or another control character in a token");
+    char *next = copy(token);
     pthread_mutex_lock(&c->lock);
-    struct slot *s = c->spare.len ? vec_pop(&c->spare) : NULL;
+    char *last = c->token;
+    c->token = next;
     pthread_mutex_unlock(&c->lock);
-    if (s)
-        return s;
-    s = NEW(struct slot);
-    s->multi = curl->multi_init();
-    s->easy = curl->easy_init();
-    if (!s->multi || !s->easy)
-        abort(); /* like running out of memory */
+    free_secret(last);
+    return 0;
+}
+
+/* Takes one out of the row; the lock is held. */
+static struct spare spare_pick(struct http_client *c, size_t i)
+{
+    struct spare s = c->spare.p[i];
+    c->spare.len--;
+    memmove(&c->spare.p[i], &c->spare.p[i + 1], (c->spare.len - i) * sizeof(s));
     return s;
 }
 
-static void slot_give(struct http_client *c, struct slot *s)
+/* Nothing was to come on it: whatever can be read now is its end. */
+static bool is_alive(struct http_link *l)
 {
-    curl->easy_reset(s->easy);
+    char byte;
+    size_t n;
+    return http_link_read(l, &byte, 1, &n, NULL) == HTTP_IO_WAIT;
+}
+
+/* A kept connection that leads there, or NULL. Closes all that are too old, or dead. */
+static struct http_link *spare_take(struct http_client *c, const char *key)
+{
+    int64_t oldest = clock_mono_ns(clock_system()) - SPARE_SECONDS * CLOCK_SECOND;
+    struct http_link *found = NULL;
     pthread_mutex_lock(&c->lock);
-    bool keep = c->spare.len < SPARE;
-    if (keep)
-        vec_push(&c->spare, s);
+    for (size_t i = c->spare.len; i-- > 0;) {
+        bool fits = !found && str_eq(c->spare.p[i].key, key);
+        bool good = c->spare.p[i].since >= oldest;
+        if (good && !fits)
+            continue;
+        struct spare s = spare_pick(c, i);
+        if (good && is_alive(s.link))
+            found = TAKE_PTR(s.link);
+        if (s.link)
+            http_link_free(s.link);
+        free(s.key);
+    }
     pthread_mutex_unlock(&c->lock);
-    if (!keep)
-        slot_free(s);
+    return found;
 }
 
-static size_t on_body(char *bytes, size_t size, size_t n, void *context)
+static void spare_give(struct run *r)
 {
-    struct run *r = context;
-    const struct http_exchange *x = r->x;
-    long status = 0;
-    n *= size;
-    r->heard = clock_mono_ns(clock_system());
-    curl->easy_getinfo(r->slot->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (x->receive && status / 100 == 2) {
-        r->failed = x->receive(x->context, bytes, n, &r->err) < 0;
-    } else if (n > r->limit - r->response->body.len) {
-        r->failed = true;
-        err_set(&r->err, ERR_RESOURCE_EXHAUSTED, "ResponseTooLarge",
-                "the answer of %s is longer than %zu bytes", x->url, r->limit);
-    } else {
-        str_append_n(&r->response->body, bytes, n);
+    struct http_client *c = r->client;
+    struct spare s = {r->link, mem_strdup(r->key), clock_mono_ns(clock_system())};
+    r->link = NULL;
+    pthread_mutex_lock(&c->lock);
+    if (c->spare.len == SPARE) {
+        struct spare old = spare_pick(c, 0);
+        spare_done(&old);
     }
-    return r->failed ? 0 : n;
+    vec_push(&c->spare, s);
+    pthread_mutex_unlock(&c->lock);
 }
 
-static void set_timeouts(struct run *r)
+static int add_header(struct str *head, const char *line, struct err *e)
 {
-    r->heard = clock_mono_ns(clock_system());
-    r->deadline = r->x->timeout_ns ? r->heard + r->x->timeout_ns : 0;
-    curl->easy_setopt(r->slot->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl->easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl->easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEP_IDLE_SECONDS);
-    curl->easy_setopt(r->slot->easy, CURLOPT_TCP_KEEPINTVL, (long)KEEP_IDLE_SECONDS);
-}
-
-static void set_security(const struct http_client *c, CURL *easy)
-{
-    curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl->easy_setopt(easy, CURLOPT_PROXY, ""); /* none, and none from the environment */
-    curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl->easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (c->ca.fd >= 0) {
-        curl->easy_setopt(easy, CURLOPT_CAINFO, c->ca.path);
-        curl->easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    static const char *const own[] = {"Connection", "Content-Length", "Host", "Transfer-Encoding"};
+    size_t n = strcspn(line, ":");
+    _cleanup_free_ char *name = mem_strndup(line, n);
+    if (!line[n] || !http_is_token(name) || http_has_control(line))
+        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidHeader",
+                       "a header is none: write 'Name: value'");
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+        if (strcasecmp(name, own[i]) == 0)
+            return err_set(e, ERR_INVALID_ARGUMENT, "InvalidHeader",
+                           "the header %s is the client's own: leave it out", own[i]);
     }
-    if (c->certificate.fd >= 0)
-        curl->easy_setopt(easy, CURLOPT_SSLCERT, c->certificate.path);
-    if (c->key.fd >= 0)
-        curl->easy_setopt(easy, CURLOPT_SSLKEY, c->key.path);
-    if (c->unix_socket)
-        curl->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
+    str_appendf(head, "%s\r\n", line);
+    return 0;
 }
 
-static void set_body(const struct http_exchange *x, CURL *easy)
+static void add_token(struct http_client *c, struct str *head)
 {
-    const char *method = x->method ? x->method : "GET";
-    if (x->body) {
-        curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_size);
-        curl->easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);
-    }
-    if (str_eq(method, "HEAD"))
-        curl->easy_setopt(easy, CURLOPT_NOBODY, 1L);
-    else
-        curl->easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
-}
-
-static bool has_control(const char *s)
-{
-    for (; *s; s++) {
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            return true;
-    }
-    return false;
-}
-
-/* Headers of the request, to be freed; NULL when one is none. */
-static struct curl_slist *make_headers(const struct http_client *c, const struct http_exchange *x,
-                                       struct err *e)
-{
-    /* Never wait for a "100 Continue". */
-    struct curl_slist *list = curl->slist_append(NULL, "Expect:");
+    pthread_mutex_lock(&c->lock);
     if (c->token)
-        list = curl->slist_append(list, c->token);
+        str_appendf(head, "Authorization: Bearer %s\r\n", c->token);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void add_host(const struct http_url *u, struct str *head)
+{
+    bool six = strchr(u->host, ':');
+    str_appendf(head, "Host: %s%s%s", six ? "[" : "", u->host, six ? "]" : "");
+    if (u->port != (u->tls ? 443 : 80))
+        str_appendf(head, ":%u", (unsigned)u->port);
+    str_append(head, "\r\n");
+}
+
+static const char *method_of(const struct http_exchange *x)
+{
+    return x->method ? x->method : "GET";
+}
+
+/* The request as it goes over the wire; a long body stays where it is. */
+static int write_head(struct run *r, struct err *e)
+{
+    const struct http_exchange *x = r->x;
+    const char *method = method_of(x);
+    struct str *head = &r->head;
+    if (!http_is_token(method))
+        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidMethod", "the method is none");
+    str_appendf(head, "%s %s", method, r->url.target_size && *r->url.target == '/' ? "" : "/");
+    str_append_n(head, r->url.target, r->url.target_size);
+    str_append(head, " HTTP/1.1\r\n");
+    add_host(&r->url, head);
+    str_appendf(head, "User-Agent: %s\r\n", r->client->user_agent);
+    add_token(r->client, head);
     for (const char *const *h = x->headers; h && *h; h++) {
-        if (!strchr(*h, ':') || has_control(*h)) {
-            err_set(e, ERR_INVALID_ARGUMENT, "InvalidHeader",
-                    "a header for %s is none: write 'Name: value'", x->url);
-            curl->slist_free_all(list);
-            return NULL;
-        }
-        list = curl->slist_append(list, *h);
+        if (add_header(head, *h, e) < 0)
+            return -1;
     }
-    if (!list)
-        abort(); /* like running out of memory */
-    return list;
+    if (x->body || str_eq(method, "POST") || str_eq(method, "PUT") || str_eq(method, "PATCH"))
+        str_appendf(head, "Content-Length: %zu\r\n", x->body ? x->body_size : 0);
+    str_append(head, "\r\n");
+    r->total = head->len + (x->body ? x->body_size : 0);
+    if (x->body && x->body_size <= JOINED)
+        str_append_n(head, x->body, x->body_size);
+    return 0;
 }
 
-/* "::ADDRESS:PORT": for any host and port of the URL. To be freed; NULL: as the URL says. */
-static struct curl_slist *make_target(const struct http_exchange *x)
+static int take_body(struct run *r, const char *bytes, size_t n, struct err *e)
 {
-    if (!x->address)
-        return NULL;
-    bool v6 = strchr(x->address, ':');
-    _cleanup_free_ char *text =
-        mem_printf("::%s%s%s:%u", v6 ? "[" : "", x->address, v6 ? "]" : "", (unsigned)x->port);
-    return curl->slist_append(NULL, text);
+    const struct http_exchange *x = r->x;
+    struct http_response *response = r->reader.response;
+    if (x->receive && response->status / 100 == 2) {
+        r->refused = x->receive(x->context, bytes, n, e) < 0;
+        return r->refused ? -1 : 0;
+    }
+    size_t limit = x->limit ? x->limit : DEFAULT_LIMIT;
+    if (n > limit - response->body.len)
+        return err_set(e, ERR_RESOURCE_EXHAUSTED, "ResponseTooLarge",
+                       "the answer is longer than %zu bytes", limit);
+    str_append_n(&response->body, bytes, n);
+    return 0;
 }
 
-static int timed_out(const struct run *r, int64_t now, struct err *e)
+static int take_piece(struct run *r, const char *bytes, size_t n, struct err *e)
 {
-    bool idle = r->x->idle_ns && now - r->heard >= r->x->idle_ns;
-    if (!idle && (!r->deadline || now < r->deadline))
-        return 0;
-    return err_set(e, ERR_DEADLINE_EXCEEDED, "Timeout", "no answer from %s within %.3g s",
-                   r->x->url, (double)(idle ? r->x->idle_ns : r->x->timeout_ns) / CLOCK_SECOND);
+    while (n > 0 && !http_reader_complete(&r->reader)) {
+        const char *body;
+        size_t used, body_size;
+        if (http_reader_feed(&r->reader, bytes, n, &used, &body, &body_size, e) < 0 ||
+            (body_size && take_body(r, body, body_size, e) < 0))
+            return -1;
+        bytes += used;
+        n -= used;
+    }
+    r->surplus = n > 0;
+    return 0;
 }
 
-/* How long to sleep at most. */
-static int wait_ms(const struct run *r, int64_t now)
+static enum http_io write_some(struct run *r, struct err *e)
 {
-    int64_t ns = (int64_t)LONGEST_WAIT_MS * 1000000;
-    if (r->deadline && r->deadline - now < ns)
-        ns = r->deadline - now;
-    if (r->x->idle_ns && r->heard + r->x->idle_ns - now < ns)
-        ns = r->heard + r->x->idle_ns - now;
-    return ns > 0 ? (int)(ns / 1000000) + 1 : 0;
+    size_t n = 0;
+    bool in_head = r->sent < r->head.len;
+    const char *from = in_head
+                           ? r->head.p + r->sent
+                           : (const char *)r->x->body + (r->sent - (r->total - r->x->body_size));
+    size_t left = (in_head ? r->head.len : r->total) - r->sent;
+    enum http_io io = http_link_write(r->link, from, left, &n, e);
+    r->sent += n;
+    return io;
 }
 
-static bool is_cancelled(struct http_cancel *cancel)
+static enum http_io read_some(struct run *r, struct err *e)
 {
-    if (!cancel)
-        return false;
-    pthread_mutex_lock(&cancel->lock);
-    bool fired = cancel->fired;
-    pthread_mutex_unlock(&cancel->lock);
-    return fired;
+    size_t n = 0;
+    if (!r->piece)
+        r->piece = mem_alloc(PIECE);
+    enum http_io io = http_link_read(r->link, r->piece, PIECE, &n, e);
+    r->heard |= n > 0;
+    if ((n > 0 && take_piece(r, r->piece, n, e) < 0) ||
+        (io == HTTP_IO_END && http_reader_end(&r->reader, e) < 0))
+        return HTTP_IO_FAILED;
+    return io;
 }
 
-static void cancel_attach(struct http_cancel *cancel, CURLM *multi)
+/*
+ * Writes the request and reads the answer, both at once: a server may answer before it has read all,
+ * and close. So what cannot be written is no failure until there is no answer either.
+ */
+static int talk(struct run *r, struct err *e)
 {
-    if (!cancel)
-        return;
-    pthread_mutex_lock(&cancel->lock);
-    cancel->multi = multi;
-    pthread_mutex_unlock(&cancel->lock);
-}
-
-static int curl_failed(const struct run *r, CURLcode code, struct err *e)
-{
-    static const struct {
-        CURLcode curl;
-        enum err_code code;
-        const char *reason;
-    } table[] = {
-        {CURLE_UNSUPPORTED_PROTOCOL, ERR_INVALID_ARGUMENT, "InvalidURL"},
-        {CURLE_URL_MALFORMAT, ERR_INVALID_ARGUMENT, "InvalidURL"},
-        {CURLE_COULDNT_RESOLVE_HOST, ERR_UNAVAILABLE, "UnknownHost"},
-        {CURLE_COULDNT_CONNECT, ERR_UNAVAILABLE, "NoConnection"},
-        {CURLE_OPERATION_TIMEDOUT, ERR_DEADLINE_EXCEEDED, "Timeout"},
-        {CURLE_PEER_FAILED_VERIFICATION, ERR_UNAUTHENTICATED, "UntrustedServer"},
-        {CURLE_SSL_CACERT_BADFILE, ERR_UNAUTHENTICATED, "InvalidCertificate"},
-        {CURLE_SSL_CERTPROBLEM, ERR_UNAUTHENTICATED, "InvalidCertificate"},
-        {CURLE_SSL_CONNECT_ERROR, ERR_UNAVAILABLE, "TLSFailed"},
-    };
-    size_t i = 0;
-    while (i < ARRAY_SIZE(table) && table[i].curl != code)
-        i++;
-    bool known = i < ARRAY_SIZE(table);
-    const char *why = *r->slot->why ? r->slot->why : curl->easy_strerror(code);
-    return err_set(e, known ? table[i].code : ERR_UNAVAILABLE,
-                   known ? table[i].reason : "ConnectionLost", "%s: %s", r->x->url, why);
-}
-
-/* Until the transfer is over, or its time is. */
-static int drive(struct run *r, struct err *e)
-{
-    CURLM *multi = r->slot->multi;
-    for (;;) {
-        int running = 0, left;
-        if (curl->multi_perform(multi, &running) != CURLM_OK)
-            return err_set(e, ERR_INTERNAL, "HTTPClientFailed", "cannot talk to %s", r->x->url);
-        CURLMsg *message = curl->multi_info_read(multi, &left);
-        if (r->failed) {
-            *e = r->err;
+    struct err unsent;
+    while (!http_reader_complete(&r->reader)) {
+        bool writing = !r->mute && r->sent < r->total;
+        enum http_io out = writing ? write_some(r, &unsent) : HTTP_IO_WAIT;
+        r->mute |= out == HTTP_IO_FAILED;
+        enum http_io in = read_some(r, e);
+        if (in == HTTP_IO_FAILED) {
+            if (r->mute && !r->heard)
+                *e = unsent;
             return -1;
         }
-        if (message && message->msg == CURLMSG_DONE)
-            return message->data.result == CURLE_OK ? 0 : curl_failed(r, message->data.result, e);
-        if (is_cancelled(r->x->cancel))
-            return err_set(e, ERR_CANCELLED, "Cancelled", "the request to %s was given up",
-                           r->x->url);
-        int64_t now = clock_mono_ns(clock_system());
-        if (timed_out(r, now, e) < 0)
-            return -1;
-        curl->multi_poll(multi, NULL, 0, wait_ms(r, now), NULL);
+        if (in == HTTP_IO_SOME || out == HTTP_IO_SOME) {
+            http_wait_heard(&r->wait);
+            if (!http_reader_complete(&r->reader) && http_wait_check(&r->wait, e) < 0)
+                return -1;
+        } else if (in == HTTP_IO_WAIT) {
+            mem_freep(&r->piece); /* what waits for days waits without */
+            r->piece = NULL;
+            if (http_link_wait(r->link, &r->wait, writing && !r->mute, e) < 0)
+                return -1;
+        }
     }
+    return 0;
 }
 
-static void read_head(struct run *r)
+/* On one connection. *ret_dead: it was a kept one that had died before it carried anything. */
+static int attempt(struct run *r, bool fresh, bool *ret_dead, struct err *e)
 {
-    long status = 0;
-    const char *type = NULL;
-    curl_off_t retry = 0;
-    curl->easy_getinfo(r->slot->easy, CURLINFO_RESPONSE_CODE, &status);
-    curl->easy_getinfo(r->slot->easy, CURLINFO_CONTENT_TYPE, &type);
-    curl->easy_getinfo(r->slot->easy, CURLINFO_RETRY_AFTER, &retry);
-    r->response->status = (unsigned)status;
-    snprintf(r->response->content_type, sizeof(r->response->content_type), "%s", type ? type : "");
-    r->response->retry_after = retry > 0 && retry < 3600 ? (unsigned)retry : 0;
-}
-
-static int run(struct http_client *c, struct run *r, struct err *e)
-{
-    CURL *easy = r->slot->easy;
-    struct curl_slist *headers = make_headers(c, r->x, e), *target = make_target(r->x);
-    if (!headers)
+    struct http_client *c = r->client;
+    const struct http_place to = {c->unix_socket, r->x->address, r->x->port, &r->url};
+    r->link = fresh ? NULL : spare_take(c, r->key);
+    bool reused = r->link;
+    *ret_dead = false;
+    if (!r->link && http_link_open(&to, c->trust, &r->wait, &r->link, e) < 0)
         return -1;
-    *r->slot->why = '\0';
-    curl->easy_setopt(easy, CURLOPT_URL, r->x->url);
-    curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, r->slot->why);
-    curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl->easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
-    curl->easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl->easy_setopt(easy, CURLOPT_WRITEDATA, r);
-    if (target)
-        curl->easy_setopt(easy, CURLOPT_CONNECT_TO, target);
-    set_security(c, easy);
-    set_body(r->x, easy);
-    set_timeouts(r);
-    curl->multi_add_handle(r->slot->multi, easy);
-    cancel_attach(r->x->cancel, r->slot->multi);
-    int status = drive(r, e);
-    cancel_attach(r->x->cancel, NULL);
-    if (status == 0)
-        read_head(r);
-    curl->multi_remove_handle(r->slot->multi, easy);
-    curl->slist_free_all(headers);
-    curl->slist_free_all(target);
+    r->sent = 0;
+    int status = talk(r, e);
+    *ret_dead = status < 0 && reused && !r->heard && e->code == ERR_UNAVAILABLE;
+    if (status == 0 && r->reader.keep && !r->surplus && r->sent == r->total)
+        spare_give(r);
+    if (r->link)
+        http_link_free(TAKE_PTR(r->link));
+    return status;
+}
+
+/* Requests that change nothing may arrive twice; so may those that cannot have arrived. */
+static bool may_repeat(const struct run *r)
+{
+    static const char *const safe[] = {"GET", "HEAD", "OPTIONS", NULL};
+    return r->sent == 0 || str_in(method_of(r->x), safe);
+}
+
+static int run(struct run *r, struct err *e)
+{
+    const struct http_exchange *x = r->x;
+    bool dead;
+    if (http_url_parse(x->url, &r->url, e) < 0 || write_head(r, e) < 0)
+        return -1;
+    r->key = mem_printf("%d %s %u %s %u", r->url.tls, r->url.host, (unsigned)r->url.port,
+                        x->address ? x->address : "", (unsigned)x->port);
+    if (http_wait_check(&r->wait, e) < 0)
+        return -1;
+    int status = attempt(r, false, &dead, e);
+    if (dead && may_repeat(r)) {
+        r->mute = false;
+        status = attempt(r, true, &dead, e);
+    }
     return status;
 }
 
 int http_client_send(struct http_client *c, const struct http_exchange *x,
                      struct http_response *ret_response, struct err *e)
 {
-    struct err ignored;
-    struct run r = {.x = x,
-                    .response = ret_response,
-                    .slot = slot_take(c),
-                    .limit = x->limit ? x->limit : DEFAULT_LIMIT};
+    struct err ignored = {0};
+    struct run r = {.client = c, .x = x};
+    e = e ? e : &ignored;
     str_clear(&ret_response->body);
-    ret_response->status = ret_response->retry_after = 0;
-    ret_response->content_type[0] = '\0';
-    int status = run(c, &r, e ? e : &ignored);
-    slot_give(c, r.slot);
+    http_reader_init(&r.reader, str_eq(method_of(x), "HEAD"), ret_response);
+    http_wait_begin(&r.wait, x->timeout_ns, x->idle_ns, x->cancel);
+    int status = run(&r, e);
+    if (status < 0 && !r.refused && e->code != ERR_INVALID_ARGUMENT)
+        err_prefix(e, "%s", x->url);
+    http_reader_done(&r.reader);
+    if (r.head.p)
+        explicit_bzero(r.head.p, r.head.len); /* it has the token */
+    str_done(&r.head);
+    free(r.piece);
+    free(r.key);
     return status;
 }
 
 void http_response_done(struct http_response *r)
 {
     str_done(&r->body);
-}
-
-struct http_cancel *http_cancel_new(void)
-{
-    struct http_cancel *c = NEW(struct http_cancel);
-    pthread_mutex_init(&c->lock, NULL);
-    return c;
-}
-
-void http_cancel_free(struct http_cancel *c)
-{
-    pthread_mutex_destroy(&c->lock);
-    free(c);
-}
-
-void http_cancel_fire(struct http_cancel *c)
-{
-    pthread_mutex_lock(&c->lock);
-    c->fired = true;
-    if (c->multi)
-        curl->multi_wakeup(c->multi);
-    pthread_mutex_unlock(&c->lock);
+    str_done(&r->warnings);
 }

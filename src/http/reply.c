@@ -57,6 +57,8 @@ void http_reply(struct http_request *r, unsigned status, const char *content_typ
 {
     struct request *own = request_of(r);
     if (own->answered) {
+        if (own->gone)
+            r->status = status; /* what it would have been, for logs */
         if (free_fn)
             free_fn(free_context);
         return;

@@ -26,6 +26,10 @@
  * request's next step, on its own thread, which hands over the answer that was kept. At stop the
  * pool finishes before the library is told; what comes later is not deferred but done at once.
  *
+ * A function that waits on a fiber has its connection suspended too; whoever wakes it resumes the
+ * connection, and the library's thread runs it on, also when the client has left meanwhile. At stop these are waited for: what they wait for
+ * is for whoever started the server to keep going until then.
+ *
  * Connections are refused at stop by the accept policy, not by MHD_quiesce_daemon(), which with a
  * pool of epoll threads races with threads that leave the listening socket alone for a while.
  *
@@ -123,8 +127,15 @@ void http_defer(struct http_request *r, void (*fn)(void *context, struct http_re
                 void *context)
 {
     struct request *own = request_of(r);
-    own->deferred = fn;
-    own->deferred_context = context;
+    own->answer = fn;
+    own->answer_context = context;
+}
+
+void http_call(struct http_request *r, void (*fn)(void *context, struct http_request *r),
+               void *context)
+{
+    http_defer(r, fn, context);
+    request_of(r)->on_fiber = true;
 }
 
 /* Frees what only the handler needs. */
@@ -154,6 +165,46 @@ static void *request_new(void *cls, const char *uri, struct MHD_Connection *conn
     return r;
 }
 
+/* On the fiber. */
+static void fiber_answer(void *context)
+{
+    struct request *r = context;
+    r->answer(r->answer_context, &r->pub);
+}
+
+static void fiber_wake(void *context)
+{
+    struct request *r = context;
+    if (r->gone)
+        sem_post(&r->woken);
+    else
+        MHD_resume_connection(r->connection);
+}
+
+static void count_parked(struct http_server *s, int change)
+{
+    pthread_mutex_lock(&s->lock);
+    s->parked += (size_t)change;
+    if (!s->parked)
+        pthread_cond_broadcast(&s->idle);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The client has left and the library ends the request; what was begun for it is done. */
+static void request_abandon(struct request *r)
+{
+    count_parked(r->server, -1);
+    r->gone = r->answered = true;
+    sem_init(&r->woken, 0, 0);
+    while (!fiber_run(r->fiber)) {
+        if (!fiber_park(r->fiber))
+            continue;
+        while (sem_wait(&r->woken) < 0)
+            ;
+    }
+    sem_destroy(&r->woken);
+}
+
 static void request_completed(void *cls, struct MHD_Connection *connection, void **context,
                               enum MHD_RequestTerminationCode why)
 {
@@ -162,6 +213,8 @@ static void request_completed(void *cls, struct MHD_Connection *connection, void
     if (!r)
         return;
     *context = NULL;
+    if (r->fiber)
+        request_abandon(r);
     connection_owes(connection, true); /* the next */
     request_drop_answer(r);
     request_release(r);
@@ -223,7 +276,7 @@ static void request_handled(struct request *r)
 static void request_deferred(void *context)
 {
     struct request *r = context;
-    r->deferred(r->deferred_context, &r->pub);
+    r->answer(r->answer_context, &r->pub);
     struct MHD_Connection *connection = r->connection;
     request_handled(r);
     MHD_resume_connection(connection); /* from here on the request may be gone */
@@ -236,6 +289,22 @@ static void request_defer(struct request *r)
     if (http_pool_run(r->server->pool, request_deferred, r))
         return;
     request_deferred(r); /* the server stops */
+}
+
+/* Runs the function until it waits, and has the connection sleep then, or until it is over. */
+static void request_run(struct request *r)
+{
+    struct fiber *f = r->fiber ? r->fiber : fiber_new(fiber_answer, r, fiber_wake, r);
+    r->fiber = NULL;
+    if (fiber_run(f)) {
+        request_handled(r);
+        return;
+    }
+    r->fiber = f;
+    count_parked(r->server, 1);
+    MHD_suspend_connection(r->connection);
+    if (!fiber_park(f))
+        MHD_resume_connection(r->connection);
 }
 
 /* The connection was resumed and nobody but this thread has the request: the answer goes out. */
@@ -264,7 +333,9 @@ static void request_handle(struct request *r, const char *method)
     r->pub.body = str_get(&r->body);
     r->pub.body_size = r->body.len;
     s->o.handle(s->o.context, &r->pub);
-    if (r->deferred)
+    if (r->on_fiber)
+        request_run(r);
+    else if (r->answer)
         request_defer(r);
     else
         request_handled(r);
@@ -284,6 +355,9 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *connection
         size_t had = *n;
         *n = 0;
         return request_body(r, bytes, had);
+    } else if (r->fiber) {
+        count_parked(r->server, -1);
+        request_run(r);
     } else if (r->asleep) {
         request_answer(r);
     } else {
@@ -435,8 +509,12 @@ void http_server_stop(struct http_server *s)
     pthread_mutex_unlock(&s->lock);
     http_pool_stop(s->pool);
     pthread_mutex_lock(&s->lock);
-    while (s->busy && pthread_cond_timedwait(&s->idle, &s->lock, &until) == 0)
-        ;
+    while (s->parked || s->busy) {
+        if (s->parked) /* the library may not be stopped before */
+            pthread_cond_wait(&s->idle, &s->lock);
+        else if (pthread_cond_timedwait(&s->idle, &s->lock, &until) != 0)
+            break;
+    }
     pthread_mutex_unlock(&s->lock);
     MHD_stop_daemon(s->daemon);
     stream_watch_stop(s);

@@ -2,17 +2,18 @@
  * A small HTTP/1.1 server: of the API, of metrics and of webhooks.
  *
  * A few threads serve all connections. A request is read whole, then its connection's thread calls
- * the handler, which answers before it returns, by bytes or by a stream, or defers: a function of
- * its choice answers on a thread of another pool, where it may block. A handler that blocks holds up
- * the other connections of its thread; a function that was deferred, or a client that is slow,
- * holds up nobody, as long as there are fewer than `deferred_threads` of them.
+ * the handler, which answers before it returns, by bytes or by a stream, or leaves that to a
+ * function: on a fiber of the same thread, where it may wait by park_wait(), or deferred to a thread
+ * of another pool, where it may block. A handler that blocks holds up the other connections of its
+ * thread; a function that waits on its fiber or was deferred, or a client that is slow, holds up
+ * nobody, as long as fewer than `deferred_threads` are deferred.
  *
  *     request line, headers, body --> handle() --+--> http_reply()         bytes, keep-alive
- *                                        |       +--> http_reply_stream()  chunks, see below
+ *                           http_call()  |       +--> http_reply_stream()  chunks, see below
  *                          http_defer()  |       '--> neither              500
  *                                        '--> fn(), the same
  *
- * The request and all it gives stay valid until the handler, or the function that was deferred,
+ * The request and all it gives stay valid until the handler, or the function that answers for it,
  * returns. A connection that waits for such a function sleeps; that its client has left is noticed
  * when there is an answer to send.
  *
@@ -134,6 +135,13 @@ DEFINE_CLEANUP(struct http_server *, http_server_stop)
  */
 void http_defer(struct http_request *r, void (*fn)(void *context, struct http_request *r),
                 void *context);
+
+/*
+ * The same, at once and on this thread, on a stack of its own: where it may wait by park_wait()
+ * (base/fiber.h), and in no other way.
+ */
+void http_call(struct http_request *r, void (*fn)(void *context, struct http_request *r),
+               void *context);
 
 /* The first parameter of that name, decoded ('+' is a space); "" for "?name"; NULL when missing. */
 const char *http_request_query(const struct http_request *r, const char *name);

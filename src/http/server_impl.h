@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/fiber.h"
 #include "base/list.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -29,6 +30,7 @@ struct http_server {
     pthread_mutex_t lock;
     pthread_cond_t idle;               /* busy became 0 */
     size_t busy;                       /* requests that reached the handler, and streams */
+    size_t parked;                     /* connections that are suspended while a fiber waits */
     VEC(struct http_stream *) streams; /* by socket; NULL where there is none */
     struct list_link connections;
 };
@@ -49,9 +51,13 @@ struct request {
     bool bad;                   /* the target; e says why */
     bool begun, too_long, busy, answered;
     struct err e;
-    /* Of a handler that has deferred. */
-    void (*deferred)(void *context, struct http_request *r);
-    void *deferred_context;
+    /* Of a handler that leaves the answer to a function. */
+    void (*answer)(void *context, struct http_request *r);
+    void *answer_context;
+    bool on_fiber;                 /* or it is deferred */
+    bool gone;                     /* the client left while it waited */
+    struct fiber *fiber;           /* that waits */
+    sem_t woken;                   /* it was, after the client had left */
     bool asleep;                   /* the connection is suspended: an answer is kept */
     struct MHD_Response *response; /* that one */
 };

@@ -33,6 +33,8 @@ json_t *json_parse(const char *text, size_t len, struct json_pos *ret_pos, struc
 
 /* Compact text, appended. */
 void json_format(const json_t *value, struct str *out);
+/* A string, which may hold anything: what is no UTF-8 becomes "?". */
+void json_format_string(const char *text, size_t len, struct str *out);
 /* Indented by two spaces, appended, ends without a newline. */
 void json_format_pretty(const json_t *value, struct str *out);
 

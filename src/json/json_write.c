@@ -133,6 +133,27 @@ static void format(const json_t *value, struct str *out, bool pretty)
     vec_done(&levels);
 }
 
+void json_format_string(const char *text, size_t len, struct str *out)
+{
+    for (size_t i = 0, n; i < len; i += n) { /* most have nothing but ASCII */
+        n = text[i] & 0x80 ? str_utf8(text + i, len - i, NULL) : 1;
+        if (n)
+            continue;
+        char *clean = mem_strndup(text, len);
+        for (size_t at = i; at < len; at += n) {
+            n = clean[at] ? str_utf8(clean + at, len - at, NULL) : 1;
+            if (!n) {
+                clean[at] = '?';
+                n = 1;
+            }
+        }
+        put_string(out, clean, len);
+        free(clean);
+        return;
+    }
+    put_string(out, text, len);
+}
+
 void json_format(const json_t *value, struct str *out)
 {
     format(value, out, false);

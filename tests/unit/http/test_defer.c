@@ -1,14 +1,23 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/fiber.h"
 #include "http/raw_client.h"
 #include "http/server.h"
 
 enum { MANY = 40, FEW_THREADS = 3 };
 
-/* A server whose answers are deferred and wait at a gate. */
+/* Somebody at the gate. */
+struct visitor {
+    struct visitor *next;
+    struct park park;
+};
+
+/* A server whose answers wait at a gate: on fibers, or deferred. */
 struct place {
     struct http_server *server;
+    bool fibers;
+    struct visitor *visitors;
     uint16_t port;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -34,8 +43,14 @@ static void gate(struct place *p)
     pthread_mutex_lock(&p->lock);
     p->waiting++;
     pthread_cond_broadcast(&p->changed);
-    while (!p->open)
-        pthread_cond_wait(&p->changed, &p->lock);
+    if (!p->open) {
+        struct visitor v = {.next = p->visitors};
+        park_init(&v.park);
+        p->visitors = &v;
+        pthread_mutex_unlock(&p->lock);
+        park_wait(&v.park);
+        pthread_mutex_lock(&p->lock);
+    }
     p->handled++;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
@@ -45,7 +60,11 @@ static void open_gate(struct place *p)
 {
     pthread_mutex_lock(&p->lock);
     p->open = true;
-    pthread_cond_broadcast(&p->changed);
+    while (p->visitors) {
+        struct visitor *v = p->visitors;
+        p->visitors = v->next;
+        park_wake(&v->park);
+    }
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -90,13 +109,18 @@ static void handle(void *context, struct http_request *r)
 {
     if (str_eq(r->segments[0], "now"))
         http_reply(r, 200, "text/plain", "now", 3, NULL, NULL);
+    else if (((struct place *)context)->fibers)
+        http_call(r, deferred, context);
     else
         http_defer(r, deferred, context);
 }
 
+static bool fibers; /* of the places that the tests make */
+
 static struct place *place_new(unsigned deferred_threads)
 {
     struct place *p = NEW(struct place);
+    p->fibers = fibers;
     struct err e = {0};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
@@ -234,8 +258,8 @@ static void test_stop(void **state)
     struct place *p = place_new(1);
     struct client *first = client_new(p->port), *second = client_new(p->port);
     client_get(first, "/x");
-    client_get(second, "/x"); /* has no thread yet */
-    await(p, &p->waiting, 1);
+    client_get(second, "/x"); /* deferred, it has no thread yet */
+    await(p, &p->waiting, fibers ? 2 : 1);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, stop, p), 0);
     assert_false(client_readable(first));
@@ -248,6 +272,18 @@ static void test_stop(void **state)
     place_free(p);
 }
 
+static int on_fibers(void **state)
+{
+    (void)state;
+    fibers = true;
+    return 0;
+}
+
+#define ON_FIBER(test)                                                                             \
+    {                                                                                              \
+#test " on a fiber", test, on_fibers, NULL, NULL                                           \
+    }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +292,10 @@ int main(void)
         cmocka_unit_test(test_more_than_threads),
         cmocka_unit_test(test_client_leaves),
         cmocka_unit_test(test_stop),
+        ON_FIBER(test_request_stays),
+        ON_FIBER(test_nobody_is_held_up),
+        ON_FIBER(test_client_leaves),
+        ON_FIBER(test_stop),
     };
     return cmocka_run_group_tests_name("defer", tests, NULL, NULL);
 }
