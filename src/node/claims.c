@@ -176,10 +176,9 @@ static int let_go(struct node *n, json_t **claim, const struct node_objects *all
     return kube_finalizer_remove(n->client, &n->claim_kind, claim, NODE_CLAIM_FINALIZER, e);
 }
 
-static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
-                     struct err *e)
+static int step(struct node *n, const char *ns, const char *name, struct kube_result *ret,
+                struct err *e)
 {
-    struct node *n = context;
     json_auto_t *claim = kube_informer_json(n->claims, ns, name, NULL);
     if (!claim)
         return 0; /* devices.c sees to its device */
@@ -196,6 +195,19 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     return bind_claim(n, &claim, &all, ret, e);
 }
 
+static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                     struct err *e)
+{
+    struct node *n = context;
+    if (!node_inventory_known(&n->inventory))
+        return 0; /* the first scan calls for all of them */
+    struct err why = {0};
+    if (step(n, ns, name, ret, &why) == 0 || why.code == ERR_NOT_FOUND)
+        return 0; /* the second: it went meanwhile, which the informer will say */
+    *e = why;
+    return -1;
+}
+
 /* Those that wait, when a device has changed; and the one that has it. */
 static void unbound(const json_t *claim, struct kube_index_values *out)
 {
@@ -203,14 +215,19 @@ static void unbound(const json_t *claim, struct kube_index_values *out)
         kube_index_add(out, "unbound");
 }
 
-static void map_device(struct kube_controller *c, const struct kube_object *object, void *context)
+void node_claims_again(struct node *n)
 {
-    (void)object;
-    struct node *n = context;
     _cleanup_(kube_objects_done) struct kube_objects waiting = {0};
     kube_informer_find(n->claims, "unbound", "unbound", &waiting);
     for (size_t i = 0; i < waiting.len; i++)
-        kube_controller_add(c, waiting.p[i]->ns, waiting.p[i]->name);
+        kube_controller_add(n->claim_controller, waiting.p[i]->ns, waiting.p[i]->name);
+}
+
+static void map_device(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    (void)c;
+    (void)object;
+    node_claims_again(context);
 }
 
 int node_claims_setup(struct node *n, struct err *e)

@@ -271,9 +271,12 @@ static int scan(void *context, const char *ns, const char *name, struct kube_res
         log_warn("sparse devices promise more than the disk has left",
                  LOG_S("folder", n->sparse_folder), LOG_U("missing", missing));
     n->warned = missing;
+    bool first = !node_inventory_known(&n->inventory);
     if (node_inventory_refresh(&n->inventory, e) < 0)
         return -1;
     enqueue_all(n);
+    if (first)
+        node_claims_again(n);
     return status;
 }
 
