@@ -32,19 +32,19 @@ enum { HEALTH_PORT = 10282, TEXT_MAX = 64 << 10, RENEW_MS = 3600 * 1000 };
 
 struct settings {
     struct node_options node;
-    struct node_pods_options pods;
     struct node_join_options join;
     const char *token_file, *ca_file;
-    bool run_pods;
     bool again; /* with other credentials */
     const char *kubeconfig, *context;
+    bool run_pods;
+    struct node_pods_options pods;
     const char *health_address;
     int health_port;
     enum log_format log_format;
     enum log_level log_level;
     bool paths_given;  /* --exclude-paths: in place of the usual ones */
     VEC(char *) texts; /* what flags were cut up into */
-    char host[256];
+    char host[256], libexec[PATH_MAX];
 };
 
 /* A copy that may be cut up and lives as long as the program. */
@@ -68,12 +68,31 @@ TAKE_TEXT(take_data_dir, node.data_dir)
 TAKE_TEXT(take_namespace, node.ns)
 TAKE_TEXT(take_address, node.address)
 TAKE_TEXT(take_pod_cidr, node.pod_cidr)
+TAKE_TEXT(take_libexec, pods.libexec)
 TAKE_TEXT(take_health_address, health_address)
 TAKE_TEXT(take_join, join.url)
 TAKE_TEXT(take_token, join.token)
 TAKE_TEXT(take_token_file, token_file)
 TAKE_TEXT(take_ca_file, ca_file)
 TAKE_TEXT(take_ca_hash, join.ca_hash)
+
+static int take_run_pods(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->run_pods, e);
+}
+
+static int take_host_commands(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->pods.allow_host_commands, e);
+}
+
+static int take_stop_pods(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->pods.stop_on_exit, e);
+}
 
 static int take_sparse(void *context, const char *text, struct err *e)
 {
@@ -120,24 +139,6 @@ static int take_register(void *context, const char *text, struct err *e)
 {
     struct settings *s = context;
     return flags_bool(text, &s->node.register_node, e);
-}
-
-static int take_run_pods(void *context, const char *text, struct err *e)
-{
-    struct settings *s = context;
-    return flags_bool(text, &s->run_pods, e);
-}
-
-static int take_host_commands(void *context, const char *text, struct err *e)
-{
-    struct settings *s = context;
-    return flags_bool(text, &s->pods.allow_host_commands, e);
-}
-
-static int take_stop_pods(void *context, const char *text, struct err *e)
-{
-    struct settings *s = context;
-    return flags_bool(text, &s->pods.stop_on_exit, e);
 }
 
 static int take_rescan(void *context, const char *text, struct err *e)
@@ -197,13 +198,14 @@ static const struct flag table[] = {
      "make the Node and renew its Lease (true); false where a kubelet does"},
     {"address", "IP", take_address, "of the node (127.0.0.1)"},
     {"labels", "KEY=VALUE,...", take_labels, "more labels of the Node"},
-    {"pod-cidr", "CIDR", take_pod_cidr, "addresses for its Pods"},
     {"run-pods", "[=BOOL]", take_run_pods,
-     "run the Pods of this node as processes (false); where a kubelet does, never"},
+     "run the Pods of this node as processes (false): where there is no kubelet"},
+    {"pod-cidr", "CIDR", take_pod_cidr, "addresses for its Pods; else they have the node's"},
     {"allow-host-commands", "[=BOOL]", take_host_commands,
-     "also commands of the machine, for Pods that ask by annotation (true)"},
+     "let Pods that ask for it by annotation run commands of the machine (false)"},
     {"stop-pods-on-exit", "[=BOOL]", take_stop_pods,
-     "end them with this program (false); else they run on and are found again"},
+     "end all containers when the agent stops (false)"},
+    {"libexec", "DIR", take_libexec, "where orlop-shim and the programs of our images are"},
     {"join", "URL", take_join,
      "become a node of the cluster there; the credentials are kept in the data folder"},
     {"token", "TOKEN", take_token, "to join with, once: `orlop token create` makes one"},
@@ -274,8 +276,13 @@ static int run(struct settings *s, const struct kube_config *config, struct err 
         .health_port = s->health_port,
     };
     _cleanup_(kube_manager_freep) struct kube_manager *m = kube_manager_new(&o, e);
-    if (!m || node_setup(m, &s->node, e) < 0 ||
-        (s->run_pods && node_pods_setup(m, &s->pods, e) < 0))
+    if (!m || node_setup(m, &s->node, e) < 0)
+        return -1;
+    s->pods.node = s->node.name;
+    s->pods.address = s->node.address ? s->node.address : "127.0.0.1";
+    s->pods.pod_cidr = s->node.pod_cidr;
+    s->pods.data_dir = s->node.data_dir;
+    if (s->run_pods && node_pods_setup(m, &s->pods, e) < 0)
         return -1;
     return kube_manager_run(m, stop_fd, e);
 }
@@ -387,18 +394,6 @@ static int wipe_main(const char *path)
     return 1;
 }
 
-/* Where this program lies, the others do. */
-static const char *own_folder(struct settings *s)
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = '\0';
-    return copy(s, slash ? self : ".");
-}
-
 static void fill_in(struct settings *s)
 {
     if (!s->node.name) {
@@ -408,13 +403,15 @@ static void fill_in(struct settings *s)
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         s->node.name = s->host;
     }
+    if (!s->pods.libexec) { /* where this program is, so are the others */
+        ssize_t n = readlink("/proc/self/exe", s->libexec, sizeof(s->libexec) - 1);
+        char *slash = n > 0 ? strrchr(s->libexec, '/') : NULL;
+        if (slash)
+            *slash = '\0';
+        s->pods.libexec = slash ? s->libexec : "/usr/libexec/orlop";
+    }
     if (!s->paths_given)
         add_exclude_paths(s, NODE_EXCLUDED_PATHS, NULL);
-    s->pods.node = s->node.name;
-    s->pods.address = s->node.address ? s->node.address : "127.0.0.1";
-    s->pods.pod_cidr = s->node.pod_cidr;
-    s->pods.data_dir = s->node.data_dir;
-    s->pods.libexec = own_folder(s);
 }
 
 int main(int argc, char **argv)
@@ -429,7 +426,6 @@ int main(int argc, char **argv)
                  .program = "/proc/self/exe",
                  .discover = true,
                  .register_node = true},
-        .pods = {.allow_host_commands = true},
         .health_port = HEALTH_PORT,
         .log_format = LOG_FORMAT_TEXT,
         .log_level = LOG_LEVEL_INFO,

@@ -57,6 +57,12 @@ struct api_kind {
      */
     const char *scale_spec, *scale_status, *scale_selector;
     const char *const *categories; /* ends with NULL; NULL: those that go without saying */
+    /*
+     * Seconds that an object has to end by itself when it is deleted, unless whoever deletes it says
+     * otherwise: until then it only gets a deletionTimestamp, and who runs it deletes it with 0.
+     * Negative: there is nothing to wait for. NULL: objects go at once.
+     */
+    int64_t (*grace)(const json_t *object);
     /* A finalizer that every deletion adds: the server has to clean up behind the object. */
     const char *cleanup;
     /*

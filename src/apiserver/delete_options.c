@@ -134,6 +134,9 @@ static void fill(struct apiserver_request *r, const json_t *options)
     r->uid = json_str(conditions, "uid");
     r->revision = revision_of(json_str(conditions, "resourceVersion"));
     r->propagation = propagation_of(options);
+    const json_t *grace = json_object_get(options, "gracePeriodSeconds");
+    r->has_grace = grace;
+    r->grace = json_integer_value(grace) < 0 ? 1 : json_integer_value(grace); /* as the original */
     r->dry_run |= json_array_size(json_object_get(options, "dryRun")) > 0;
 }
 

@@ -6,9 +6,10 @@
  *     update   checked against what is stored; server's metadata kept; generation counts changes of
  *              the desired state; what changes nothing is not written
  *     status   the same, for status only
- *     delete   at once, or, where finalizers hold the object, a deletionTimestamp; the update that
- *              removes the last finalizer of a deleted object removes the object. A kind with
- *              /finalize has finalizers in its spec as well, and says Terminating meanwhile
+ *     delete   at once, or, where finalizers hold the object or it takes time to end, a
+ *              deletionTimestamp; the update that removes the last finalizer, or the deletion that
+ *              says that the time is over, removes the object. A kind with /finalize has finalizers
+ *              in its spec as well, and says Terminating meanwhile
  *
  * Errors carry what a Status needs: the code maps to the HTTP status, the reason is the Status
  * reason, and for Invalid the caller's report has the causes.
@@ -69,6 +70,8 @@ struct apiserver_request {
     const char *uid;   /* it must have this uid; NULL: any */
     uint64_t revision; /* it must have this revision; 0: any */
     enum apiserver_propagation propagation;
+    bool has_grace; /* it says how many seconds the object has to end, where its kind takes time */
+    int64_t grace;
 };
 
 /*
@@ -123,7 +126,10 @@ struct apiserver_object *apiserver_apply(struct apiserver_registry *g,
                                          bool status, bool *ret_created, struct api_report *report,
                                          struct err *e);
 
-/* *ret_gone: it is deleted; else its finalizers keep it and it has a deletionTimestamp. */
+/*
+ * *ret_gone: it is deleted; else it has a deletionTimestamp, and stays until it has no finalizers and
+ * its time to end is over, which only another deletion can say. That one may shorten it.
+ */
 struct apiserver_object *apiserver_delete(struct apiserver_registry *g,
                                           const struct apiserver_request *r, bool *ret_gone,
                                           struct err *e);

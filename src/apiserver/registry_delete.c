@@ -6,9 +6,17 @@
 
 enum { TRIES = 5 };
 
+static const int64_t century = (int64_t)100 * 365 * 24 * 3600; /* in seconds; longer is not said */
+
+static int64_t grace_of(const json_t *metadata)
+{
+    return json_integer_value(json_object_get(metadata, "deletionGracePeriodSeconds"));
+}
+
 bool registry_is_held(const struct api_kind *kind, const json_t *object)
 {
-    return json_array_size(json_at(object, "metadata", "finalizers")) ||
+    return grace_of(json_object_get(object, "metadata")) > 0 ||
+           json_array_size(json_at(object, "metadata", "finalizers")) ||
            (kind->flags & API_FINALIZE && json_array_size(json_at(object, "spec", "finalizers")));
 }
 
@@ -71,15 +79,21 @@ static bool set_propagation(json_t *metadata, enum apiserver_propagation p)
     return orphans || foreground;
 }
 
-/* Marks an object that its finalizers still hold. */
+static void set_deletion(json_t *metadata, struct timespec from, int64_t grace)
+{
+    char text[RFC3339_MAX];
+    from.tv_sec += grace < century ? grace : century;
+    rfc3339_format(from, RFC3339_SECONDS, text);
+    json_object_set_new(metadata, "deletionTimestamp", json_string(text));
+    json_object_set_new(metadata, "deletionGracePeriodSeconds", json_integer(grace));
+}
+
+/* Marks an object that something still holds, or that others are to see the end of. */
 static void mark_deleted(const struct apiserver_registry *g, const struct api_kind *kind,
-                         json_t *object)
+                         json_t *object, int64_t grace)
 {
     json_t *metadata = json_object_get(object, "metadata");
-    char time[RFC3339_MAX];
-    registry_now(g, time);
-    json_object_set_new(metadata, "deletionTimestamp", json_string(time));
-    json_object_set_new(metadata, "deletionGracePeriodSeconds", json_integer(0));
+    set_deletion(metadata, rfc3339_from_ns(clock_real_ns(g->clock)), grace);
     registry_bump_generation(metadata);
     if (!(kind->flags & API_FINALIZE))
         return;
@@ -89,6 +103,44 @@ static void mark_deleted(const struct apiserver_registry *g, const struct api_ki
         json_object_set_new(object, "status", status);
     }
     json_object_set_new(status, "phase", json_string("Terminating"));
+}
+
+/* A deletion that is not the first: whether the object gets less time than it had. */
+static bool shorten(json_t *metadata, const struct apiserver_request *r)
+{
+    int64_t before = grace_of(metadata);
+    struct timespec t;
+    if (!r->has_grace || r->grace >= before ||
+        rfc3339_parse(json_str(metadata, "deletionTimestamp"), &t, NULL) < 0)
+        return false;
+    t.tv_sec -= before < century ? before : century;
+    set_deletion(metadata, t, r->grace);
+    return true;
+}
+
+/* How long the object gets when it is deleted now. */
+static int64_t grace_for(const struct apiserver_request *r, const json_t *object)
+{
+    int64_t own = r->kind->grace ? r->kind->grace(object) : -1;
+    if (own < 0)
+        return 0;
+    return r->has_grace ? r->grace : own;
+}
+
+/* Sets what the deletion says of the object; whether that changed anything. */
+static bool set_deleted(const struct apiserver_registry *g, const struct apiserver_request *r,
+                        json_t *object)
+{
+    json_t *metadata = json_object_get(object, "metadata");
+    bool changed = set_propagation(metadata, r->propagation);
+    if (json_object_get(metadata, "deletionTimestamp"))
+        return shorten(metadata, r) || changed;
+    if (r->kind->cleanup)
+        changed |= set_finalizer(metadata, r->kind->cleanup, true);
+    if (!registry_is_held(r->kind, object) && !r->kind->grace)
+        return changed;
+    mark_deleted(g, r->kind, object, grace_for(r, object));
+    return true;
 }
 
 static int check_preconditions(const struct apiserver_request *r, const char *uid,
@@ -124,18 +176,13 @@ static struct apiserver_object *try_delete(struct apiserver_registry *g,
     if (apiserver_admission_mutate(&a, e) < 0 || apiserver_admission_validate(&a, e) < 0 ||
         apiserver_admission_hold(&a, e) < 0)
         return NULL;
-    bool changed = set_propagation(metadata, r->propagation);
-    if (r->kind->cleanup && !json_object_get(metadata, "deletionTimestamp"))
-        changed |= set_finalizer(metadata, r->kind->cleanup, true);
+    bool changed = set_deleted(g, r, object);
     if (!registry_is_held(r->kind, object)) {
         *ret_gone = true;
         return registry_write(g, r, APISERVER_DELETED, r->name, there->revision, object, e);
     }
-    bool again = json_object_get(metadata, "deletionTimestamp") != NULL;
-    if (again && !changed)
+    if (!changed)
         return apiserver_object_ref(there); /* it was asked for before */
-    if (!again)
-        mark_deleted(g, r->kind, object);
     return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, object, e);
 }
 

@@ -81,6 +81,11 @@ static const char *label(const json_t *device, const char *key)
     return value ? value : "";
 }
 
+bool node_device_is_manual(const json_t *device)
+{
+    return str_eq(label(device, "ndm.io/managed"), "false");
+}
+
 static bool tag_is_wanted(const struct wish *w, const json_t *device)
 {
     if (!*label(device, NODE_DEVICE_TAG))
@@ -197,17 +202,23 @@ static void choose(const struct wish *w, const json_t *const *devices, size_t n,
         explain(w, counts, considered, ret);
 }
 
+/* In its place, or where older manifests have it. */
+static const char *host_of(const json_t *claim)
+{
+    const char *host = text_at(claim, "spec", "blockDeviceNodeAttributes", "hostName");
+    return *host ? host : text_at(claim, "spec", "hostName", NULL);
+}
+
 void node_claim_match(const json_t *claim, const json_t *const *devices, size_t n,
                       struct node_match *ret)
 {
     *ret = (struct node_match){0};
     const json_t *selector = json_at(claim, "spec", "selector");
-    const char *host = text_at(claim, "spec", "blockDeviceNodeAttributes", "hostName");
     struct wish w = {
         .claim = claim,
         .name = text_at(claim, "spec", "blockDeviceName", NULL),
         .node = text_at(claim, "spec", "blockDeviceNodeAttributes", "nodeName"),
-        .host = *host ? host : text_at(claim, "spec", "hostName", NULL),
+        .host = host_of(claim),
         .type = text_at(claim, "spec", "deviceType", NULL),
         .has_selector = selector != NULL,
         .partitions = json_is_true(json_at(claim, "spec", "deviceClaimDetails", "allowPartition")),
@@ -233,7 +244,7 @@ const char *node_claim_keeper(const json_t *claim, const json_t *const *devices,
     const char *name = text_at(claim, "spec", "blockDeviceName", NULL);
     struct wish w = {
         .node = text_at(claim, "spec", "blockDeviceNodeAttributes", "nodeName"),
-        .host = text_at(claim, "spec", "blockDeviceNodeAttributes", "hostName"),
+        .host = host_of(claim),
     };
     const char *keeper = NULL, *first = NULL;
     for (size_t i = 0; i < n; i++) {

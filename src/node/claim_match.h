@@ -33,3 +33,8 @@ const char *node_claim_keeper(const json_t *claim, const json_t *const *devices,
 /* Whether the device is this claim's. */
 bool node_device_is_claimed_by(const json_t *device, const char *claim_uid);
 const char *node_device_node(const json_t *device); /* "" */
+/*
+ * Whether people made it by hand for a device that the agent does not find or must not touch
+ * (ndm.io/managed: "false"): it is given to claims and nothing else is done with it.
+ */
+bool node_device_is_manual(const json_t *device);

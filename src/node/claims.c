@@ -75,7 +75,7 @@ static int finish(struct node *n, json_t **claim, const json_t *device, struct e
     const char *name = kube_name(device);
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
     _cleanup_free_ char *path = d && d->scheme == NODE_BY_PATH ? mem_strdup(d->path) : NULL;
-    bool here = d != NULL;
+    bool here = d != NULL || node_device_is_manual(device);
     node_inventory_release(&n->inventory);
     if (!here)
         return err_set(e, ERR_UNAVAILABLE, "Inactive", "the device %s is gone", name);
@@ -118,7 +118,17 @@ static int reserve(struct node *n, const json_t *claim, json_t **device, struct 
     return node_write(n, &n->device_kind, device, wanted, e);
 }
 
-/* 1 and 2 */
+/* 2 */
+static int look_at(struct node *n, const json_t *device, struct err *e)
+{
+    const char *path = json_str(json_object_get(device, "spec"), "path");
+    if (node_device_is_manual(device))
+        return path && *path ? node_inventory_check_path(path, e) : 0;
+    _cleanup_free_ char *found = NULL;
+    return node_inventory_check(&n->inventory, kube_name(device), NODE_CHECK_FREE, &found, e);
+}
+
+/* 1 */
 static int bind_claim(struct node *n, json_t **claim, const struct node_objects *all,
                       struct kube_result *ret, struct err *e)
 {
@@ -135,9 +145,8 @@ static int bind_claim(struct node *n, json_t **claim, const struct node_objects 
     if (!str_eq(node_device_node(match.device), n->name.node))
         return 0;
     json_auto_t *device = json_deep_copy(match.device);
-    _cleanup_free_ char *path = NULL;
     struct err why = {0};
-    if (node_inventory_check(&n->inventory, kube_name(device), NODE_CHECK_FREE, &path, &why) < 0) {
+    if (look_at(n, device, &why) < 0) {
         /* The BlockDevice does not know yet; when it does, another is chosen. */
         log_info("a device cannot be claimed", LOG_S("device", kube_name(device)), LOG_ERR(&why));
         kube_controller_add(n->device_controller, n->name.ns, kube_name(device));
@@ -167,10 +176,9 @@ static int let_go(struct node *n, json_t **claim, const struct node_objects *all
     return kube_finalizer_remove(n->client, &n->claim_kind, claim, NODE_CLAIM_FINALIZER, e);
 }
 
-static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
-                     struct err *e)
+static int step(struct node *n, const char *ns, const char *name, struct kube_result *ret,
+                struct err *e)
 {
-    struct node *n = context;
     json_auto_t *claim = kube_informer_json(n->claims, ns, name, NULL);
     if (!claim)
         return 0; /* devices.c sees to its device */
@@ -187,6 +195,19 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     return bind_claim(n, &claim, &all, ret, e);
 }
 
+static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                     struct err *e)
+{
+    struct node *n = context;
+    if (!node_inventory_known(&n->inventory))
+        return 0; /* the first scan calls for all of them */
+    struct err why = {0};
+    if (step(n, ns, name, ret, &why) == 0 || why.code == ERR_NOT_FOUND)
+        return 0; /* the second: it went meanwhile, which the informer will say */
+    *e = why;
+    return -1;
+}
+
 /* Those that wait, when a device has changed; and the one that has it. */
 static void unbound(const json_t *claim, struct kube_index_values *out)
 {
@@ -194,14 +215,19 @@ static void unbound(const json_t *claim, struct kube_index_values *out)
         kube_index_add(out, "unbound");
 }
 
-static void map_device(struct kube_controller *c, const struct kube_object *object, void *context)
+void node_claims_again(struct node *n)
 {
-    (void)object;
-    struct node *n = context;
     _cleanup_(kube_objects_done) struct kube_objects waiting = {0};
     kube_informer_find(n->claims, "unbound", "unbound", &waiting);
     for (size_t i = 0; i < waiting.len; i++)
-        kube_controller_add(c, waiting.p[i]->ns, waiting.p[i]->name);
+        kube_controller_add(n->claim_controller, waiting.p[i]->ns, waiting.p[i]->name);
+}
+
+static void map_device(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    (void)c;
+    (void)object;
+    node_claims_again(context);
 }
 
 int node_claims_setup(struct node *n, struct err *e)

@@ -59,7 +59,8 @@ extern const char *const node_link_names[NODE_LINKS]; /* "by-id", ... */
 struct node_device {
     const char *name; /* the kernel's: "sda1" */
     const char *path, *sysfs;
-    const char *number; /* "8:1" */
+    const char *number;   /* "8:1" */
+    const char *sequence; /* the kernel's count of disks: never the same for two; "" */
     enum node_device_type type;
     uint64_t size; /* in bytes */
     unsigned logical_sector, physical_sector, hardware_sector;
@@ -111,6 +112,9 @@ struct node_scan_options {
     /* Whether that BlockDevice stands for a device with our label: so nobody else, who is only known
      * by the same path, gets its name. NULL: none does. */
     bool (*labelled)(void *context, const char *object);
+    /* The BlockDevice of a device whose label was overwritten by whoever claimed it, if there are
+     * other proofs; NULL. The answer lives in the arena. */
+    const char *(*remember)(void *context, const struct node_device *d, struct arena *a);
     void *context;
 };
 int node_scan(const struct node_scan_options *o, struct node_scan *ret_scan, struct err *e);

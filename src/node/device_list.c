@@ -140,6 +140,7 @@ static void read_device(struct node_scan *s, const struct node_places *p, const 
     struct node_device d = {.name = arena_strdup(a, name),
                             .sysfs = arena_strdup(a, dir),
                             .number = text_or(a, dir, "dev", ""),
+                            .sequence = text_or(a, dir, "diskseq", ""),
                             .type = type_of(dir, name, a),
                             .why = ""};
     char *path = arena_printf(a, "%s/%s", p->dev, name);

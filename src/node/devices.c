@@ -15,6 +15,7 @@
 #include "metrics/metrics.h"
 #include "node/claim_match.h"
 #include "node/impl.h"
+#include "node/label.h"
 #include "node/wipe.h"
 
 static const int64_t BUSY_NS = 30 * CLOCK_SECOND;
@@ -109,10 +110,14 @@ static int clean(struct node *n, json_t **object, struct kube_result *ret, struc
 {
     _cleanup_free_ char *path = NULL;
     struct err why = {0};
+    if (node_device_is_manual(*object))
+        return node_device_unclaim(n, object, e);
     int status =
         node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_UNUSED, &path, &why);
     if (status == 0)
         status = node_wipe_with(n->options.program, path, &why);
+    if (status == 0 && node_object_is_labelled(*object)) /* whoever had it may have lost it */
+        status = node_label_write(path, kube_name(*object), &why);
     if (status < 0) {
         kube_event_warning(n->recorder, *object, "CleanFailed", "%s", why.msg);
         log_warn("cannot clean a device", LOG_S("device", kube_name(*object)), LOG_ERR(&why));
@@ -220,6 +225,9 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     json_auto_t *object = kube_informer_json(n->devices, ns, name, NULL);
     if (!object)
         return create(n, name, e);
+    if (node_device_is_manual(object))
+        return str_eq(node_device_node(object), n->name.node) ? follow_claim(n, &object, ret, e)
+                                                              : 0;
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
     bool here = d != NULL;
     json_auto_t *wanted =
@@ -255,17 +263,21 @@ static int scan(void *context, const char *ns, const char *name, struct kube_res
     (void)ns;
     (void)name;
     ret->again_ns = n->options.rescan_ns;
-    if (n->options.sparse.count && node_sparse_make(n->sparse_folder, &n->options.sparse, e) < 0)
-        return -1;
+    int status = n->options.sparse.count
+                     ? node_sparse_make(n->sparse_folder, &n->options.sparse, e)
+                     : 0; /* when that fails the others are looked at all the same */
     uint64_t missing = node_sparse_overcommitted(n->sparse_folder);
     if (missing && !n->warned)
         log_warn("sparse devices promise more than the disk has left",
                  LOG_S("folder", n->sparse_folder), LOG_U("missing", missing));
     n->warned = missing;
+    bool first = !node_inventory_known(&n->inventory);
     if (node_inventory_refresh(&n->inventory, e) < 0)
         return -1;
     enqueue_all(n);
-    return 0;
+    if (first)
+        node_claims_again(n);
+    return status;
 }
 
 static bool is_labelled(void *context, const char *object)
@@ -273,6 +285,33 @@ static bool is_labelled(void *context, const char *object)
     struct node *n = context;
     json_auto_t *found = kube_informer_json(n->devices, n->name.ns, object, NULL);
     return found && node_object_is_labelled(found);
+}
+
+/*
+ * Proofs that a device without a label is one that had it: it is the disk that the last scan knew by its
+ * label, for no two have the kernel's number; or it has the file system that was on that one.
+ */
+static const char *recall_device(void *context, const struct node_device *d, struct arena *a)
+{
+    struct node *n = context;
+    const char *found = NULL;
+    node_inventory_hold(&n->inventory, "");
+    vec_for_each(&n->inventory.scan.devices, old) {
+        if (old->scheme == NODE_BY_LABEL && *d->sequence && str_eq(old->sequence, d->sequence) &&
+            str_eq(old->number, d->number))
+            found = arena_strdup(a, old->object);
+    }
+    node_inventory_release(&n->inventory);
+    _cleanup_(node_objects_done) struct node_objects all = {0};
+    if (!found && d->probe.uuid[0])
+        node_devices_all(n, &all);
+    vec_for_each(&all, it) {
+        const char *uuid = text_at(*it, "metadata", "annotations", NODE_FSUUID_ANNOTATION);
+        if (node_object_is_labelled(*it) && str_eq(node_device_node(*it), n->name.node) &&
+            str_eq(uuid, d->probe.uuid))
+            found = arena_strdup(a, kube_name(*it));
+    }
+    return found;
 }
 
 /* A claim that changed or is gone concerns its device. */
@@ -323,6 +362,7 @@ int node_devices_setup(struct node *n, struct err *e)
     n->inventory.options.node = n->name.node;
     n->inventory.options.sparse = n->sparse_folder;
     n->inventory.options.labelled = is_labelled;
+    n->inventory.options.remember = recall_device;
     n->inventory.options.context = n;
     n->inventory.options.sparse_only = !n->options.discover;
     n->inventory.prober.program = n->options.program;

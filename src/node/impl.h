@@ -52,6 +52,8 @@ void node_objects_done(struct node_objects *l);
 
 /* claims.c */
 int node_claims_setup(struct node *n, struct err *e);
+/* All that wait for a device, or to go. */
+void node_claims_again(struct node *n);
 
 /* heartbeat.c */
 int node_heartbeat_setup(struct node *n, struct err *e);

@@ -81,7 +81,7 @@ static char *path_of(struct node_inventory *i, const char *object)
 }
 
 /* The kernel knows of uses that we cannot see, such as mounts of other containers. */
-static int check_busy(const char *path, struct err *e)
+int node_inventory_check_path(const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == EBUSY)
@@ -111,7 +111,7 @@ int node_inventory_check(struct node_inventory *i, const char *object, enum node
         status = err_set(e, ERR_FAILED_PRECONDITION, d->obstacle, "%s: %s", d->path, d->why);
     node_inventory_release(i);
     if (status == 0)
-        status = check_busy(path, e);
+        status = node_inventory_check_path(path, e);
     if (status == 0)
         *ret_path = TAKE_PTR(path);
     free(path);

@@ -37,3 +37,5 @@ enum node_check {
  */
 int node_inventory_check(struct node_inventory *i, const char *object, enum node_check check,
                          char **ret_path, struct err *e);
+/* Whether the kernel gives it exclusively: FAILED_PRECONDITION, "Busy". */
+int node_inventory_check_path(const char *path, struct err *e);

@@ -6,10 +6,11 @@
  *          3144   zeros
  *          3580   CRC-32C of the bytes before it, little endian
  *
- * It is written when the device is claimed and at no other time. Those 512 bytes lie where ZFS (whose
- * label begins with 8 KiB that it leaves alone), LVM and XFS with 512-byte sectors keep nothing.
- * A file system may overwrite it; then the device is known by its path again, and its BlockDevice,
- * which remembers that there was a label, goes Inactive in place of naming another disk.
+ * It is written when the device is claimed, again after a wipe, and at no other time. Those 512 bytes
+ * lie where ZFS (whose label begins with 8 KiB that it leaves alone), LVM, and XFS with 512-byte sectors
+ * keep nothing. Other file systems overwrite it; then the agent knows the device by what it saw before
+ * and by the file system's UUID, and where both fail the BlockDevice, which remembers that there was a
+ * label, goes Inactive in place of naming another disk.
  */
 #pragma once
 

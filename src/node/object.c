@@ -87,7 +87,7 @@ static void set_metadata(json_t *metadata, const struct node_device *d, const st
     json_t *annotations = child(metadata, "annotations");
     json_object_set_new(annotations, NODE_SCHEME_ANNOTATION,
                         json_string(node_scheme_name(d->scheme)));
-    set_text(annotations, "internal.openebs.io/fsuuid", d->probe.uuid);
+    set_text(annotations, NODE_FSUUID_ANNOTATION, d->probe.uuid);
     set_text(annotations, "internal.openebs.io/partition-uuid",
              d->scheme == NODE_BY_PARTITION ? d->identity : "");
 }

@@ -26,3 +26,4 @@ json_t *node_object_gone(const json_t *object, const struct clock *clock);
 /* Whether the object stands for a device that is known by our label. */
 bool node_object_is_labelled(const json_t *object);
 #define NODE_SCHEME_ANNOTATION "internal.openebs.io/uuid-scheme"
+#define NODE_FSUUID_ANNOTATION "internal.openebs.io/fsuuid"

@@ -95,9 +95,8 @@ static const char *state_of(const struct node_device *d, struct arena *a)
     unsigned long long writes;
     if (!stat || sscanf(stat, "%*u %*u %*u %*u %llu", &writes) != 1)
         return NULL;
-    const char *sequence = node_sysfs_text(a, d->sysfs, "diskseq");
-    return arena_printf(a, "%s %s %llu %llu", d->number, sequence ? sequence : "",
-                        (unsigned long long)d->size, writes);
+    return arena_printf(a, "%s %s %llu %llu", d->number, d->sequence, (unsigned long long)d->size,
+                        writes);
 }
 
 /* Whether the device is nobody's business: not on the list at all. */
@@ -132,6 +131,18 @@ static void remove_outside(struct node_scan *s, const struct node_scan_options *
     }
     s->devices.len = kept;
     free(outside);
+}
+
+/* By its label, though that is not there any more. */
+static void recall(struct node_device *d, const struct node_scan_options *o, struct arena *a)
+{
+    const char *object =
+        o->remember && d->scheme > NODE_BY_LABEL ? o->remember(o->context, d, a) : NULL;
+    if (!object)
+        return;
+    d->scheme = NODE_BY_LABEL;
+    d->identity = object;
+    device_name(d, 0);
 }
 
 /* Two that say they are the same: paths to one disk, or copies. Neither is offered. */
@@ -183,6 +194,8 @@ int node_scan(const struct node_scan_options *o, struct node_scan *ret_scan, str
         if (d->type == NODE_PARTITION)
             device_identify(d, parent_of(&s, d), o->node, &s.arena);
     }
+    vec_for_each(&s.devices, d)
+        recall(d, o, &s.arena);
     settle_names(&s, o);
     vec_for_each(&s.devices, d)
         device_judge(d, &s.arena);

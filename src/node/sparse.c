@@ -148,6 +148,7 @@ static void add_file(struct node_scan *s, const char *folder, const char *name)
         .name = arena_strdup(a, name),
         .path = arena_strdup(a, real),
         .sysfs = "",
+        .sequence = "",
         .type = NODE_SPARSE,
         .size = (uint64_t)st.st_size / SECTOR * SECTOR,
         .logical_sector = BLOCK,

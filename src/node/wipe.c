@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "base/str.h"
+#include "node/label.h"
 #include "node/probe.h"
 
 enum { END_BYTES = 1 << 20, CHUNK = 64 << 10, ROUNDS_MAX = 4096, DEADLINE_MS = 300000 };
@@ -37,10 +38,26 @@ static int zero(int fd, uint64_t from, uint64_t n, struct err *e)
     return 0;
 }
 
+static bool has_label(int fd)
+{
+    unsigned char block[NODE_LABEL_SIZE];
+    char name[NODE_LABEL_NAME];
+    return pread(fd, block, sizeof(block), NODE_LABEL_OFFSET) == (ssize_t)sizeof(block) &&
+           node_label_decode(block, name);
+}
+
 static int zero_ends(int fd, uint64_t size, struct err *e)
 {
-    uint64_t end = size < END_BYTES ? size : END_BYTES;
-    return zero(fd, 0, end, e) < 0 || zero(fd, size - end, end, e) < 0 ? -1 : 0;
+    uint64_t end = size < END_BYTES ? size : END_BYTES, from = 0;
+    if (has_label(fd)) {
+        if (zero(fd, 0, NODE_LABEL_OFFSET, e) < 0)
+            return -1;
+        from = NODE_LABEL_OFFSET + NODE_LABEL_SIZE;
+    }
+    if (zero(fd, from, end - from, e) < 0)
+        return -1;
+    uint64_t tail = size - end < end ? end : size - end; /* of a small one, what is left */
+    return zero(fd, tail, size - tail, e);
 }
 
 /* What is left in between: copies of superblocks far into the device. */
@@ -79,8 +96,8 @@ static int size_of(int fd, bool *ret_file, uint64_t *ret_size, struct err *e)
 
 static int wipe_open(int fd, struct err *e)
 {
-    bool file;
-    uint64_t size;
+    bool file = false;
+    uint64_t size = 0;
     if (size_of(fd, &file, &size, e) < 0)
         return -1;
     if (file && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size) < 0 &&
@@ -104,10 +121,10 @@ int node_wipe(const char *path, struct err *e)
     }
     struct node_probe probe;
     node_probe_read(path, &probe);
-    bool left = probe.failed || probe.several || *probe.type || *probe.table || *probe.label;
+    bool left = probe.failed || probe.several || *probe.type || *probe.table;
     if (left)
-        err_set(e, ERR_DATA_LOSS, "NotClean", "%s: after the wipe there is still %s%s%s", path,
-                probe.failed ? probe.error : probe.type, probe.table, probe.label);
+        err_set(e, ERR_DATA_LOSS, "NotClean", "%s: after the wipe there is still %s%s", path,
+                probe.failed ? probe.error : probe.type, probe.table);
     node_probe_done(&probe);
     return left ? -1 : 0;
 }

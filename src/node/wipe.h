@@ -1,9 +1,10 @@
 /*
- * Making a device that was released empty again: no signature, no partition table, no label of ours.
+ * Making a device that was released empty again: no signature, no partition table.
  *
  * The kernel is asked for the device exclusively and refuses while anything uses it. The first and
  * the last mebibyte, where everybody keeps what names a device, become zeros, and then every other
- * signature that libblkid knows. A sparse file loses all its content. Data of a disk is not overwritten.
+ * signature that libblkid knows. A sparse file loses all its content. Data of a disk is not
+ * overwritten. A label of ours stays in its place all the while: it is what the device is known by.
  */
 #pragma once
 

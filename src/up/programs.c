@@ -98,6 +98,7 @@ static int add_node(const struct up_options *o, unsigned number, const char *url
     add_flag(&w, "pod-cidr", mem_printf("127.10.%u.0/24", number));
     add(&w, mem_strdup("--discover=false")); /* the machine's disks are not each node's */
     add(&w, mem_strdup("--run-pods"));
+    add(&w, mem_strdup("--allow-host-commands"));
     add(&w, mem_strdup("--stop-pods-on-exit"));
     if (o->sparse_disks)
         add_flag(&w, "sparse-disks", mem_strdup(o->sparse_disks));

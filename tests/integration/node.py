@@ -27,17 +27,30 @@ def until(name, condition, seconds=60):
     return value
 
 
+def kubeconfig(server, scratch, name):
+    """What a node has in life: a token of its own, as a member of system:nodes."""
+    return scratch.file(f"{name}.kubeconfig", f"""\
+apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{{name: c, cluster: {{server: "{server.url}", certificate-authority: "{server.ca}"}}}}]
+users: [{{name: u, user: {{token: token-{name}}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+""")
+
+
 class Node:
     """An agent that is started, killed and started again with the same data."""
 
-    def __init__(self, server, scratch, name, *flags):
-        self.server, self.name, self.flags = server, name, flags
+    def __init__(self, server, scratch, name, *flags, wrapper=()):
+        self.server, self.name, self.flags, self.wrapper = server, name, flags, wrapper
+        self.kubeconfig = kubeconfig(server, scratch, name)
         self.folder = scratch.file(name)
         self.log = scratch.file(f"{name}.log")
         self.process = None
 
     def argv(self, *flags):
-        return [program, "--kubeconfig", self.server.kubeconfig, "--name", self.name, "--data-dir",
+        return [*self.wrapper, program, "--kubeconfig", self.kubeconfig, "--name", self.name, "--data-dir",
                 self.folder, "--health-port", "0", "--rescan", "1s", *self.flags, *flags]
 
     def start(self, *flags):
@@ -453,6 +466,121 @@ def check_loops(cluster, scratch):
         run("umount", mount)
 
 
+class FakeDisks:
+    """A machine, for those who see it, whose disks say nothing of themselves.
+
+    Loop devices under names of virtio disks, with folders in place of /sys and /dev.
+    """
+
+    def __init__(self, scratch):
+        self.root, self.count = scratch.file("machine"), 0
+        for folder in ("sys/class/block", "dev"):
+            os.makedirs(f"{self.root}/{folder}")
+        for name, number in (("null", (1, 3)), ("urandom", (1, 9))):
+            os.mknod(f"{self.root}/dev/{name}", 0o666 | 0o020000, os.makedev(*number))
+
+    wrapper = property(lambda self: [
+        "unshare", "--mount", "sh", "-c",
+        f'mount --bind {self.root}/sys /sys && mount --bind {self.root}/dev /dev && exec "$@"',
+        "sh"])
+
+    def add(self, name, loop):
+        number = os.stat(loop).st_rdev
+        folder = f"{self.root}/sys/class/block/{name}"
+        os.makedirs(f"{folder}/holders")
+        with open(f"/sys/class/block/{os.path.basename(loop)}/size", encoding="ascii") as f:
+            size = f.read()
+        self.count += 1
+        for file, text in (("size", size), ("ro", "0"), ("diskseq", str(self.count)),
+                           ("dev", f"{os.major(number)}:{os.minor(number)}")):
+            with open(f"{folder}/{file}", "w", encoding="ascii") as f:
+                f.write(text)
+        os.mknod(f"{self.root}/dev/{name}", 0o600 | 0o060000, number)
+
+    def move(self, old, new):
+        os.rename(f"{self.root}/sys/class/block/{old}", f"{self.root}/sys/class/block/{new}")
+        os.rename(f"{self.root}/dev/{old}", f"{self.root}/dev/{new}")
+
+
+def check_label(cluster, scratch):
+    """A disk without identity gets a label when it is claimed, and is known by it from then on."""
+    with Loops(scratch) as loops:
+        files = [loops.file("plain0.img"), loops.file("plain1.img")]
+        disks = [loops.attach(f) for f in files]
+        fake = FakeDisks(scratch)
+        if None in disks or run(*fake.wrapper, "true").returncode:
+            tap.ok(True, "disks without identity SKIP: no loop devices or mount namespaces")
+            return
+        fake.add("vdx", disks[0])
+        node = Node(cluster.server, scratch, "plain", "--include-paths", "/dev/vd*",
+                    wrapper=fake.wrapper).start()
+
+        def label():
+            with open(files[0], "rb") as f:
+                return f.read(4096)[3072:3584].rstrip(b"\0")
+        try:
+            found = until("a disk that says nothing of itself is found",
+                          lambda: list(cluster.devices("plain").values()))
+            name = found[0]["metadata"]["name"]
+            annotations = found[0]["metadata"]["annotations"]
+            tap.equal(annotations["internal.openebs.io/uuid-scheme"], "path", "by its path")
+            tap.ok("a label is written" in condition(found[0], "Claimable")[2], "it says so")
+            tap.equal(label(), b"", "nothing is written on it")
+            cluster.claim("plain", blockDeviceName=name)
+            until("it is claimed", lambda: cluster.phase("plain") == "Bound")
+            tap.ok(label().startswith(b"ORLOPBD1" + name.encode()), "now it has a label", label())
+            until("by which it is known", lambda: cluster.device(name)["metadata"]["annotations"]
+                  ["internal.openebs.io/uuid-scheme"] == "label")
+            node.kill()
+            fake.move("vdx", "vdy")
+            fake.add("vdx", disks[1])
+            node.start()
+            until("it moves, and is the same", lambda: cluster.device(name)["spec"]["path"]
+                  == "/dev/vdy")
+            other = until("another in its place is another", lambda: [
+                d for d in cluster.devices("plain").values() if d["spec"]["path"] == "/dev/vdx"])
+            tap.ok(other[0]["metadata"]["name"] != name and "claimRef" not in other[0]["spec"],
+                   "that nobody has", other)
+            tap.ran(run("mkfs.ext4", "-q", disks[0]), "whoever has it overwrites the label")
+            tap.equal(label()[:8] == b"ORLOPBD1", False, "which is gone")
+            until("it is still the same", lambda: cluster.device(name)["spec"].get("filesystem")
+                  == {"fsType": "ext4"})
+            node.kill()
+            fake.move("vdy", "vdz")
+            node.start()
+            until("and known by its file system", lambda: (
+                cluster.device(name)["spec"]["path"], cluster.device(name)["status"]["state"])
+                  == ("/dev/vdz", "Active"))
+            tap.equal(len(cluster.devices("plain")), 2, "nothing new appeared")
+            cluster.delete("plain")
+            until("it is released and wiped", lambda: cluster.device(name)["status"]["claimState"]
+                  == "Unclaimed")
+            tap.ok(run("wipefs", disks[0]).stdout == "" and label().startswith(b"ORLOPBD1"),
+                   "and has its label again")
+            until("it can be claimed again", lambda: condition(cluster.device(name), "Claimable")[0]
+                  == "True")
+        finally:
+            tap.equal(node.stop(), 0, "it stops")
+
+
+def check_manual(cluster):
+    """A BlockDevice that somebody made by hand is given to claims, and left alone."""
+    made = cluster.server.create(f"{NS}/blockdevices", {
+        "apiVersion": "openebs.io/v1alpha1", "kind": "BlockDevice",
+        "metadata": {"name": "by-hand", "labels": {"ndm.io/managed": "false",
+                                                   "kubernetes.io/hostname": "n2"}},
+        "spec": {"nodeAttributes": {"nodeName": "n2"}, "path": "/dev/null",
+                 "capacity": {"storage": 1 << 30}, "details": {"deviceType": "disk"}},
+        "status": {"claimState": "Unclaimed", "state": "Active"}})
+    cluster.claim("manual", "512Mi", blockDeviceNodeAttributes={"hostName": "n2"})
+    until("a device made by hand is claimed",
+          lambda: bound(cluster.claims()).get("manual") == "by-hand")
+    tap.equal(cluster.device("by-hand")["spec"]["capacity"], made["spec"]["capacity"],
+              "nothing else of it changes")
+    cluster.delete("manual")
+    until("and released", lambda: cluster.device("by-hand")["status"]["claimState"] == "Unclaimed")
+
+
 def check_kubelet(cluster, scratch):
     """Where a kubelet owns the Node, it is read and nothing of it is written."""
     server = cluster.server
@@ -485,7 +613,14 @@ def check_flags():
     tap.ran(run(program, "--help"), "--help", stdout="--sparse-disks")
 
 
-with Scratch() as scratch, Server(apiserver, scratch.file("data"), log=subprocess.DEVNULL) as api:
+def tokens(scratch):
+    return scratch.file("tokens", "".join(
+        f'token-{name},system:node:{name},{name},"system:nodes"\n'
+        for name in ("n1", "n2", "n3", "plain", "real")))
+
+
+with Scratch() as scratch, Server(apiserver, scratch.file("data"), "--token-auth-file",
+                                  tokens(scratch), log=subprocess.DEVNULL) as api:
     check_flags()
     api.kubectl("create", "namespace", "openebs")
     all_nodes = [
@@ -504,6 +639,8 @@ with Scratch() as scratch, Server(apiserver, scratch.file("data"), log=subproces
         check_release(view)
         check_restart(view, all_nodes[2])
         check_loops(view, scratch)
+        check_label(view, scratch)
+        check_manual(view)
         check_kubelet(view, scratch)
         for each in all_nodes:
             bad = [line for line in each.text().splitlines()

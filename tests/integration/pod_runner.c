@@ -48,7 +48,11 @@ static int run(int argc, char **argv, int stop, struct err *e)
         .backoff_max_ns = time_of(argc, argv, "backoff-max"),
         .refresh_ns = time_of(argc, argv, "refresh"),
     };
-    int status = m && node_pods_setup(m, &pods, e) == 0 ? kube_manager_run(m, stop, e) : -1;
+    int status = m ? node_pods_setup(m, &pods, e) : -1;
+    puts(status == 0 ? "ready" : "");
+    fflush(stdout);
+    if (status == 0)
+        status = kube_manager_run(m, stop, e);
     kube_config_done(&config);
     return status;
 }

@@ -232,6 +232,8 @@ class Storage(Life):
         tap.equal([server.get(p)[0] for p in (f"{claims}/c", f"{volumes}/pv1")], [200, 200],
                   "what is used stays")
         server.ask("DELETE", plural("pods", "default", "user"))
+        tap.equal(server.get(f"{claims}/c")[0], 200, "also by a pod that is ending")
+        server.ask("DELETE", plural("pods", "default", "user"), {"gracePeriodSeconds": 0})
         until("and goes when it is not", lambda: self.is_gone(f"{claims}/c"))
         current = server.get(f"{volumes}/pv1")[1]
         server.ask("PUT", f"{volumes}/pv1/status", {**current, "status": {"phase": "Released"}})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What kubectl does with workloads: scale, rollout, logs.
+"""What kubectl does with workloads: scale, rollout, logs, and the end of pods.
 
 workloads.py APISERVER
 """
@@ -224,6 +224,55 @@ class Workloads(Life):
         left.close()
         tap.equal(log("container=a&tailLines=1")[0], 200, "who hangs up harms nobody")
 
+    # Pods that take time to end
+
+    def endings(self):
+        server, pods = self.server, plural("pods")
+
+        def make(name, **spec):
+            return server.create(pods, {
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+                "spec": {"containers": [{"name": "m", "image": "i"}], **spec}})
+
+        def end(name):
+            metadata = server.get(f"{pods}/{name}")[1]["metadata"]
+            return metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+
+        def seconds_from_now(text):
+            then = datetime.datetime.fromisoformat(text)
+            return (then - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
+
+        uid = make("e1", nodeName="n1")["metadata"]["uid"]
+        self.expect("kubectl delete", ["delete", "pod", "e1", "--wait=false"], stdout="deleted")
+        first, grace = end("e1")
+        tap.ok(grace == 30 and 15 < seconds_from_now(first) <= 30, "it has thirty seconds", first)
+        self.expect("kubectl get", ["get", "pod", "e1"], stdout="Terminating")
+        status, reply = server.ask("DELETE", f"{pods}/e1")
+        tap.equal((status, reply["kind"], end("e1")), (200, "Pod", (first, 30)), "again: the same")
+        server.ask("DELETE", f"{pods}/e1?gracePeriodSeconds=100")
+        tap.equal(end("e1"), (first, 30), "not longer")
+        server.ask("DELETE", f"{pods}/e1", {"gracePeriodSeconds": 10})
+        tap.ok(end("e1")[1] == 10 and end("e1")[0] < first, "but shorter", end("e1"))
+        self.refused("another pod of the name", server.ask(
+            "DELETE", f"{pods}/e1", {"gracePeriodSeconds": 0, "preconditions": {"uid": "x"}}),
+                     409, "Precondition failed: UID", "Conflict")
+        server.ask("DELETE", f"{pods}/e1", {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
+        tap.ok(self.is_gone(f"{pods}/e1"), "the node says that it has ended")
+        make("e2", nodeName="n1", terminationGracePeriodSeconds=3)
+        server.ask("DELETE", f"{pods}/e2")
+        tap.equal(end("e2")[1], 3, "its own time")
+        self.expect("kubectl delete --force", ["delete", "pod", "e2", "--force"],
+                    stdout="force deleted")
+        tap.ok(self.is_gone(f"{pods}/e2"), "it is gone, whatever the node does")
+        make("e3")
+        self.expect("on no node", ["delete", "pod", "e3", "--grace-period=60"], stdout="deleted")
+        tap.ok(self.is_gone(f"{pods}/e3"), "it goes at once")
+        make("e4", nodeName="n1")
+        server.ask("DELETE", f"{pods}/e4", {"gracePeriodSeconds": -5})
+        tap.equal(end("e4")[1], 1, "less than nothing is a second")
+        server.ask("DELETE", f"{pods}?gracePeriodSeconds=0")
+        tap.ok(self.is_gone(f"{pods}/e4"), "collections as well")
+
 
 with Scratch() as scratch:
     with Server(program, scratch.file("data")) as server:
@@ -231,5 +280,6 @@ with Scratch() as scratch:
         workloads.scale()
         workloads.rollouts()
         workloads.logs()
+        workloads.endings()
     tap.equal(server.status, 0, "it stops when told")
 tap.done()

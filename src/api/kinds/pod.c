@@ -110,6 +110,17 @@ static void validate(const json_t *object, struct api_report *report)
     api_pod_spec_validate(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
 }
 
+/* One that no node runs, or has ended, has nobody who could end it. */
+static int64_t grace(const json_t *pod)
+{
+    const json_t *spec = json_object_get(pod, "spec");
+    const char *node = json_str(spec, "nodeName");
+    const char *phase = json_str(json_object_get(pod, "status"), "phase");
+    if (!node || !*node || (phase && (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"))))
+        return -1;
+    return json_integer_value(json_object_get(spec, "terminationGracePeriodSeconds"));
+}
+
 const struct api_kind api_pod = {
     .kind = "Pod",
     .plural = "pods",
@@ -119,6 +130,7 @@ const struct api_kind api_pod = {
     .flags = API_BUILTIN | API_STATUS | API_LOG | API_BINDING,
     .fields = fields,
     .columns = columns,
+    .grace = grace,
     .derive = derive,
     .validate = validate,
     .doc = "Containers that run together on one node.",

@@ -2,38 +2,11 @@
  * Ownership through whole writes: who owns what after creates, updates, patches and applies.
  */
 #include <stdio.h>
-#include <unistd.h>
 
+#include "a_registry.h"
 #include "apiserver/managed.h"
-#include "apiserver/registry.h"
 #include "apiserver/status.h"
-#include "base/file.h"
 #include "gadget.h"
-#include "jsontest.h"
-
-static char *folder;
-static struct clock_manual time_now;
-static struct apiserver_registry registry;
-
-static int begin(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/orlop-apply-XXXXXX";
-    folder = mem_strdup(mkdtemp(template));
-    _cleanup_free_ char *path = mem_printf("%s/db", folder);
-    clock_manual_init(&time_now, 1767323045 * CLOCK_SECOND);
-    registry.clock = &time_now.clock;
-    return apiserver_store_open(path, NULL, &registry.store, NULL);
-}
-
-static int end(void **state)
-{
-    (void)state;
-    apiserver_store_close(registry.store);
-    int status = file_remove_tree(folder, NULL);
-    free(folder);
-    return status;
-}
 
 enum operation { CREATE, UPDATE, STATUS, MERGE, JSON, APPLY, FORCE, APPLY_STATUS };
 
@@ -512,7 +485,7 @@ static void test_foreign(void **state)
     }
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, registry_begin, registry_end)
 
 int main(void)
 {

@@ -2,31 +2,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "api/kinds/kinds.h"
 #include "apiserver/audit.h"
-#include "base/file.h"
+#include "apiserver/metrics.h"
 #include "base/log.h"
 #include "jsontest.h"
-
-static char *folder;
-
-static int begin(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/orlop-audit-XXXXXX";
-    folder = mem_strdup(mkdtemp(template));
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    int status = file_remove_tree(folder, NULL);
-    free(folder);
-    return status;
-}
+#include "scratch.h"
 
 static const char *log_path(unsigned backup)
 {
@@ -152,6 +134,13 @@ static void test_full_disk(void **state)
     for (int i = 0; i < 10000 && apiserver_audit_dropped(a) < 10; i++)
         usleep(1000);
     assert_int_equal(apiserver_audit_dropped(a), 10);
+    struct apiserver_metrics *m = apiserver_metrics_new();
+    _cleanup_(str_done) struct str text = {0};
+    apiserver_metrics_audit(m, a);
+    apiserver_metrics_format(m, &text);
+    assert_non_null(strstr(text.p, "\napiserver_audit_event_total 10\n"));
+    assert_non_null(strstr(text.p, "\napiserver_audit_error_total{plugin=\"log\"} 10\n"));
+    apiserver_metrics_free(m);
     apiserver_audit_close(a);
 }
 
@@ -261,12 +250,12 @@ int main(void)
 {
     log_set_level(LOG_LEVEL_ERROR); /* that lines are lost is what some of these are about */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_lines_in_order, begin, end),
-        cmocka_unit_test_setup_teardown(test_rotation, begin, end),
-        cmocka_unit_test_setup_teardown(test_no_backups, begin, end),
-        cmocka_unit_test_setup_teardown(test_full_queue, begin, end),
+        cmocka_unit_test_setup_teardown(test_lines_in_order, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_rotation, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_no_backups, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_full_queue, scratch_begin, scratch_end),
         cmocka_unit_test(test_full_disk),
-        cmocka_unit_test_setup_teardown(test_cannot_open, begin, end),
+        cmocka_unit_test_setup_teardown(test_cannot_open, scratch_begin, scratch_end),
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_no_credentials),
     };

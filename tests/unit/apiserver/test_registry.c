@@ -1,60 +1,9 @@
 #include <stdio.h>
-#include <unistd.h>
 
+#include "a_registry.h"
 #include "api/kinds/kinds.h"
-#include "apiserver/registry.h"
-#include "base/file.h"
-#include "jsontest.h"
 
-static char *folder;
-static struct clock_manual time_now;
-static struct apiserver_registry registry;
 static const struct apiserver_request volumes = {.kind = &api_cstor_volume, .namespace = "ns"};
-
-static int begin(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/orlop-registry-XXXXXX";
-    folder = mem_strdup(mkdtemp(template));
-    _cleanup_free_ char *path = mem_printf("%s/db", folder);
-    clock_manual_init(&time_now, 1767323045 * CLOCK_SECOND);
-    registry.clock = &time_now.clock;
-    return apiserver_store_open(path, NULL, &registry.store, NULL);
-}
-
-static int end(void **state)
-{
-    (void)state;
-    apiserver_store_close(registry.store);
-    int status = file_remove_tree(folder, NULL);
-    free(folder);
-    return status;
-}
-
-typedef struct apiserver_object *change_fn(struct apiserver_registry *,
-                                           const struct apiserver_request *, json_t *,
-                                           struct api_report *, struct err *);
-
-/* The stored object, or NULL; then *e says why. */
-static json_t *change(change_fn *fn, struct apiserver_request r, const char *text, struct err *e)
-{
-    json_auto_t *object = parse_quoted(text);
-    struct api_report report = {0};
-    struct apiserver_object *o = fn(&registry, &r, object, &report, e);
-    api_report_done(&report);
-    json_t *stored = o ? parse_json(o->bytes) : NULL;
-    apiserver_object_unref(o);
-    return stored;
-}
-
-static json_t *must(change_fn *fn, struct apiserver_request r, const char *text)
-{
-    struct err e = {0};
-    json_t *stored = change(fn, r, text, &e);
-    if (!stored)
-        fail_msg("%s: %s", text, e.msg);
-    return stored;
-}
 
 static void must_not(change_fn *fn, struct apiserver_request r, const char *text,
                      const char *reason)
@@ -75,15 +24,6 @@ static struct apiserver_request named(const char *name)
 #define TYPE "'apiVersion': 'cstor.openebs.io/v1', 'kind': 'CStorVolume'"
 #define VOLUME(m, cap)                                                                             \
     "{" TYPE ", 'metadata': {" m "}, 'spec': {'capacity': '" cap "', 'replicationFactor': 3}}"
-
-static void assert_member(const json_t *object, const char *a, const char *b, const char *expected)
-{
-    const json_t *value = json_at(object, a, b);
-    _cleanup_(str_done) struct str text = {0};
-    if (value)
-        json_format(value, &text);
-    assert_string_equal(str_get(&text), expected);
-}
 
 static void test_create(void **state)
 {
@@ -345,7 +285,7 @@ static void test_encoding_cannot_be_confused(void **state)
     assert_string_equal(json_str(json_at(a, "metadata", "annotations"), "resourceVersion"), "9");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, registry_begin, registry_end)
 
 int main(void)
 {

@@ -1,37 +1,22 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "a_registry.h"
 #include "api/kinds/kinds.h"
 #include "apiserver/quota.h"
-#include "apiserver/registry.h"
 #include "apiserver/rules.h"
-#include "base/file.h"
-#include "jsontest.h"
-
-static char *folder;
-static struct clock_manual time_now;
-static struct apiserver_registry registry;
 
 static int begin(void **state)
 {
-    (void)state;
-    char template[] = "/tmp/orlop-rules-XXXXXX";
-    folder = mem_strdup(mkdtemp(template));
-    _cleanup_free_ char *path = mem_printf("%s/db", folder);
-    clock_manual_init(&time_now, 1767323045 * CLOCK_SECOND);
-    registry.clock = &time_now.clock;
     registry.rules = apiserver_rules_new(NULL);
-    return apiserver_store_open(path, NULL, &registry.store, NULL);
+    return registry_begin(state);
 }
 
 static int end(void **state)
 {
-    (void)state;
     assert_true(list_empty(&registry.rules->reservations));
-    apiserver_store_close(registry.store);
+    int status = registry_end(state);
     apiserver_rules_free(registry.rules);
-    int status = file_remove_tree(folder, NULL);
-    free(folder);
     return status;
 }
 

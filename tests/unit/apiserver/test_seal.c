@@ -3,31 +3,12 @@
  */
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "apiserver/seal.h"
 #include "apiserver/store.h"
-#include "base/file.h"
-#include "unit.h"
+#include "scratch.h"
 
 static const char secret[] = "the-plain-text-of-a-secret";
-static char *folder;
-
-static int begin(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/orlop-seal-XXXXXX";
-    folder = mem_strdup(mkdtemp(template));
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    int status = file_remove_tree(folder, NULL);
-    free(folder);
-    return status;
-}
 
 static char *path_of(const char *name)
 {
@@ -337,8 +318,8 @@ static void test_tampering(void **state)
         if (try_open(true, &s, &e) == 0)
             fail_msg("it was not noticed: %s", tricks[i]);
         assert_int_equal(e.code, ERR_DATA_LOSS);
-        end(NULL);
-        begin(NULL);
+        scratch_end(NULL);
+        scratch_begin(NULL);
     }
 }
 
@@ -369,15 +350,15 @@ static void test_restore(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_round_trip, begin, end),
-        cmocka_unit_test_setup_teardown(test_several_keys, begin, end),
-        cmocka_unit_test_setup_teardown(test_key_files, begin, end),
-        cmocka_unit_test_setup_teardown(test_nothing_on_disk, begin, end),
-        cmocka_unit_test_setup_teardown(test_older_store, begin, end),
-        cmocka_unit_test_setup_teardown(test_rotation, begin, end),
-        cmocka_unit_test_setup_teardown(test_wrong_keys, begin, end),
-        cmocka_unit_test_setup_teardown(test_tampering, begin, end),
-        cmocka_unit_test_setup_teardown(test_restore, begin, end),
+        cmocka_unit_test_setup_teardown(test_round_trip, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_several_keys, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_key_files, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_nothing_on_disk, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_older_store, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_rotation, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_wrong_keys, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_tampering, scratch_begin, scratch_end),
+        cmocka_unit_test_setup_teardown(test_restore, scratch_begin, scratch_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,36 +8,16 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "apiserver/store.h"
-#include "base/file.h"
 #include "base/str.h"
-#include "unit.h"
-
-static char *folder;
+#include "scratch.h"
 
 static const char *path_of(const char *name)
 {
     static char path[512];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     return path;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/orlop-store-XXXXXX";
-    folder = mem_strdup(mkdtemp(template));
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    int status = file_remove_tree(folder, NULL);
-    free(folder);
-    return status;
 }
 
 static struct apiserver_store *open_store(size_t history)
@@ -491,7 +471,7 @@ static void test_disk_that_takes_no_more(void **state)
     apiserver_store_close(s);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_begin, scratch_end)
 
 int main(void)
 {

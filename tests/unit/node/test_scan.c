@@ -451,7 +451,7 @@ static void test_memory(void **state)
 {
     struct tree *t = *state;
     tree_disk(t, "sda", "8:0\n");
-    _cleanup_free_ char *first = tree_object(t, "sda");
+    free(tree_object(t, "sda"));
     make_ext4(t);
     _cleanup_(node_scan_done) struct node_scan s = {0};
     tree_scan(t, &s);

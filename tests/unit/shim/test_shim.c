@@ -213,8 +213,8 @@ static void test_marked(void **state)
     snprintf(env, sizeof(env), SHIM_MARK "=%s0", mark);
     pid_t pid = fork();
     if (pid == 0) {
-        char *const argv[] = {"sleep", "1000", NULL}, *const environment[] = {env, NULL};
-        execve("/bin/sleep", argv, environment);
+        char *const environment[] = {env, NULL};
+        execle("/bin/sleep", "sleep", "1000", NULL, environment);
         _exit(127);
     }
     for (int tries = 0; tries < 1000 && !shim_signal_marked(mark, true, 0); tries++)
