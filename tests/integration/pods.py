@@ -338,7 +338,9 @@ def test_probes(pods):
     pods.create("web", None, {
         "command": serve, "ports": [{"containerPort": 8123, "name": "web"}],
         "startupProbe": {"tcpSocket": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 60},
-        "readinessProbe": {"httpGet": {"path": "/", "port": "web"}, "periodSeconds": 1,
+        "readinessProbe": {"httpGet": {"path": "/", "port": "web", "httpHeaders": [
+            {"name": "Host", "value": "example.com"}, {"name": "X-Test", "value": "1"}]},
+                           "periodSeconds": 1,
                            "timeoutSeconds": 5}},
                 terminationGracePeriodSeconds=1)
     pods.until("web", lambda s: s.get("containerStatuses", [{}])[0].get("ready"),
