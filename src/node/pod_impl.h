@@ -261,6 +261,8 @@ int pod_state_list(const char *folder, struct pod_names *ret_names, struct err *
 struct shim_status;
 int pod_look(const char *folder, const char *mark, const struct clock *clock,
              struct pod_facts *facts, pid_t *ret_pid, struct err *e);
+/* Whether the program could not be run, and why. */
+bool pod_run_error(const char *folder, int number, char ret_why[256]);
 /* Of the newest instance; -1: there is none. */
 int pod_last_number(const char *folder);
 /* Sends a signal to the program while its shim is at work; false: it is not there. */

@@ -6,6 +6,7 @@
  */
 #include "node/pods.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "kube/condition.h"
 #include "kube/object.h"
 #include "node/pod_impl.h"
+#include "shim/shim.h"
 
 enum { WORKERS = 4, ROUNDS = 4 };
 
@@ -86,6 +88,8 @@ static int clear_away(struct pod_run *r, struct err *e)
     struct pods *p = r->all;
     _cleanup_free_ char *logs = pod_log_folder(p->options.data_dir, r->spec.ns, r->spec.name);
     pod_prober_forget(p->prober, r->spec.uid, NULL);
+    _cleanup_free_ char *mark = mem_printf("%s/", r->spec.uid);
+    shim_signal_marked(mark, true, SIGKILL); /* hooks and probes that are still at it */
     pod_volumes_release(&r->spec, &p->options);
     if (file_remove_tree(logs, e) < 0 || file_remove_tree(r->folder, e) < 0)
         return -1;
