@@ -162,6 +162,13 @@ static const json_t *container_state(const json_t *pod, const char *container, c
     return NULL;
 }
 
+/* It has ended and waits to be started again: that will be another log. */
+static bool is_between(const json_t *pod, const char *container)
+{
+    const char *reason = json_str(container_state(pod, container, "waiting"), "reason");
+    return reason && str_eq(reason, "CrashLoopBackOff");
+}
+
 struct log_stream {
     struct apiserver *server;
     struct pod_log_reader *reader;
@@ -186,7 +193,7 @@ static bool has_ended(const struct log_stream *s)
     const char *uid = json_str(json_object_get(pod, "metadata"), "uid");
     const char *phase = json_str(json_object_get(pod, "status"), "phase");
     return !uid || !str_eq(uid, s->uid) || (phase && str_in(phase, phases)) ||
-           container_state(pod, s->container, "terminated");
+           container_state(pod, s->container, "terminated") || is_between(pod, s->container);
 }
 
 static ssize_t read_log(void *context, char *buf, size_t max)

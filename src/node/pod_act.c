@@ -114,7 +114,8 @@ static int observe_one(struct pod_run *r, size_t i, struct err *e)
         r->watched.p[i] = f->number;
         pod_watch_add(r->all->watch, r->spec.ns, r->spec.name, folder);
     }
-    ask_probes(r, i, pid);
+    if (pid > 0)
+        ask_probes(r, i, pid);
     return 0;
 }
 

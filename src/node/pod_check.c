@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,6 +26,17 @@ const char *pod_action_problem(enum pod_means means, const json_t *json)
     if (means == POD_HTTP && scheme && strcasecmp(scheme, "HTTPS") == 0)
         return "httpGet with scheme HTTPS is not supported here; use HTTP, tcpSocket or exec";
     return NULL;
+}
+
+struct pod_words {
+    VEC(char *) p; /* owned */
+};
+
+static void words_done(struct pod_words *w)
+{
+    vec_for_each(&w->p, it)
+        free(*it);
+    vec_done(&w->p);
 }
 
 static int run_exec(const struct pod_action *a, int64_t timeout_ns, struct err *e)
@@ -63,41 +75,50 @@ static int run_exec(const struct pod_action *a, int64_t timeout_ns, struct err *
     return r;
 }
 
+/* The headers of the probe; Host among them is returned and not kept: it belongs in the URL. */
+static const char *take_headers(const json_t *get, struct pod_words *headers)
+{
+    const char *host = NULL;
+    size_t i;
+    json_t *header;
+    json_array_foreach(json_object_get(get, "httpHeaders"), i, header) {
+        const char *name = json_str(header, "name"), *value = json_str(header, "value");
+        if (name && strcasecmp(name, "Host") == 0)
+            host = value;
+        else
+            vec_push(&headers->p, mem_printf("%s: %s", name ? name : "", value ? value : ""));
+    }
+    vec_push(&headers->p, NULL);
+    return host;
+}
+
 static int run_http(const struct pod_action *a, int64_t timeout_ns, struct err *e)
 {
     const json_t *get = json_object_get(a->json, "httpGet");
     const char *host = json_str(get, "host"), *path = json_str(get, "path");
     unsigned port = pod_port(a->container, json_object_get(get, "port"));
+    _cleanup_(words_done) struct pod_words headers = {0};
+    const char *name = take_headers(get, &headers);
     host = host && *host ? host : a->host;
-    bool v6 = strchr(host, ':');
+    bool v6 = strchr(name ? name : host, ':') && !strchr(name ? name : host, '[');
     _cleanup_free_ char *url =
-        mem_printf("http://%s%s%s:%u%s%s", v6 ? "[" : "", host, v6 ? "]" : "", port,
+        mem_printf("http://%s%s%s:%u%s%s", v6 ? "[" : "", name ? name : host, v6 ? "]" : "", port,
                    path && *path == '/' ? "" : "/", path ? path : "");
-    VEC(char *) headers = {0};
-    size_t i;
-    json_t *header;
-    vec_push(&headers, mem_strdup("Connection: close"));
-    json_array_foreach(json_object_get(get, "httpHeaders"), i, header) {
-        const char *name = json_str(header, "name"), *value = json_str(header, "value");
-        vec_push(&headers, mem_printf("%s: %s", name ? name : "", value ? value : ""));
-    }
-    vec_push(&headers, NULL);
     struct http_client_options options = {.user_agent = "kube-probe/orlop"};
     _cleanup_(http_client_freep) struct http_client *client = http_client_new(&options, e);
     _cleanup_(http_response_done) struct http_response response = {0};
     struct http_exchange x = {.url = url,
-                              .headers = (const char *const *)headers.p,
+                              .headers = (const char *const *)headers.p.p,
                               .timeout_ns = timeout_ns,
-                              .limit = OUTPUT_MOST};
+                              .limit = OUTPUT_MOST,
+                              .address = name ? host : NULL,
+                              .port = (uint16_t)port};
     int r = client ? http_client_send(client, &x, &response, e) : -1;
     if (r < 0 && e && e->code == ERR_RESOURCE_EXHAUSTED)
         r = 0; /* a long answer is an answer */
-    else if (r == 0 && (response.status < 200 || response.status >= 400))
-        r = err_set(e, ERR_UNAVAILABLE, "Unhealthy", "HTTP probe failed with statuscode: %u",
-                    response.status);
-    vec_for_each(&headers, it)
-        free(*it);
-    vec_done(&headers);
+    if (r == 0 && (response.status < 200 || response.status >= 400))
+        return err_set(e, ERR_UNAVAILABLE, "Unhealthy", "HTTP probe failed with statuscode: %u",
+                       response.status);
     return r;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "kube/object.h"
-#include "node/pod_impl.h"
+#include "node/pod_content.h"
 #include "shim/shim.h"
 
 void pod_vars_done(struct pod_vars *v)

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "kube/object.h"
-#include "node/pod_impl.h"
+#include "node/pod_content.h"
 
 /* key="value" lines, with the value as Go quotes it. */
 static void all_of(const json_t *map, struct str *out)

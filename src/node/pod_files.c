@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/uuid.h"
-#include "node/pod_impl.h"
+#include "node/pod_content.h"
 
 static bool same(const char *folder, const struct pod_files *f)
 {

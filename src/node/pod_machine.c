@@ -10,7 +10,7 @@
  *
  * An end with a restart to come waits: not at all the first time, then longer each time in a row.
  */
-#include "node/pod_impl.h"
+#include "node/pod.h"
 
 /* What a hook leaves to the program that it came before, at least. */
 static const int64_t after_hook_ns = 2 * CLOCK_SECOND;

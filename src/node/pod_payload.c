@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "kube/object.h"
-#include "node/pod_impl.h"
+#include "node/pod_content.h"
 
 enum { FILES_MOST = 10000, BYTES_MOST = 32 << 20 };
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "kube/object.h"
-#include "node/pod_impl.h"
+#include "node/pod.h"
 
 enum { CONTAINERS_MOST = 100, SECONDS_MOST = 10 * 365 * 24 * 3600 };
 

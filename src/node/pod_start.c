@@ -159,14 +159,15 @@ static void fill(struct pod_run *r, size_t i, struct launch *l)
         if (json_is_integer(group))
             vec_push(&s->groups, json_integer_value(group));
     }
+    /* The mark first: the first of a name is the one that counts. */
+    _cleanup_free_ char *mark = pod_mark(r, i);
+    vec_push(&s->env, keep(l, mem_printf(SHIM_MARK "=%s%u", mark, s->number)));
     vec_for_each(&l->vars.p, it)
         vec_push(&s->env, *it);
     if (pod_wants_access(r->spec.pod) && !pod_vars_get(&l->vars, "KUBECONFIG")) {
         _cleanup_free_ char *path = pod_access_path(r->folder);
         vec_push(&s->env, keep(l, mem_printf("KUBECONFIG=%s", path)));
     }
-    _cleanup_free_ char *mark = pod_mark(r, i);
-    vec_push(&s->env, keep(l, mem_printf(SHIM_MARK "=%s%u", mark, s->number)));
     vec_for_each(&l->mounts.p, it)
         vec_push(&s->mounts, (struct shim_mount){it->source, it->target, it->read_only});
 }
@@ -219,10 +220,15 @@ static int set_up_volumes(struct pod_run *r, struct err *e)
     return 0;
 }
 
-static void tell_started(struct pod_run *r, size_t i)
+static void tell_started(struct pod_run *r, size_t i, const struct shim_spec *s)
 {
     const struct pod_container *c = &r->spec.containers.p[i];
     json_auto_t *about = pod_reference(&r->spec, c);
+    char why[256];
+    if (pod_run_error(s->folder, (int)s->number, why)) {
+        kube_event_warning(r->all->recorder, about, "Failed", "Error: %s", why);
+        return;
+    }
     kube_event_normal(r->all->recorder, about, "Created", "Created container: %s", c->name);
     kube_event_normal(r->all->recorder, about, "Started", "Started container %s", c->name);
 }
@@ -267,7 +273,7 @@ void pod_start(struct pod_run *r, size_t i)
         _cleanup_free_ char *old = shim_status_path(l.spec.folder, l.spec.number - 2);
         unlink(old);
     }
-    tell_started(r, i);
+    tell_started(r, i, &l.spec);
 }
 
 void pod_refresh(struct pod_run *r)

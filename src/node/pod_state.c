@@ -115,12 +115,30 @@ static int read_status(const char *folder, int number, struct shim_status *ret_s
     return shim_status_parse(str_get(&text), ret_status, e);
 }
 
-/* Nobody knows how it ended: what is left of it must not run beside the next. */
-static void kill_left(const char *mark)
+bool pod_run_error(const char *folder, int number, char ret_why[256])
+{
+    struct shim_status s = {0};
+    if (read_status(folder, number, &s, NULL) < 0 || !*s.error)
+        return false;
+    snprintf(ret_why, 256, "%s", s.error);
+    return true;
+}
+
+/*
+ * Nobody knows how it ended: what is left of it must not run beside the next. The program by its
+ * record, even if it has cleared its environment; the others by their mark.
+ */
+static void kill_left(const struct shim_status *s, const char *mark)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
-    for (int tries = 0; tries < 250 && shim_signal_marked(mark, true, SIGKILL); tries++)
+    if (s->pid > 0 && s->ticks && shim_ticks(s->pid) == s->ticks)
+        kill(-s->pid, SIGKILL);
+    for (int tries = 0; tries < 250; tries++) {
+        bool there = s->pid > 0 && s->ticks && shim_ticks(s->pid) == s->ticks;
+        if (!shim_signal_marked(mark, true, SIGKILL) && !there)
+            return;
         nanosleep(&pause, NULL);
+    }
 }
 
 static void take_end(const struct shim_status *s, int64_t now, struct pod_end *end)
@@ -167,7 +185,7 @@ int pod_look(const char *folder, const char *mark, const struct clock *clock,
         return 0;
     }
     if (!s.ended)
-        kill_left(mark);
+        kill_left(&s, mark);
     int64_t real = clock_real_ns(clock), mono = clock_mono_ns(clock);
     take_end(&s, real, &facts->end);
     int64_t ago = real - facts->end.finished;

@@ -4,7 +4,7 @@
 #include "base/rfc3339.h"
 #include "kube/condition.h"
 #include "kube/object.h"
-#include "node/pod_impl.h"
+#include "node/pod.h"
 
 static json_t *time_of(int64_t ns)
 {

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "kube/object.h"
-#include "node/pod_impl.h"
+#include "node/pod_content.h"
 
 static char *own_path(const char *folder, const char *volume)
 {

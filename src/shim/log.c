@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -35,15 +36,26 @@ void shim_log_open(struct shim_log *l, const struct shim_spec *s)
     open_new(l);
 }
 
-/* The file before this one is kept as PATH.1. */
+/*
+ * What is full is copied to PATH.1 and emptied: the file itself stays, so that whoever follows it goes
+ * on. When there is no room for a copy there is none.
+ */
 static void rotate(struct shim_log *l)
 {
     char older[4096];
-    close(l->fd);
-    if (snprintf(older, sizeof(older), "%s.1", l->path) >= (int)sizeof(older) ||
-        rename(l->path, older) < 0)
-        unlink(l->path);
-    open_new(l);
+    int n = snprintf(older, sizeof(older), "%s.1", l->path);
+    int from = n < (int)sizeof(older) ? open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int to =
+        from < 0 ? -1 : open(older, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+    ssize_t done = 1;
+    while (to >= 0 && done > 0)
+        done = sendfile(to, from, NULL, l->most);
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+    if (ftruncate(l->fd, 0) == 0)
+        l->size = 0;
 }
 
 /* One write for a line, so that whoever follows the file sees it whole. */

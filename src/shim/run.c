@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,32 +91,6 @@ static int join_cgroup(const char *folder, struct err *e)
     return joined ? 0 : err_errno(e, errnum, "%s", path);
 }
 
-/* The files to try, in order, as a shell would. */
-static void try_exec(const struct shim_spec *s)
-{
-    char *const *argv = (char *const *)s->argv.p, *const *env = (char *const *)s->env.p;
-    const char *dirs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    if (strchr(argv[0], '/')) {
-        execve(argv[0], argv, env);
-        return;
-    }
-    for (char *const *it = env; *it; it++) {
-        if (str_starts_with(*it, "PATH="))
-            dirs = *it + strlen("PATH=");
-    }
-    int errnum = ENOENT;
-    while (*(dirs += strspn(dirs, ":"))) {
-        char path[4096];
-        size_t n = strcspn(dirs, ":");
-        if (snprintf(path, sizeof(path), "%.*s/%s", (int)n, dirs, argv[0]) < (int)sizeof(path))
-            execve(path, argv, env);
-        if (errno != ENOENT && errno != ENOTDIR)
-            errnum = errno;
-        dirs += n;
-    }
-    errno = errnum;
-}
-
 /* What the container's process does before it is the program. */
 static _Noreturn void child(const struct run *r, int output, int failure)
 {
@@ -141,7 +114,7 @@ static _Noreturn void child(const struct run *r, int output, int failure)
         else if (become_user(s) < 0)
             err_errno(&e, errno, "cannot run as user %lld", (long long)s->uid);
         else {
-            try_exec(s);
+            shim_exec(s->argv.p, s->env.p);
             err_errno(&e, errno, "cannot run %s", s->argv.p[0]);
         }
     }
@@ -294,35 +267,4 @@ int shim_run(const struct shim_spec *s, int report)
     }
     free(r.status_path);
     return started ? 0 : 1;
-}
-
-int shim_enter(pid_t pid, char *const *argv, struct err *e)
-{
-    static struct shim_spec s;
-    char path[64];
-    _cleanup_(str_done) struct str env = {0};
-    snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-    int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
-    int cwd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-    int ns = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat theirs, ours;
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    if (root < 0 || cwd < 0 || ns < 0 || fstat(ns, &theirs) < 0 ||
-        stat("/proc/self/ns/mnt", &ours) < 0 || file_read(path, 4 << 20, &env, e) < 0)
-        return err_errno(e, errno, "cannot look into process %d", (int)pid);
-    if (theirs.st_ino != ours.st_ino &&
-        (setns(ns, CLONE_NEWNS) < 0 || fchdir(root) < 0 || chroot(".") < 0))
-        return err_errno(e, errno, "cannot enter the mounts of process %d", (int)pid);
-    if (fchdir(cwd) < 0)
-        return err_errno(e, errno, "cannot enter the folder of process %d", (int)pid);
-    for (size_t at = 0; at < env.len; at += strlen(env.p + at) + 1)
-        vec_push(&s.env, env.p + at);
-    vec_push(&s.env, NULL);
-    for (; *argv; argv++)
-        vec_push(&s.argv, *argv);
-    vec_push(&s.argv, NULL);
-    try_exec(&s);
-    return err_errno(e, errno, "cannot run %s", s.argv.p[0]);
 }

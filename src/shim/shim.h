@@ -99,5 +99,8 @@ void shim_log_close(struct shim_log *l, int64_t now_ns);
 
 /* run.c: from the lock to the record of the end. `report` gets "" or why it did not start. */
 int shim_run(const struct shim_spec *s, int report);
-/* Becomes argv beside the process pid: its environment, its mounts. Returns only on failure. */
-int shim_enter(pid_t pid, char *const *argv, struct err *e);
+
+/* enter.c: becomes argv; a name without a slash is looked up in PATH of env. Returns with errno. */
+void shim_exec(const char *const *argv, const char *const *env);
+/* The same beside the process pid: its environment, its mounts. Returns only on failure. */
+int shim_enter(pid_t pid, const char *const *argv, struct err *e);

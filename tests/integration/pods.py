@@ -191,6 +191,7 @@ def test_ends(pods):
     end = pods.container("none")["state"]["terminated"]
     tap.equal((end["exitCode"], end["reason"]), (128, "ContainerCannotRun"), "it cannot run")
     tap.ok("/no/such/program" in end["message"], "and that says which", end)
+    pods.sees_event("none", "Failed", "cannot run /no/such/program", "as an event")
     # Children that a program leaves behind go with it.
     mark = marker("left")
     pods.create("leaves", f"(setsid sh -c 'sleep 1000; : {mark}' &) ; (setsid setsid sh -c "
@@ -209,6 +210,8 @@ def test_restarts(pods):
     message = pods.waits("crash", "CrashLoopBackOff", "and waits longer each time")
     tap.ok("restarting failed container=c pod=crash_default" in message, "it says so", message)
     pods.sees_event("crash", "BackOff", "Back-off restarting failed container c", "as an event")
+    following = pods.server.kubectl("logs", "-f", "crash")
+    tap.ran(following, "logs -f ends with the instance", stdout="run ")
     tap.equal(pods.container("crash")["lastState"]["terminated"]["exitCode"], 1, "the last end")
     wait_for(lambda: pods.log("crash", "--previous"))
     previous, current = pods.log("crash", "--previous"), pods.log("crash")
@@ -338,7 +341,9 @@ def test_probes(pods):
     pods.create("web", None, {
         "command": serve, "ports": [{"containerPort": 8123, "name": "web"}],
         "startupProbe": {"tcpSocket": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 60},
-        "readinessProbe": {"httpGet": {"path": "/", "port": "web"}, "periodSeconds": 1,
+        "readinessProbe": {"httpGet": {"path": "/", "port": "web", "httpHeaders": [
+            {"name": "Host", "value": "example.com"}, {"name": "X-Test", "value": "1"}]},
+                           "periodSeconds": 1,
                            "timeoutSeconds": 5}},
                 terminationGracePeriodSeconds=1)
     pods.until("web", lambda s: s.get("containerStatuses", [{}])[0].get("ready"),
@@ -475,6 +480,19 @@ def test_crashes(pods, runner):
     tap.ok(not alive(pid), "and the old process is gone")
     wait_for(lambda: processes(mark))
     tap.equal(len(processes(mark)), 1, "so there is one")
+    # A shim whose program has cleared its environment.
+    bare = marker("bare")
+    pods.create("bare", None, {"command": ["env", "-i", "sh", "-c", f"sleep 1000; : {bare}"]},
+                terminationGracePeriodSeconds=1)
+    wait_for(lambda: processes(bare))
+    pods.phase("bare", "Running", "a program that hides")
+    pid = processes(bare)[0]
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        os.kill(int(f.read().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+    pods.until("bare", lambda s: s["containerStatuses"][0]["restartCount"] == 1, "starts again")
+    wait_for(lambda: processes(bare))
+    tap.ok(not alive(pid) and len(processes(bare)) == 1, "in place of the first", processes(bare))
+    pods.remove("bare")
     # Runner and shim and process, and a pod that is deleted meanwhile.
     runner.kill()
     pods.server.kubectl("delete", "pod", "keeps", "--force", "--grace-period=0")

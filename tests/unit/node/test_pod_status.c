@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "jsontest.h"
-#include "node/pod_impl.h"
+#include "node/pod.h"
 #include "unit.h"
 
 static struct clock_manual clock_now;

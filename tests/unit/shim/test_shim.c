@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,9 +173,15 @@ static void test_log(void **state)
     expect("c.log", T "one\n" T "two\n" T "\n" T "thr\n");
     /* Another instance: that was the previous one. */
     shim_log_open(&l, &s);
+    int follower = open(log, O_RDONLY);
     for (int i = 0; i < 7; i++)
         shim_log_write(&l, "0123456789\n", 11, 5);
     shim_log_close(&l, 5);
+    struct stat followed, named;
+    assert_int_equal(fstat(follower, &followed), 0);
+    assert_int_equal(stat(log, &named), 0);
+    assert_int_equal(followed.st_ino, named.st_ino);
+    close(follower);
     expect("c.previous.log", T "one\n" T "two\n" T "\n" T "thr\n");
     /* Four lines fit in 200 bytes; the others are in the new file. */
     expect("c.log.1", T "0123456789\n" T "0123456789\n" T "0123456789\n" T "0123456789\n");
