@@ -73,7 +73,7 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
     def rollout(*argv):
         return server.kubectl("rollout", *argv)
 
-    with Controller(controller_program, server, log=log):
+    with Controller(controller_program, server, "--node-monitor-grace-period", "5s", log=log):
         # ReplicaSets.
         server.create(f"{NS}/replicasets", workload("ReplicaSet", "rs", 3))
         tap.ok(ready("rs", 3), "a ReplicaSet makes pods", pods("rs"))
@@ -150,8 +150,8 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         tap.equal(sorted(line.split()[0] for line in rollout(
             "history", "deployment/web").stdout.splitlines()[2:] if line), ["2", "3"],
             "whose revision is the last")
-        tap.ran(rollout("restart", "deployment/web"), "kubectl rollout restart", stdout="restarted")
         before = {p["metadata"]["uid"] for p in pods("web")}
+        tap.ran(rollout("restart", "deployment/web"), "kubectl rollout restart", stdout="restarted")
         tap.ran(rollout("status", "deployment/web", "--timeout", "60s"), "makes them all anew")
         tap.ok(not before & {p["metadata"]["uid"] for p in pods("web")}, "every one of them")
         server.kubectl("scale", "deployment/web", "--replicas", "7")
@@ -276,6 +276,90 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         server.create(PODS, with_gate)
         tap.ok(wait_for(lambda: any(c.get("reason") == "SchedulingGated" for c in server.get(
             f"{PODS}/gated")[1].get("status", {}).get("conditions", []))), "gates are waited for")
+
+        # DaemonSets.
+        DS = f"{NS}/daemonsets"
+        server.create(DS, workload("DaemonSet", "every"))
+        tap.ok(ready("every", 4), "a pod on every node", pods("every"))
+        tap.equal(sorted(p["spec"]["nodeName"] for p in pods("every")), ["n1", "n2", "n3", "n4"],
+                  "one each")
+        tap.ran(rollout("status", "daemonset/every", "--timeout", "60s"), "kubectl knows",
+                stdout="successfully rolled out")
+        nodes.add("n5")
+        tap.ok(ready("every", 5), "a new node gets one")
+        server.kubectl("set", "image", "daemonset/every", "c=two")
+        tap.ran(rollout("status", "daemonset/every", "--timeout", "60s"), "another image",
+                stdout="successfully rolled out")
+        tap.equal(sorted((p["spec"]["nodeName"], p["spec"]["containers"][0]["image"])
+                         for p in pods("every")), [(f"n{i}", "two") for i in range(1, 6)],
+                  "is on every node")
+        server.kubectl("label", "node", "n5", "none=yes")
+        server.ask("PATCH", f"{DS}/every", {"spec": {"template": {"spec": {
+            "nodeSelector": {"none": "yes"}}}}}, content_type="application/merge-patch+json")
+        tap.ok(wait_for(lambda: [p["spec"]["nodeName"] for p in pods("every")] == ["n5"]),
+               "only where it should be", pods("every"))
+        server.kubectl("delete", "daemonset", "every")
+
+        # Endpoints.
+        server.create("/api/v1/namespaces/default/services", {
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {
+                "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80,
+                                                       "targetPort": 8080}]}})
+
+        def addresses():
+            subsets = server.get("/api/v1/namespaces/default/endpoints/web")[1].get("subsets", [])
+            return [(a["ip"], s["ports"][0]["port"]) for s in subsets for a in s.get("addresses", [])]
+
+        def running():
+            return sorted((p["status"]["podIP"], 8080) for p in pods("web") if "podIP" in p.get(
+                "status", {}))
+
+        tap.ok(wait_for(lambda: len(running()) == 2 and sorted(addresses()) == running()),
+               "a service has the addresses of its pods", (addresses(), running()))
+
+        def sliced():
+            found = server.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+                               "?labelSelector=kubernetes.io/service-name=web")[1]["items"]
+            return sorted((a, port["port"]) for s in found for e in s["endpoints"]
+                          if e["conditions"]["ready"] for a in e["addresses"] for port in s["ports"])
+
+        tap.ok(wait_for(lambda: sliced() == running()), "in slices, too", sliced())
+        server.kubectl("scale", "deployment/web", "--replicas", "3")
+        tap.ok(wait_for(lambda: len(sliced()) == 3 and sliced() == running()
+                        and sorted(addresses()) == running()), "they follow", sliced())
+        tap.ran(server.kubectl("describe", "service", "web"), "kubectl describes them",
+                stdout=":8080")
+        server.ask("DELETE", "/api/v1/namespaces/default/endpoints/web")
+        tap.ok(wait_for(lambda: sorted(addresses()) == running()), "they come back")
+        server.kubectl("delete", "service", "web")
+        tap.ok(wait_for(lambda: server.get("/api/v1/namespaces/default/endpoints/web")[0] == 404
+                        and not sliced()), "and go with it")
+
+        # Nodes that are lost.
+        server.create(PODS, pod("stays", nodeName="n5", tolerations=[
+            {"key": "maintenance", "operator": "Exists"}]))
+        server.create(PODS, pod("goes", nodeName="n5"))
+        server.create(PODS, pod("soon", nodeName="n5", tolerations=[
+            {"key": "maintenance", "operator": "Exists", "tolerationSeconds": 2}]))
+        server.kubectl("taint", "node", "n5", "maintenance=yes:NoExecute")
+        tap.ok(wait_for(lambda: server.get(f"{PODS}/goes")[0] == 404), "NoExecute ends pods")
+        tap.ok(wait_for(lambda: server.get(f"{PODS}/soon")[0] == 404), "some later")
+        tap.equal(server.get(f"{PODS}/stays")[0], 200, "some not")
+        nodes.names.remove("n5")
+        server.ask("DELETE", "/api/v1/nodes/n5")
+        tap.ok(wait_for(lambda: server.get(f"{PODS}/stays")[0] == 404), "none without a node")
+        impatient = [{"key": "node.kubernetes.io/unreachable", "operator": "Exists",
+                      "effect": "NoExecute", "tolerationSeconds": 1}]
+        server.create(f"{NS}/deployments", workload("Deployment", "move", 2, {
+            "tolerations": impatient, "nodeSelector": {"kind": "pair"}}))
+        server.kubectl("label", "node", "n3", "n4", "kind=pair")
+        tap.ok(ready("move", 2), "pods on two nodes")
+        nodes.silent.add("n4")
+        tap.ok(wait_for(lambda: len(pods("move")) == 2 and {p["spec"].get("nodeName") for p in pods(
+            "move")} == {"n3"}, 60), "when one falls silent they move to the other",
+            [(p["metadata"]["name"], p["spec"].get("nodeName")) for p in pods("move")])
+        nodes.silent.discard("n4")
+        server.kubectl("delete", "deployment", "move")
 
     # Killed again and again in the middle of a roll-out.
     server.create(f"{NS}/deployments", workload("Deployment", "crash", 6))
