@@ -277,6 +277,51 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         tap.ok(wait_for(lambda: any(c.get("reason") == "SchedulingGated" for c in server.get(
             f"{PODS}/gated")[1].get("status", {}).get("conditions", []))), "gates are waited for")
 
+        # Volumes decide, too.
+        CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+        for name, mode in (("late", "WaitForFirstConsumer"), ("early", "Immediate")):
+            server.create("/apis/storage.k8s.io/v1/storageclasses", {
+                "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+                "metadata": {"name": name}, "provisioner": "example.com/p",
+                "volumeBindingMode": mode})
+
+        def claim(name, of):
+            return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+                    "spec": {"storageClassName": of, "accessModes": ["ReadWriteOnce"],
+                             "resources": {"requests": {"storage": "1Gi"}}}}
+
+        def user(name, of):
+            return pod(name, nodeSelector={"kubernetes.io/hostname": "n2"} if of == "wait" else {},
+                       volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": of}}])
+
+        server.create(PODS, user("no-claim", "none"))
+        tap.equal(unschedulable("no-claim"), "0/4 nodes are available: persistentvolumeclaim "
+                  '"none" not found.', "a claim that is not there")
+        server.create(CLAIMS, claim("now", "early"))
+        server.create(PODS, user("now", "now"))
+        tap.equal(unschedulable("now"), "0/4 nodes are available: pod has unbound immediate "
+                  "PersistentVolumeClaims.", "one that is not bound")
+        server.create(CLAIMS, claim("wait", "late"))
+        server.create(PODS, user("wait", "wait"))
+        tap.ok(wait_for(lambda: server.get(f"{CLAIMS}/wait")[1]["metadata"].get(
+            "annotations", {}).get("volume.kubernetes.io/selected-node") == "n2"),
+            "a node is chosen for a claim that waits")
+        tap.equal(server.get(f"{PODS}/wait")[1]["spec"].get("nodeName"), None, "and the pod waits")
+        for name, node in (("now", "n3"), ("wait", "n2")):
+            server.create("/api/v1/persistentvolumes", {
+                "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"pv-{name}"},
+                "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                         "csi": {"driver": "example.com/p", "volumeHandle": name},
+                         "claimRef": {"namespace": "default", "name": name},
+                         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                             {"key": "kubernetes.io/hostname", "operator": "In",
+                              "values": [node]}]}]}}}})
+            server.ask("PATCH", f"{CLAIMS}/{name}", {"spec": {"volumeName": f"pv-{name}"}},
+                       content_type="application/merge-patch+json")
+            tap.equal(placed(name), node, f"{name}: bound to a volume, it runs where that is")
+        for name in ("no-claim", "now", "wait"):
+            server.ask("DELETE", f"{PODS}/{name}")
+
         # DaemonSets.
         DS = f"{NS}/daemonsets"
         server.create(DS, workload("DaemonSet", "every"))

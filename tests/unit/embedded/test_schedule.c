@@ -155,7 +155,7 @@ static void test_pick(void **state)
         _cleanup_(str_done) struct str why = {0};
         json_auto_t *pod = parse_quoted(cases[i].pod);
         world_init(&w, cases[i].nodes);
-        size_t best = schedule_pick(pod, w.nodes, w.n, &why);
+        size_t best = schedule_pick(pod, NULL, w.nodes, w.n, &why);
         const char *got = best < w.n ? kube_name(w.nodes[best].node) : str_get(&why);
         if (!str_eq(got, cases[i].expected))
             fail_msg("%s: %s", cases[i].name, got);
@@ -173,13 +173,59 @@ static void test_spread(void **state)
                                     "true}]}, 'spec': {'containers': [{}]}}");
     json_array_append_new(json_object_get(json_array_get(w.list, 2), "pods"), json_object());
     for (int i = 0; i < 9; i++) {
-        size_t best = schedule_pick(pod, w.nodes, w.n, NULL);
+        size_t best = schedule_pick(pod, NULL, w.nodes, w.n, NULL);
         json_array_append(json_object_get(json_array_get(w.list, best), "pods"), pod);
     }
     assert_int_equal(json_array_size(w.nodes[0].pods), 3);
     assert_int_equal(json_array_size(w.nodes[1].pods), 3);
     assert_int_equal(json_array_size(w.nodes[2].pods), 4);
     json_decref(w.list);
+}
+
+/* Claims, on nodes n0 and n1. */
+static void test_volumes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *claims, *expected;
+    } cases[] = {
+        {"[]", "n0"},
+        {"[{'claim': {}, 'volume': {}}]", "n0"},
+        {"[{'claim': {}, 'volume': {'spec': {'nodeAffinity': {'required': {'nodeSelectorTerms': "
+         "[{'matchExpressions': [{'key': 'host', 'operator': 'In', 'values': ['n1']}]}]}}}}}]",
+         "n1"},
+        {"[{'claim': {}, 'volume': {'spec': {'nodeAffinity': {'required': {'nodeSelectorTerms': "
+         "[{'matchExpressions': [{'key': 'host', 'operator': 'In', 'values': ['x']}]}]}}}}}]",
+         "0/2 nodes are available: 2 node(s) had volume node affinity conflict."},
+        {"[{'claim': {'metadata': {'annotations': {'volume.kubernetes.io/selected-node': 'n1'}}}, "
+         "'class': {}}]",
+         "n1"},
+        {"[{'claim': {}, 'class': {'allowedTopologies': [{'matchLabelExpressions': [{'key': "
+         "'host', 'values': ['x', 'n1']}]}]}}]",
+         "n1"},
+        {"[{'claim': {}, 'class': {'allowedTopologies': [{'matchLabelExpressions': [{'key': "
+         "'host', 'values': ['x']}]}]}}]",
+         "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."},
+        {"[{'claim': {'spec': {'resources': {'requests': {'storage': '2Gi'}}}}, 'class': {}, "
+         "'capacities': [{'capacity': '1Gi', 'nodeTopology': {'matchLabels': {'host': 'n0'}}}, "
+         "{'capacity': '9Gi', 'maximumVolumeSize': '2Gi', 'nodeTopology': {'matchLabels': "
+         "{'host': 'n1'}}}]}]",
+         "n1"},
+        {"[{'claim': {'spec': {'resources': {'requests': {'storage': '3Gi'}}}}, 'class': {}, "
+         "'capacities': [{'capacity': '9Gi', 'maximumVolumeSize': '2Gi', 'nodeTopology': "
+         "{'matchLabels': {'host': 'n1'}}}]}]",
+         "0/2 nodes are available: 2 node(s) did not have enough free storage."},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct world w;
+        _cleanup_(str_done) struct str why = {0};
+        json_auto_t *pod = json_object(), *claims = parse_quoted(cases[i].claims);
+        world_init(&w, "[{}, {}]");
+        size_t best = schedule_pick(pod, claims, w.nodes, w.n, &why);
+        assert_string_equal(best < w.n ? kube_name(w.nodes[best].node) : str_get(&why),
+                            cases[i].expected);
+        json_decref(w.list);
+    }
 }
 
 static void test_concerns(void **state)
@@ -207,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pick),
         cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_concerns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
