@@ -15,6 +15,7 @@ const struct controller controllers[] = {
     {"pod-eviction", "ends pods whose node is lost", true, embedded_evictor},
     {"replicaset", "pods of ReplicaSets", true, embedded_replica_sets},
     {"scheduler", "gives pods a node", true, embedded_scheduler},
+    {"statefulset", "pods and claims of StatefulSets", true, embedded_stateful_sets},
     {0},
 };
 

@@ -44,13 +44,14 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
     def pods(app):
         return [p for p in items(PODS, app) if "deletionTimestamp" not in p["metadata"]]
 
+    def are_ready(app, n):
+        found = pods(app)
+        return len(found) == n and all(
+            any(c["type"] == "Ready" and c["status"] == "True"
+                for c in p.get("status", {}).get("conditions", [])) for p in found)
+
     def ready(app, n):
-        def check():
-            found = pods(app)
-            return len(found) == n and all(
-                any(c["type"] == "Ready" and c["status"] == "True"
-                    for c in p.get("status", {}).get("conditions", [])) for p in found)
-        return wait_for(check, 60)
+        return wait_for(lambda: are_ready(app, n), 60)
 
     def deployment(name):
         return server.get(f"{NS}/deployments/{name}")[1]
@@ -233,8 +234,9 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
 
         def unschedulable(name):
             def check():
-                return [c["message"] for c in server.get(f"{PODS}/{name}")[1].get(
-                    "status", {}).get("conditions", []) if c.get("reason") == "Unschedulable"]
+                status, found = server.get(f"{PODS}/{name}")
+                return status == 200 and [c["message"] for c in found.get("status", {}).get(
+                    "conditions", []) if c.get("reason") == "Unschedulable"]
             return (wait_for(check, 20) or [""])[0]
 
         server.create(PODS, pod("big", container={"resources": {"requests": {"cpu": "100"}}}))
@@ -321,6 +323,47 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
             tap.equal(placed(name), node, f"{name}: bound to a volume, it runs where that is")
         for name in ("no-claim", "now", "wait"):
             server.ask("DELETE", f"{PODS}/{name}")
+
+        # StatefulSets.
+        STS = f"{NS}/statefulsets"
+        server.create(STS, {**workload("StatefulSet", "db", 3, serviceName="db", volumeClaimTemplates=[
+            {"metadata": {"name": "data"}, "spec": {
+                "accessModes": ["ReadWriteOnce"], "storageClassName": "none",
+                "resources": {"requests": {"storage": "1Gi"}}}}])})
+        tap.ok(wait_for(lambda: unschedulable("db-0")), "its first pod waits for its claim")
+        tap.equal([p["metadata"]["name"] for p in pods("db")], ["db-0"], "and the others for it")
+
+        def bind_claims():
+            for number in range(5):
+                if server.get(f"{CLAIMS}/data-db-{number}")[1].get("spec", {"volumeName": 1}).get(
+                        "volumeName"):
+                    continue
+                server.ask("POST", "/api/v1/persistentvolumes", {
+                    "apiVersion": "v1", "kind": "PersistentVolume",
+                    "metadata": {"name": f"pv-db-{number}"},
+                    "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                             "csi": {"driver": "example.com/p", "volumeHandle": f"db{number}"}}})
+                server.ask("PATCH", f"{CLAIMS}/data-db-{number}", {
+                    "spec": {"volumeName": f"pv-db-{number}"}},
+                    content_type="application/merge-patch+json")
+            return are_ready("db", 3)
+
+        tap.ok(wait_for(bind_claims), "all follow in order", pods("db"))
+        tap.ran(rollout("status", "statefulset/db", "--timeout", "60s"), "kubectl knows",
+                stdout="roll out complete")
+        server.kubectl("set", "image", "statefulset/db", "c=two")
+        tap.ran(rollout("status", "statefulset/db", "--timeout", "60s"), "another image",
+                stdout="roll out complete")
+        tap.equal({p["spec"]["containers"][0]["image"] for p in pods("db")}, {"two"}, "is in all")
+        tap.ran(rollout("undo", "statefulset/db"), "kubectl rollout undo", stdout="rolled back")
+        tap.ok(wait_for(lambda: are_ready("db", 3) and {
+            p["spec"]["containers"][0]["image"] for p in pods("db")} == {"one"}), "goes back")
+        server.kubectl("scale", "statefulset/db", "--replicas", "1")
+        tap.ok(wait_for(lambda: [p["metadata"]["name"] for p in pods("db")] == ["db-0"]),
+               "the last go first")
+        tap.equal(server.get(f"{CLAIMS}/data-db-2")[0], 200, "their claims stay")
+        server.kubectl("delete", "statefulset", "db")
+        tap.ok(wait_for(lambda: not pods("db")), "they go with it")
 
         # DaemonSets.
         DS = f"{NS}/daemonsets"

@@ -45,20 +45,25 @@ static void test_steps(void **state)
         struct rollout_set before[3];
         int64_t new, after[3];
     } cases[] = {
-        {"first", {4, 1, 1}, {{4, 4}, {0, 0, 0, true}}, 1, {3, 1}},
-        {"nothing to spare", {4, 1, 0}, {{4, 4}, {1, 0, 0, true}}, 1, {4, 1}},
-        {"one is available", {4, 1, 0}, {{4, 4}, {1, 1, 0, true}}, 1, {3, 1}},
-        {"room for the next", {4, 1, 0}, {{3, 3}, {1, 1, 0, true}}, 2, {3, 2}},
-        {"broken old ones go first", {4, 1, 1}, {{2, 0}, {2, 2}, {1, 0, 0, true}}, 1, {1, 2, 1}},
-        {"no surge", {3, 0, 1}, {{3, 3}, {0, 0, 0, true}}, 0, {2, 0}},
-        {"no surge, room", {3, 0, 1}, {{2, 2}, {0, 0, 0, true}}, 1, {2, 1}},
-        {"the last", {3, 1, 0}, {{1, 1}, {3, 3, 0, true}}, 3, {0, 3}},
-        {"done", {3, 1, 0}, {{0, 0}, {3, 3, 0, true}}, 3, {0, 3}},
-        {"too many", {2, 1, 0}, {{0, 0}, {3, 3, 0, true}}, 2, {0, 2}},
-        {"to none", {0, 0, 0}, {{2, 2}, {0, 0, 0, true}}, 0, {0, 0}},
+        {"first", {4, 1, 1}, {{4, 4}, {0, 0, 0, 0, true}}, 1, {3, 1}},
+        {"nothing to spare", {4, 1, 0}, {{4, 4}, {1, 0, 0, 0, true}}, 1, {4, 1}},
+        {"one is available", {4, 1, 0}, {{4, 4}, {1, 1, 1, 0, true}}, 1, {3, 1}},
+        {"room for the next", {4, 1, 0}, {{3, 3}, {1, 1, 1, 0, true}}, 2, {3, 2}},
+        {"broken old ones go first", {4, 1, 1}, {{2, 0}, {2, 2}, {1, 0, 0, 0, true}}, 1, {1, 2, 1}},
+        {"old ones that are still there take up room",
+         {4, 1, 1},
+         {{2, 2, 4}, {1, 1, 1, 0, true}},
+         1,
+         {2, 1}},
+        {"no surge", {3, 0, 1}, {{3, 3}, {0, 0, 0, 0, true}}, 0, {2, 0}},
+        {"no surge, room", {3, 0, 1}, {{2, 2}, {0, 0, 0, 0, true}}, 1, {2, 1}},
+        {"the last", {3, 1, 0}, {{1, 1}, {3, 3, 3, 0, true}}, 3, {0, 3}},
+        {"done", {3, 1, 0}, {{0, 0}, {3, 3, 3, 0, true}}, 3, {0, 3}},
+        {"too many", {2, 1, 0}, {{0, 0}, {3, 3, 3, 0, true}}, 2, {0, 2}},
+        {"to none", {0, 0, 0}, {{2, 2}, {0, 0, 0, 0, true}}, 0, {0, 0}},
         {"what is new and broken takes nothing away",
          {4, 1, 1},
-         {{4, 4}, {2, 0, 0, true}},
+         {{4, 4}, {2, 0, 0, 0, true}},
          2,
          {3, 2}},
     };
@@ -85,7 +90,7 @@ static void test_whole(void **state)
         for (int64_t surge = 0; surge <= 3; surge++) {
             for (int64_t unavailable = surge ? 0 : 1; unavailable <= wanted; unavailable++) {
                 struct rollout r = {wanted, surge, unavailable, false};
-                struct rollout_set sets[] = {{wanted, wanted, 0, false}, {0, 0, 0, true}};
+                struct rollout_set sets[] = {{wanted, wanted, 0, false}, {0, 0, 0, 0, true}};
                 int steps = 0;
                 while (sets[0].replicas || sets[1].available < wanted) {
                     assert_true(++steps < 100);
@@ -112,14 +117,14 @@ static void test_scale(void **state)
         struct rollout_set before[2];
         int64_t after[2];
     } cases[] = {
-        {"both grow", {20, 0, 1}, {{6, 6, 10}, {4, 4, 10, true}}, {12, 8}},
-        {"both shrink", {5, 0, 1}, {{6, 6, 10}, {4, 4, 10, true}}, {3, 2}},
+        {"both grow", {20, 0, 1}, {{6, 6, 6, 10}, {4, 4, 4, 10, true}}, {12, 8}},
+        {"both shrink", {5, 0, 1}, {{6, 6, 6, 10}, {4, 4, 4, 10, true}}, {3, 2}},
         {"what is left over goes to the largest",
          {11, 0, 1},
-         {{5, 5, 10}, {5, 5, 10, true}},
+         {{5, 5, 5, 10}, {5, 5, 5, 10, true}},
          {6, 5}},
-        {"to none", {0, 2, 1}, {{6, 6, 10}, {4, 4, 10, true}}, {0, 0}},
-        {"nothing", {8, 2, 1}, {{6, 6, 10}, {4, 4, 10, true}}, {6, 4}},
+        {"to none", {0, 2, 1}, {{6, 6, 6, 10}, {4, 4, 4, 10, true}}, {0, 0}},
+        {"nothing", {8, 2, 1}, {{6, 6, 6, 10}, {4, 4, 4, 10, true}}, {6, 4}},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rollout_set sets[2];
