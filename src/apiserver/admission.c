@@ -16,6 +16,7 @@ static step *const mutating[] = {
     rules_namespace_fill,
     rules_storage_fill,
     rules_service_fill,
+    rules_node_fill,
     csr_fill,
     apiserver_webhooks_mutate,
     NULL,

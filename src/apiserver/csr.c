@@ -127,6 +127,8 @@ static void keep_other_part(struct apiserver_admission *a)
     }
     if (json_array_size(conditions))
         json_object_set(merged, "conditions", conditions);
+    else
+        json_object_del(merged, "conditions");
     json_decref(conditions);
     json_object_set_new(a->object, "status", merged);
 }

@@ -66,6 +66,7 @@ int rules_service_range(struct apiserver_rules *rules, const char *text, struct 
 int rules_service_fill(struct apiserver_admission *a, struct err *e);
 void rules_service_release(struct apiserver_admission *a);
 
+int rules_node_fill(struct apiserver_admission *a, struct err *e);
 int rules_node_check(struct apiserver_admission *a, struct err *e);
 /* Whether it is a node that asks; *ret_node is its name, NULL when that is not to be known. */
 bool rules_is_node(const struct apiserver_user *user, const char **ret_node);

@@ -3,6 +3,7 @@
  * cannot say "its own"; this can. The words are those of Kubernetes' NodeRestriction.
  */
 #include "api/kinds/kinds.h"
+#include "apiserver/registry_impl.h"
 #include "apiserver/rules.h"
 
 #define PREFIX "system:node:"
@@ -120,6 +121,39 @@ static int check_pod(const struct apiserver_admission *a, const char *node, stru
                       : "node \"%s\" can only update pod status for pods with spec.nodeName set to "
                         "itself",
                   node);
+}
+
+static bool is_same(const json_t *a, const json_t *b)
+{
+    return json_equal(json_object_get(a, "key"), json_object_get(b, "key")) &&
+           json_equal(json_object_get(a, "effect"), json_object_get(b, "effect"));
+}
+
+/*
+ * Since when a taint that ends pods is there is written down, so that whoever ends them counts from
+ * the same time, also after a restart.
+ */
+int rules_node_fill(struct apiserver_admission *a, struct err *e)
+{
+    char now[RFC3339_MAX];
+    size_t i, j;
+    json_t *taint, *old;
+    (void)e;
+    if (!a->object || !rules_concern(a, &api_node))
+        return 0;
+    registry_now(a->registry, now);
+    json_array_foreach((json_t *)json_at(a->object, "spec", "taints"), i, taint) {
+        const char *effect = json_str(taint, "effect"), *since = now;
+        if (!effect || !str_eq(effect, "NoExecute") || json_object_get(taint, "timeAdded"))
+            continue;
+        json_array_foreach((json_t *)json_at(a->old, "spec", "taints"), j, old) {
+            const char *before = json_str(old, "timeAdded");
+            if (is_same(taint, old) && before)
+                since = before;
+        }
+        json_object_set_new(taint, "timeAdded", json_string(since));
+    }
+    return 0;
 }
 
 int rules_node_check(struct apiserver_admission *a, struct err *e)

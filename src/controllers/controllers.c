@@ -6,12 +6,16 @@
 
 /* In alphabetical order. */
 const struct controller controllers[] = {
+    {"daemonset", "pods of DaemonSets, one on every node", true, embedded_daemon_sets},
     {"deployment", "ReplicaSets of Deployments, and moving from one to the next", true,
      embedded_deployments},
+    {"endpoints", "the addresses behind services", true, embedded_endpoints},
     {"node-lifecycle", "marks nodes that are silent, and their pods", true,
      controllers_node_lifecycle},
+    {"pod-eviction", "ends pods whose node is lost", true, embedded_evictor},
     {"replicaset", "pods of ReplicaSets", true, embedded_replica_sets},
     {"scheduler", "gives pods a node", true, embedded_scheduler},
+    {"statefulset", "pods and claims of StatefulSets", true, embedded_stateful_sets},
     {0},
 };
 

@@ -48,6 +48,7 @@ static struct rollout_set *numbers_of(const struct deploying *g)
         sets[i] = (struct rollout_set){
             .replicas = pods_integer(set, "spec", "replicas", 1),
             .available = pods_integer(set, "status", "availableReplicas", 0),
+            .present = pods_integer(set, "status", "replicas", 0),
             .most = most ? strtoll(most, NULL, 10) : 0,
             .is_new = i == g->new,
         };

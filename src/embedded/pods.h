@@ -14,6 +14,8 @@ bool pods_is_ready(const json_t *pod);
  */
 bool pods_is_available(const json_t *pod, int64_t min_ready_seconds, int64_t now,
                        int64_t *ret_wait_ns);
+/* How long, at `now`, it may stay on its node (NULL: has no taints); INT64_MAX: for ever. evictor.c */
+int64_t pods_stay_ns(const json_t *pod, const json_t *node, int64_t now);
 /* The node that it is bound to; "". */
 const char *pods_node(const json_t *pod);
 

@@ -42,6 +42,15 @@ static int64_t available_total(const struct rollout_set *sets, size_t n)
     return sum;
 }
 
+/* What is there or will be: an old pod that is still to be deleted takes up room, too. */
+static int64_t present_total(const struct rollout_set *sets, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += sets[i].present > sets[i].replicas ? sets[i].present : sets[i].replicas;
+    return sum;
+}
+
 static const struct rollout_set *new_of(const struct rollout_set *sets, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -57,7 +66,7 @@ int64_t rollout_new_replicas(const struct rollout *r, const struct rollout_set *
     int64_t has = new ? new->replicas : 0;
     if (r->recreate || has >= r->wanted)
         return r->wanted;
-    int64_t room = r->wanted + r->surge - rollout_total(sets, n);
+    int64_t room = r->wanted + r->surge - present_total(sets, n);
     return room <= 0 ? has : has + least(room, r->wanted - has);
 }
 

@@ -12,6 +12,7 @@
 struct rollout_set {
     int64_t replicas;  /* that it should have; what the functions change */
     int64_t available; /* of those that it has */
+    int64_t present;   /* that it has, also such as it no longer should have */
     int64_t most;      /* wanted + surge when it was last scaled; 0: not known */
     bool is_new;
 };

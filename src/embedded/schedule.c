@@ -124,8 +124,8 @@ static void filter_ports(const json_t *pod, const struct schedule_node *node,
     }
 }
 
-void schedule_filter(const json_t *pod, const struct schedule_node *nodes, size_t n, size_t node,
-                     struct schedule_reasons *ret_reasons)
+void schedule_filter(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
+                     size_t n, size_t node, struct schedule_reasons *ret_reasons)
 {
     struct schedule_reasons *r = ret_reasons;
     const json_t *of = nodes[node].node;
@@ -137,6 +137,8 @@ void schedule_filter(const json_t *pod, const struct schedule_node *nodes, size_
         filter_ports(pod, &nodes[node], r);
     if (!r->n)
         schedule_filter_resources(pod, &nodes[node], r);
+    if (!r->n)
+        schedule_filter_volumes(claims, of, r);
     if (!r->n)
         schedule_filter_pods(pod, nodes, n, node, r);
 }
@@ -237,14 +239,14 @@ static void explain(json_t *counts, size_t n, struct str *out)
     vec_done(&parts);
 }
 
-size_t schedule_pick(const json_t *pod, const struct schedule_node *nodes, size_t n,
-                     struct str *ret_why)
+size_t schedule_pick(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
+                     size_t n, struct str *ret_why)
 {
     VEC(struct score) scores = {0};
     json_auto_t *counts = json_object();
     for (size_t i = 0; i < n; i++) {
         struct schedule_reasons r = {0};
-        schedule_filter(pod, nodes, n, i, &r);
+        schedule_filter(pod, claims, nodes, n, i, &r);
         for (size_t j = 0; j < r.n; j++) {
             json_int_t before = json_integer_value(json_object_get(counts, r.text[j]));
             json_object_set_new(counts, r.text[j], json_integer(before + 1));

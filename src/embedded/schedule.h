@@ -23,11 +23,12 @@ struct schedule_reasons {
     size_t n;
 };
 
-void schedule_filter(const json_t *pod, const struct schedule_node *nodes, size_t n, size_t node,
-                     struct schedule_reasons *ret_reasons);
+/* `claims`: an array of {claim, volume, class, capacities} (scheduler_claims.h); NULL: none. */
+void schedule_filter(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
+                     size_t n, size_t node, struct schedule_reasons *ret_reasons);
 /* The place of the node that should have it, or n with why none can, appended to ret_why. */
-size_t schedule_pick(const json_t *pod, const struct schedule_node *nodes, size_t n,
-                     struct str *ret_why);
+size_t schedule_pick(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
+                     size_t n, struct str *ret_why);
 
 /* Whether a list of tolerations tolerates a taint; *ret_seconds: for how long, < 0: for ever. */
 bool schedule_tolerates(const json_t *tolerations, const json_t *taint, int64_t *ret_seconds);

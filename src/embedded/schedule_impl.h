@@ -9,7 +9,12 @@
 void schedule_add_reason(struct schedule_reasons *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* schedule_volumes.c */
+void schedule_filter_volumes(const json_t *claims, const json_t *node, struct schedule_reasons *r);
+
 /* schedule_resources.c */
+/* A quantity in nano-units. */
+__int128 schedule_amount(const json_t *value);
 /* What a pod asks for of a resource, in nano-units. */
 __int128 schedule_request(const json_t *pod, const char *resource);
 void schedule_filter_resources(const json_t *pod, const struct schedule_node *node,

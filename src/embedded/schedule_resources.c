@@ -3,7 +3,7 @@
  */
 #include "embedded/schedule_impl.h"
 
-static __int128 amount(const json_t *value)
+__int128 schedule_amount(const json_t *value)
 {
     struct quantity q;
     if (json_is_integer(value))
@@ -16,7 +16,7 @@ static __int128 amount(const json_t *value)
 static __int128 of_container(const json_t *container, const char *resource)
 {
     const json_t *request = json_at(container, "resources", "requests", resource);
-    return amount(request ? request : json_at(container, "resources", "limits", resource));
+    return schedule_amount(request ? request : json_at(container, "resources", "limits", resource));
 }
 
 __int128 schedule_request(const json_t *pod, const char *resource)
@@ -30,7 +30,7 @@ __int128 schedule_request(const json_t *pod, const char *resource)
         __int128 one = of_container(container, resource);
         most = one > most ? one : most;
     }
-    return (sum > most ? sum : most) + amount(json_at(pod, "spec", "overhead", resource));
+    return (sum > most ? sum : most) + schedule_amount(json_at(pod, "spec", "overhead", resource));
 }
 
 static __int128 used(const struct schedule_node *node, const char *resource)
@@ -76,12 +76,13 @@ void schedule_filter_resources(const json_t *pod, const struct schedule_node *no
     if (!json_object_size(allocatable))
         return; /* a node that does not say what it has takes everything */
     most = json_object_get(allocatable, "pods");
-    if (most && (__int128)(json_array_size(node->pods) + 1) * 1000000000 > amount(most))
+    if (most && (__int128)(json_array_size(node->pods) + 1) * 1000000000 > schedule_amount(most))
         schedule_add_reason(r, "Too many pods");
     json_auto_t *names = asked_for(pod);
     json_object_foreach(names, key, value) {
         __int128 wanted = schedule_request(pod, key);
-        if (wanted > 0 && wanted + used(node, key) > amount(json_object_get(allocatable, key)))
+        if (wanted > 0 &&
+            wanted + used(node, key) > schedule_amount(json_object_get(allocatable, key)))
             schedule_add_reason(r, "Insufficient %.60s", key);
     }
 }
@@ -92,7 +93,7 @@ int64_t schedule_score_room(const json_t *pod, const struct schedule_node *node)
     const json_t *allocatable = allocatable_of(node->node);
     int64_t score = 0;
     for (size_t i = 0; i < 2; i++) {
-        __int128 has = amount(json_object_get(allocatable, names[i]));
+        __int128 has = schedule_amount(json_object_get(allocatable, names[i]));
         __int128 left = has - used(node, names[i]) - schedule_request(pod, names[i]);
         if (has > 0 && left > 0)
             score += (int64_t)(left / (has / 100 + 1)) / 2;

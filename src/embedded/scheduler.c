@@ -7,6 +7,7 @@
 #include "embedded/embedded.h"
 #include "embedded/pods.h"
 #include "embedded/schedule.h"
+#include "embedded/scheduler_claims.h"
 #include "kube/condition.h"
 
 /* Even if nothing seems to change, what could not be placed is looked at again. */
@@ -18,6 +19,7 @@ struct scheduler {
     struct kube_recorder *recorder;
     struct kube_resource pods_r;
     struct kube_informer *nodes, *pods;
+    struct scheduler_claims claims;
     json_t *assumed; /* uid of a pod -> name of its node; the one worker's own */
 };
 
@@ -126,6 +128,16 @@ static int bind_pod(struct scheduler *s, const json_t *pod, const char *node, st
     return 0;
 }
 
+/* The claims of the pod; NULL with why no node can have it. */
+static json_t *claims_of(struct scheduler *s, const json_t *pod, size_t nodes, struct str *ret_why)
+{
+    _cleanup_(str_done) struct str why = {0};
+    json_t *claims = scheduler_claims_of(&s->claims, pod, &why);
+    if (!claims)
+        str_appendf(ret_why, "0/%zu nodes are available: %s.", nodes, str_get(&why));
+    return claims;
+}
+
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
                      struct err *e)
 {
@@ -139,9 +151,13 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     _cleanup_(world_done) struct world w = {0};
     _cleanup_(str_done) struct str why = {0};
     look_around(s, &w);
-    size_t best = schedule_pick(pod, w.nodes, w.n, &why);
-    if (best < w.n)
-        return bind_pod(s, pod, kube_name(w.nodes[best].node), e);
+    json_auto_t *claims = claims_of(s, pod, w.n, &why);
+    size_t best = claims ? schedule_pick(pod, claims, w.nodes, w.n, &why) : w.n;
+    if (best < w.n) {
+        const char *node = kube_name(w.nodes[best].node);
+        int bound = scheduler_claims_select(&s->claims, claims, node, e);
+        return bound > 0 ? bind_pod(s, pod, node, e) : bound;
+    }
     kube_event_warning(s->recorder, pod, "FailedScheduling", "%s", str_get(&why));
     ret->again_ns = AGAIN;
     return write_condition(s, &pod, "Unschedulable", str_get(&why), e);
@@ -215,6 +231,7 @@ int embedded_scheduler(struct kube_manager *m, struct err *e)
     s->nodes = kube_manager_informer(m, kube_resource("v1", "Node"), NULL, NULL, NULL);
     s->pods = kube_manager_informer(m, s->pods_r, NULL, NULL, NULL);
     kube_informer_add_index(s->pods, &waiting);
+    scheduler_claims_init(&s->claims, m);
     const struct kube_controller_options o = {
         .name = "scheduler", .workers = 1, .reconcile = reconcile, .context = s};
     struct kube_controller *c = kube_manager_controller(m, &o, e);
@@ -227,5 +244,10 @@ int embedded_scheduler(struct kube_manager *m, struct err *e)
     kube_controller_watch(
         c, (struct kube_source){
                .informer = s->nodes, .predicate = node_changed, .map = map_waiting, .context = s});
+    struct kube_informer *const storage[] = {s->claims.claims, s->claims.volumes, s->claims.classes,
+                                             s->claims.drivers, s->claims.capacities};
+    for (size_t i = 0; i < ARRAY_SIZE(storage); i++)
+        kube_controller_watch(
+            c, (struct kube_source){.informer = storage[i], .map = map_waiting, .context = s});
     return 0;
 }

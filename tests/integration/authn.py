@@ -92,7 +92,7 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         tap.equal(mode(data, "pki"), 0o700, "the folder is for its owner")
         tap.equal({name: mode(data, "pki", name) for name in os.listdir(os.path.join(data, "pki"))},
                   {name: 0o600 for name in ("ca.pem", "ca.crt", "apiserver.pem", "admin.pem",
-                                            "service-accounts.pem")}, "keys are for their owner")
+                                            "controller.pem", "service-accounts.pem")}, "keys are for their owner")
 
         # Certificates.
         says(kubectl(server, "get", "ns"), "kubectl gets in with the kubeconfig", "default")

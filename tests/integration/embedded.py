@@ -44,13 +44,14 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
     def pods(app):
         return [p for p in items(PODS, app) if "deletionTimestamp" not in p["metadata"]]
 
+    def are_ready(app, n):
+        found = pods(app)
+        return len(found) == n and all(
+            any(c["type"] == "Ready" and c["status"] == "True"
+                for c in p.get("status", {}).get("conditions", [])) for p in found)
+
     def ready(app, n):
-        def check():
-            found = pods(app)
-            return len(found) == n and all(
-                any(c["type"] == "Ready" and c["status"] == "True"
-                    for c in p.get("status", {}).get("conditions", [])) for p in found)
-        return wait_for(check, 60)
+        return wait_for(lambda: are_ready(app, n), 60)
 
     def deployment(name):
         return server.get(f"{NS}/deployments/{name}")[1]
@@ -73,7 +74,7 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
     def rollout(*argv):
         return server.kubectl("rollout", *argv)
 
-    with Controller(controller_program, server, log=log):
+    with Controller(controller_program, server, "--node-monitor-grace-period", "5s", log=log):
         # ReplicaSets.
         server.create(f"{NS}/replicasets", workload("ReplicaSet", "rs", 3))
         tap.ok(ready("rs", 3), "a ReplicaSet makes pods", pods("rs"))
@@ -150,8 +151,8 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         tap.equal(sorted(line.split()[0] for line in rollout(
             "history", "deployment/web").stdout.splitlines()[2:] if line), ["2", "3"],
             "whose revision is the last")
-        tap.ran(rollout("restart", "deployment/web"), "kubectl rollout restart", stdout="restarted")
         before = {p["metadata"]["uid"] for p in pods("web")}
+        tap.ran(rollout("restart", "deployment/web"), "kubectl rollout restart", stdout="restarted")
         tap.ran(rollout("status", "deployment/web", "--timeout", "60s"), "makes them all anew")
         tap.ok(not before & {p["metadata"]["uid"] for p in pods("web")}, "every one of them")
         server.kubectl("scale", "deployment/web", "--replicas", "7")
@@ -233,8 +234,9 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
 
         def unschedulable(name):
             def check():
-                return [c["message"] for c in server.get(f"{PODS}/{name}")[1].get(
-                    "status", {}).get("conditions", []) if c.get("reason") == "Unschedulable"]
+                status, found = server.get(f"{PODS}/{name}")
+                return status == 200 and [c["message"] for c in found.get("status", {}).get(
+                    "conditions", []) if c.get("reason") == "Unschedulable"]
             return (wait_for(check, 20) or [""])[0]
 
         server.create(PODS, pod("big", container={"resources": {"requests": {"cpu": "100"}}}))
@@ -276,6 +278,176 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         server.create(PODS, with_gate)
         tap.ok(wait_for(lambda: any(c.get("reason") == "SchedulingGated" for c in server.get(
             f"{PODS}/gated")[1].get("status", {}).get("conditions", []))), "gates are waited for")
+
+        # Volumes decide, too.
+        CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+        for name, mode in (("late", "WaitForFirstConsumer"), ("early", "Immediate")):
+            server.create("/apis/storage.k8s.io/v1/storageclasses", {
+                "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+                "metadata": {"name": name}, "provisioner": "example.com/p",
+                "volumeBindingMode": mode})
+
+        def claim(name, of):
+            return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+                    "spec": {"storageClassName": of, "accessModes": ["ReadWriteOnce"],
+                             "resources": {"requests": {"storage": "1Gi"}}}}
+
+        def user(name, of):
+            return pod(name, nodeSelector={"kubernetes.io/hostname": "n2"} if of == "wait" else {},
+                       volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": of}}])
+
+        server.create(PODS, user("no-claim", "none"))
+        tap.equal(unschedulable("no-claim"), "0/4 nodes are available: persistentvolumeclaim "
+                  '"none" not found.', "a claim that is not there")
+        server.create(CLAIMS, claim("now", "early"))
+        server.create(PODS, user("now", "now"))
+        tap.equal(unschedulable("now"), "0/4 nodes are available: pod has unbound immediate "
+                  "PersistentVolumeClaims.", "one that is not bound")
+        server.create(CLAIMS, claim("wait", "late"))
+        server.create(PODS, user("wait", "wait"))
+        tap.ok(wait_for(lambda: server.get(f"{CLAIMS}/wait")[1]["metadata"].get(
+            "annotations", {}).get("volume.kubernetes.io/selected-node") == "n2"),
+            "a node is chosen for a claim that waits")
+        tap.equal(server.get(f"{PODS}/wait")[1]["spec"].get("nodeName"), None, "and the pod waits")
+        for name, node in (("now", "n3"), ("wait", "n2")):
+            server.create("/api/v1/persistentvolumes", {
+                "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"pv-{name}"},
+                "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                         "csi": {"driver": "example.com/p", "volumeHandle": name},
+                         "claimRef": {"namespace": "default", "name": name},
+                         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                             {"key": "kubernetes.io/hostname", "operator": "In",
+                              "values": [node]}]}]}}}})
+            server.ask("PATCH", f"{CLAIMS}/{name}", {"spec": {"volumeName": f"pv-{name}"}},
+                       content_type="application/merge-patch+json")
+            tap.equal(placed(name), node, f"{name}: bound to a volume, it runs where that is")
+        for name in ("no-claim", "now", "wait"):
+            server.ask("DELETE", f"{PODS}/{name}")
+
+        # StatefulSets.
+        STS = f"{NS}/statefulsets"
+        server.create(STS, {**workload("StatefulSet", "db", 3, serviceName="db", volumeClaimTemplates=[
+            {"metadata": {"name": "data"}, "spec": {
+                "accessModes": ["ReadWriteOnce"], "storageClassName": "none",
+                "resources": {"requests": {"storage": "1Gi"}}}}])})
+        tap.ok(wait_for(lambda: unschedulable("db-0")), "its first pod waits for its claim")
+        tap.equal([p["metadata"]["name"] for p in pods("db")], ["db-0"], "and the others for it")
+
+        def bind_claims():
+            for number in range(5):
+                if server.get(f"{CLAIMS}/data-db-{number}")[1].get("spec", {"volumeName": 1}).get(
+                        "volumeName"):
+                    continue
+                server.ask("POST", "/api/v1/persistentvolumes", {
+                    "apiVersion": "v1", "kind": "PersistentVolume",
+                    "metadata": {"name": f"pv-db-{number}"},
+                    "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                             "csi": {"driver": "example.com/p", "volumeHandle": f"db{number}"}}})
+                server.ask("PATCH", f"{CLAIMS}/data-db-{number}", {
+                    "spec": {"volumeName": f"pv-db-{number}"}},
+                    content_type="application/merge-patch+json")
+            return are_ready("db", 3)
+
+        tap.ok(wait_for(bind_claims), "all follow in order", pods("db"))
+        tap.ran(rollout("status", "statefulset/db", "--timeout", "60s"), "kubectl knows",
+                stdout="roll out complete")
+        server.kubectl("set", "image", "statefulset/db", "c=two")
+        tap.ran(rollout("status", "statefulset/db", "--timeout", "60s"), "another image",
+                stdout="roll out complete")
+        tap.equal({p["spec"]["containers"][0]["image"] for p in pods("db")}, {"two"}, "is in all")
+        tap.ran(rollout("undo", "statefulset/db"), "kubectl rollout undo", stdout="rolled back")
+        tap.ok(wait_for(lambda: are_ready("db", 3) and {
+            p["spec"]["containers"][0]["image"] for p in pods("db")} == {"one"}), "goes back")
+        server.kubectl("scale", "statefulset/db", "--replicas", "1")
+        tap.ok(wait_for(lambda: [p["metadata"]["name"] for p in pods("db")] == ["db-0"]),
+               "the last go first")
+        tap.equal(server.get(f"{CLAIMS}/data-db-2")[0], 200, "their claims stay")
+        server.kubectl("delete", "statefulset", "db")
+        tap.ok(wait_for(lambda: not pods("db")), "they go with it")
+
+        # DaemonSets.
+        DS = f"{NS}/daemonsets"
+        server.create(DS, workload("DaemonSet", "every"))
+        tap.ok(ready("every", 4), "a pod on every node", pods("every"))
+        tap.equal(sorted(p["spec"]["nodeName"] for p in pods("every")), ["n1", "n2", "n3", "n4"],
+                  "one each")
+        tap.ran(rollout("status", "daemonset/every", "--timeout", "60s"), "kubectl knows",
+                stdout="successfully rolled out")
+        nodes.add("n5")
+        tap.ok(ready("every", 5), "a new node gets one")
+        server.kubectl("set", "image", "daemonset/every", "c=two")
+        tap.ran(rollout("status", "daemonset/every", "--timeout", "60s"), "another image",
+                stdout="successfully rolled out")
+        tap.equal(sorted((p["spec"]["nodeName"], p["spec"]["containers"][0]["image"])
+                         for p in pods("every")), [(f"n{i}", "two") for i in range(1, 6)],
+                  "is on every node")
+        server.kubectl("label", "node", "n5", "none=yes")
+        server.ask("PATCH", f"{DS}/every", {"spec": {"template": {"spec": {
+            "nodeSelector": {"none": "yes"}}}}}, content_type="application/merge-patch+json")
+        tap.ok(wait_for(lambda: [p["spec"]["nodeName"] for p in pods("every")] == ["n5"]),
+               "only where it should be", pods("every"))
+        server.kubectl("delete", "daemonset", "every")
+
+        # Endpoints.
+        server.create("/api/v1/namespaces/default/services", {
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {
+                "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80,
+                                                       "targetPort": 8080}]}})
+
+        def addresses():
+            subsets = server.get("/api/v1/namespaces/default/endpoints/web")[1].get("subsets", [])
+            return [(a["ip"], s["ports"][0]["port"]) for s in subsets for a in s.get("addresses", [])]
+
+        def running():
+            return sorted((p["status"]["podIP"], 8080) for p in pods("web") if "podIP" in p.get(
+                "status", {}))
+
+        tap.ok(wait_for(lambda: len(running()) == 2 and sorted(addresses()) == running()),
+               "a service has the addresses of its pods", (addresses(), running()))
+
+        def sliced():
+            found = server.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+                               "?labelSelector=kubernetes.io/service-name=web")[1]["items"]
+            return sorted((a, port["port"]) for s in found for e in s["endpoints"]
+                          if e["conditions"]["ready"] for a in e["addresses"] for port in s["ports"])
+
+        tap.ok(wait_for(lambda: sliced() == running()), "in slices, too", sliced())
+        server.kubectl("scale", "deployment/web", "--replicas", "3")
+        tap.ok(wait_for(lambda: len(sliced()) == 3 and sliced() == running()
+                        and sorted(addresses()) == running()), "they follow", sliced())
+        tap.ran(server.kubectl("describe", "service", "web"), "kubectl describes them",
+                stdout=":8080")
+        server.ask("DELETE", "/api/v1/namespaces/default/endpoints/web")
+        tap.ok(wait_for(lambda: sorted(addresses()) == running()), "they come back")
+        server.kubectl("delete", "service", "web")
+        tap.ok(wait_for(lambda: server.get("/api/v1/namespaces/default/endpoints/web")[0] == 404
+                        and not sliced()), "and go with it")
+
+        # Nodes that are lost.
+        server.create(PODS, pod("stays", nodeName="n5", tolerations=[
+            {"key": "maintenance", "operator": "Exists"}]))
+        server.create(PODS, pod("goes", nodeName="n5"))
+        server.create(PODS, pod("soon", nodeName="n5", tolerations=[
+            {"key": "maintenance", "operator": "Exists", "tolerationSeconds": 2}]))
+        server.kubectl("taint", "node", "n5", "maintenance=yes:NoExecute")
+        tap.ok(wait_for(lambda: server.get(f"{PODS}/goes")[0] == 404), "NoExecute ends pods")
+        tap.ok(wait_for(lambda: server.get(f"{PODS}/soon")[0] == 404), "some later")
+        tap.equal(server.get(f"{PODS}/stays")[0], 200, "some not")
+        nodes.names.remove("n5")
+        server.ask("DELETE", "/api/v1/nodes/n5")
+        tap.ok(wait_for(lambda: server.get(f"{PODS}/stays")[0] == 404), "none without a node")
+        impatient = [{"key": "node.kubernetes.io/unreachable", "operator": "Exists",
+                      "effect": "NoExecute", "tolerationSeconds": 1}]
+        server.create(f"{NS}/deployments", workload("Deployment", "move", 2, {
+            "tolerations": impatient, "nodeSelector": {"kind": "pair"}}))
+        server.kubectl("label", "node", "n3", "n4", "kind=pair")
+        tap.ok(ready("move", 2), "pods on two nodes")
+        nodes.silent.add("n4")
+        tap.ok(wait_for(lambda: len(pods("move")) == 2 and {p["spec"].get("nodeName") for p in pods(
+            "move")} == {"n3"}, 60), "when one falls silent they move to the other",
+            [(p["metadata"]["name"], p["spec"].get("nodeName")) for p in pods("move")])
+        nodes.silent.discard("n4")
+        server.kubectl("delete", "deployment", "move")
 
     # Killed again and again in the middle of a roll-out.
     server.create(f"{NS}/deployments", workload("Deployment", "crash", 6))

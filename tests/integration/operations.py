@@ -268,8 +268,8 @@ with Scratch() as scratch:
     with Observed(data, log) as server:
         result = server.get(maps)[1]
         tap.ok("lost" not in [o["metadata"]["name"] for o in result["items"]], "the past is back")
-        tap.equal(int(result["metadata"]["resourceVersion"]), last + STEP,
-                  "revisions went on beyond what anybody saw")
+        tap.ok(int(result["metadata"]["resourceVersion"]) >= last + STEP,
+               "revisions went on beyond what anybody saw", (last, result["metadata"]))
         for seen in (1, last - 1, last, last + 7):
             reply = server.request("GET", f"{maps}?watch=true&resourceVersion={seen}&timeoutSeconds=5")
             first = json.loads(reply.text.split("\n")[0])

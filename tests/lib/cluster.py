@@ -94,7 +94,12 @@ class Nodes:
         status = pod.get("status", {})
         ready = any(c["type"] == "Ready" and c["status"] == "True"
                     for c in status.get("conditions", []))
-        if node not in self.names or node in self.silent or "deletionTimestamp" in metadata:
+        if node not in self.names or node in self.silent:
+            return
+        if "deletionTimestamp" in metadata:
+            client.ask("DELETE", f"/api/v1/namespaces/{metadata['namespace']}/pods/"
+                       f"{metadata['name']}", {"gracePeriodSeconds": 0, "preconditions": {
+                           "uid": metadata["uid"]}})
             return
         broken = self.is_broken(pod)
         if status.get("phase") == "Running" and ready != broken:

@@ -57,7 +57,7 @@ static const struct api_field condition[] = {
 };
 
 static const struct api_field status[] = {
-    {"conditions", API_OBJECT, API_LIST, .fields = condition, .merge_key = "type",
+    {"conditions", API_OBJECT, API_LIST, .fields = condition, .map_keys = API_KEYS("type"),
      .doc = "Whether it is approved, denied or failed."},
     {"certificate", API_STRING, .format = &api_base64,
      .doc = "The certificate and those that it was issued by, PEM in base64."},

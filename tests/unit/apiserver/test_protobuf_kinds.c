@@ -262,11 +262,11 @@ static void test_envelopes(void **state)
     assert_null(apiserver_protobuf_parse("{\"kind\":1}", 10, &e));
     assert_string_equal(e.reason, "BadRequest");
     assert_null(apiserver_protobuf_parse("k8s\0\x0a", 5, &e));
-    envelope(&other, "v1", "Binding", &raw);
+    envelope(&other, "v1", "PodTemplate", &raw);
     assert_null(apiserver_protobuf_parse(other.p, other.len, &e));
     assert_string_equal(e.reason, "UnsupportedMediaType");
     assert_non_null(strstr(e.msg, "application/json"));
-    json_auto_t *object = parse_quoted("{'apiVersion': 'v1', 'kind': 'Binding'}");
+    json_auto_t *object = parse_quoted("{'apiVersion': 'v1', 'kind': 'PodTemplate'}");
     assert_int_equal(apiserver_protobuf_format(object, &raw, &e), -1);
     assert_string_equal(e.reason, "NotAcceptable");
 }

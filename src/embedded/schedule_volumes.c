@@ -1,0 +1,71 @@
+/*
+ * Volumes: a pod runs where its volumes are, or can be made.
+ */
+#include "embedded/pods.h"
+#include "embedded/schedule_impl.h"
+
+#define SELECTED "volume.kubernetes.io/selected-node"
+
+/* Whether a node is in one of the topologies that a class allows; none named are all. */
+static bool is_allowed(const json_t *class, const json_t *node)
+{
+    const json_t *terms = json_object_get(class, "allowedTopologies");
+    const json_t *labels = json_at(node, "metadata", "labels");
+    size_t i, j, k;
+    json_t *term, *x, *value;
+    json_array_foreach((json_t *)terms, i, term) {
+        bool all = true;
+        json_array_foreach(json_object_get(term, "matchLabelExpressions"), j, x) {
+            const char *key = json_str(x, "key");
+            const json_t *label = key ? json_object_get(labels, key) : NULL;
+            bool one = false;
+            json_array_foreach(json_object_get(x, "values"), k, value)
+                one |= label && json_equal(label, value);
+            all &= one;
+        }
+        if (all)
+            return true;
+    }
+    return !json_array_size(terms);
+}
+
+/* Whether the driver says that there is room on the node; NULL: it says nothing of room. */
+static bool has_room(const json_t *capacities, const json_t *claim, const json_t *node)
+{
+    __int128 wanted = schedule_amount(json_at(claim, "spec", "resources", "requests", "storage"));
+    size_t i;
+    json_t *capacity;
+    json_array_foreach((json_t *)capacities, i, capacity) {
+        const json_t *most = json_object_get(capacity, "maximumVolumeSize");
+        if (pods_selected(json_object_get(capacity, "nodeTopology"),
+                          json_at(node, "metadata", "labels")) &&
+            wanted <= schedule_amount(most ? most : json_object_get(capacity, "capacity")))
+            return true;
+    }
+    return !capacities;
+}
+
+void schedule_filter_volumes(const json_t *claims, const json_t *node, struct schedule_reasons *r)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach((json_t *)claims, i, entry) {
+        const json_t *claim = json_object_get(entry, "claim");
+        const json_t *volume = json_object_get(entry, "volume");
+        const json_t *required = json_at(volume, "spec", "nodeAffinity", "required");
+        const char *selected = kube_annotation(claim, SELECTED);
+        if (volume) {
+            if (!required || schedule_selector_matches(required, node))
+                continue;
+            schedule_add_reason(r, "node(s) had volume node affinity conflict");
+        } else if ((selected && !str_eq(selected, kube_name(node))) ||
+                   !is_allowed(json_object_get(entry, "class"), node)) {
+            schedule_add_reason(r, "node(s) didn't find available persistent volumes to bind");
+        } else if (!has_room(json_object_get(entry, "capacities"), claim, node)) {
+            schedule_add_reason(r, "node(s) did not have enough free storage");
+        } else {
+            continue;
+        }
+        return;
+    }
+}
