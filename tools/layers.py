@@ -11,11 +11,12 @@ import sys
 BELOW = {
     "base": [],
     "json": ["base"],
-    "api": ["base", "json"],
+    "cel": ["base", "json"],
+    "api": ["base", "json", "cel"],
     "pki": ["base"],
     "http": ["base"],
     "metrics": ["base"],
-    "apiserver": ["base", "json", "api", "pki", "http", "metrics"],
+    "apiserver": ["base", "json", "cel", "api", "pki", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
 }
@@ -28,7 +29,7 @@ OWNERS = {
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/abstract.h": ["src/pki/impl.h", "src/http/tls.c"],
     "gnutls/crypto.h": ["src/pki/impl.h", "src/apiserver/seal.c"],
-    "pcre2.h": ["src/api/pattern.c"],
+    "pcre2.h": ["src/base/pattern.c"],
     "microhttpd.h": ["src/http/server_impl.h"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],
     "isa-l.h": ["src/base/crc.c"],

@@ -134,7 +134,6 @@ static int add_version(struct apiserver_definition *d, struct api_kind *kind, co
     kind->warning = warning_of(d, version, versions, group, kind->kind);
     kind->doc = doc ? copy(d, doc) : "";
     set_subresources(d, kind, version);
-    d->unevaluated |= api_schema_has_rules(kind->schema);
     return 0;
 }
 

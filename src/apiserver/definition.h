@@ -15,7 +15,6 @@
 struct apiserver_definition {
     const struct api_kind *kinds; /* all but the first have API_SIBLING */
     size_t n;                     /* 0 when no version is served */
-    bool unevaluated;             /* it has rules that nobody evaluates */
     /* Private. */
     struct apiserver_object *source; /* whose bytes the kinds point to */
     struct api_schema_set *schemas;

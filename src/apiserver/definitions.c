@@ -262,9 +262,7 @@ static bool set_status(struct apiserver *a, struct definitions *d, const struct 
         apiserver_condition_set(
             status, "Established", true, "InitialNamesAccepted",
             k->table ? "the initial names have been accepted; the server has this kind built in"
-            : k->definition->unevaluated
-                ? "the initial names have been accepted; x-kubernetes-validations are not evaluated"
-                : "the initial names have been accepted",
+                     : "the initial names have been accepted",
             now);
     else
         apiserver_condition_set(status, "Established", false, "NotAccepted",

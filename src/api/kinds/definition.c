@@ -310,9 +310,6 @@ static void validate_version(const json_t *version, const struct api_path *at,
         compiled = api_schema_compile(set, schema, schema_at, report);
     else
         api_problem(report, schema_at, API_MISSING, NULL, "schemas are required");
-    if (compiled && api_schema_has_rules(compiled))
-        api_warn(report, schema_at,
-                 "x-kubernetes-validations are kept, but this server does not evaluate them");
     const json_t *warning = json_object_get(version, "deprecationWarning");
     if (warning && !json_is_true(json_object_get(version, "deprecated")))
         api_problem(report, API_KEY(at, "deprecationWarning"), API_INVALID, warning,
