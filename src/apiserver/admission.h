@@ -31,6 +31,8 @@ struct apiserver_admission {
     /* What `hold` functions hold. */
     bool namespaces_held;
     struct rules_reservation *reservation;
+    /* As it is stored, where that is another version and a webhook converts; NULL: as it is. */
+    json_t *converted;
     int64_t deadline; /* monotonic; set by the first step that waits for others; 0: none */
 };
 

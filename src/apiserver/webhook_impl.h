@@ -37,6 +37,9 @@ struct webhook_set {
     VEC(struct webhook) hooks;
 };
 
+/* One that is nothing but a place to send to: `spec` has its clientConfig and lives longer. */
+void webhook_init(struct webhook *h, const json_t *spec, int seconds);
+void webhook_done(struct webhook *h);
 struct webhook_set *webhook_set_new(const struct apiserver_list *list);
 bool webhook_set_is_of(const struct webhook_set *s, const struct apiserver_list *list);
 struct webhook_set *webhook_set_ref(struct webhook_set *s);
@@ -70,6 +73,10 @@ int webhook_conditions(const struct webhook *h, const struct apiserver_admission
                        const json_t *review, struct err *e);
 
 /* webhook_call.c */
+
+/* Sends a document; what comes back, a new reference, or NULL: Post "https://...": ... */
+json_t *webhook_send(const struct webhook *h, struct apiserver_registry *g, const json_t *body,
+                     struct err *e);
 
 /*
  * Asks. *ret_response is the response, checked as far as the API demands; a new reference. The error

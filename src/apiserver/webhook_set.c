@@ -52,6 +52,12 @@ static void compile(const json_t *spec, struct webhook *h)
     make_client(h);
 }
 
+void webhook_init(struct webhook *h, const json_t *spec, int seconds)
+{
+    *h = (struct webhook){.spec = spec, .timeout_ns = seconds * CLOCK_SECOND};
+    make_client(h);
+}
+
 struct webhook_set *webhook_set_new(const struct apiserver_list *list)
 {
     struct webhook_set *s = NEW(struct webhook_set);
@@ -90,7 +96,7 @@ struct webhook_set *webhook_set_ref(struct webhook_set *s)
     return s;
 }
 
-static void webhook_done(struct webhook *h)
+void webhook_done(struct webhook *h)
 {
     vec_for_each(&h->conditions, c)
         cel_program_free(c->program);
