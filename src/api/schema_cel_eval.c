@@ -27,9 +27,13 @@ static const char *name_of(const struct schema_cel_rule *rule)
     return *rule->message ? rule->message : rule->rule;
 }
 
+/* What problems with a whole object are about, in the original's words. */
+static const struct api_path whole = {.key = "<nil>"};
+
 static void failed(struct walk *w, const struct api_schema *s, const struct schema_cel_rule *rule,
                    const struct api_path *at, const struct err *e)
 {
+    at = at ? at : &whole;
     json_auto_t *type = json_string(schema_type_names[s->type]);
     w->stopped = e->code == ERR_RESOURCE_EXHAUSTED;
     if (str_eq(e->reason, "OutOfBudget"))
@@ -79,6 +83,7 @@ static void broken(struct walk *w, const struct schema_cel_rule *rule,
         path[i] = (struct api_path){.parent = at, .key = rule->steps[i]};
         at = &path[i];
     }
+    at = at ? at : &whole;
     _cleanup_(str_done) struct str text = {0};
     if (!expressed(w, rule, inputs, &text)) {
         str_append(&text, *rule->message ? "" : "failed rule: ");
@@ -180,7 +185,7 @@ void schema_check_cel(const struct api_schema *s, const json_t *object, const js
             continue;
         json_auto_t *null = json_string("null");
         api_problem(
-            report, API_KEY(NULL, "<nil>"), API_INVALID, null,
+            report, &whole, API_INVALID, null,
             "some validation rules were not checked because the object was invalid; correct "
             "the existing errors to complete validation");
         return;
