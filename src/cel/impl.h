@@ -172,7 +172,7 @@ extern const struct cel_function cel_arithmetic_functions[], cel_compare_functio
     cel_optional_functions[], cel_quantity_functions[], cel_net_functions[], cel_url_functions[],
     cel_format_functions[], cel_semver_functions[], cel_authorizer_functions[];
 
-/* parse.c, literal.c */
+/* node.c, parse.c, literal.c */
 struct cel_parser {
     struct cel_program *program;
     const char *text, *at;

@@ -10,15 +10,20 @@ struct cel_items {
     size_t len, cap;
 };
 
-/* parse.c */
-struct cel_node *cel_expression(struct cel_parser *p);
+/* node.c */
+/* What stands here, and what should; NULL. */
 struct cel_node *cel_unexpected(struct cel_parser *p, const char *expected);
+void cel_skip_space(struct cel_parser *p);
+bool cel_is_letter(char c);
 bool cel_take(struct cel_parser *p, const char *token);
 const char *cel_take_name(struct cel_parser *p); /* NULL: there is none */
-/* Behind the opening parenthesis; takes the closing one. */
-bool cel_arguments(struct cel_parser *p, struct cel_items *ret);
 struct cel_node *cel_call(struct cel_parser *p, const char *name, bool member, const char *at,
                           struct cel_node *const *args, size_t n);
+
+/* parse.c */
+struct cel_node *cel_expression(struct cel_parser *p);
+/* Behind the opening parenthesis; takes the closing one. */
+bool cel_arguments(struct cel_parser *p, struct cel_items *ret);
 
 /* macro.c */
 

@@ -15,129 +15,8 @@
  * parsing nor walking can exhaust the stack.
  */
 #include <ctype.h>
-#include <stdio.h>
 
 #include "cel/macro.h"
-
-void *cel_fail_at(const char *text, const char *at, struct err *e, const char *fmt, ...)
-{
-    char what[300];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
-    va_end(ap);
-    what[str_cut(what, sizeof(what) - 4)] = '\0';
-    unsigned line = 1;
-    const char *start = text;
-    for (const char *c = text; c < at; c++) {
-        if (*c == '\n') {
-            line++;
-            start = c + 1;
-        }
-    }
-    size_t column = (size_t)cel_utf8_length(start, (size_t)(at - start));
-    _cleanup_(str_done) struct str under = {0}, source = {0};
-    str_append_n(&source, start, strcspn(start, "\n"));
-    for (char *c = source.p; c && *c; c++)
-        *c = *c == '\t' ? ' ' : *c;
-    for (size_t i = 0; i < column; i++)
-        str_append_c(&under, '.');
-    if (source.len > 300) /* an error has not the room */
-        err_set(e, ERR_INVALID_ARGUMENT, "CompilationFailed", "ERROR: <input>:%u:%zu: %s", line,
-                column + 1, what);
-    else
-        err_set(e, ERR_INVALID_ARGUMENT, "CompilationFailed",
-                "ERROR: <input>:%u:%zu: %s\n | %s\n | %s^", line, column + 1, what,
-                str_get(&source), str_get(&under));
-    return NULL;
-}
-
-/* What stands here, and what should. */
-struct cel_node *cel_unexpected(struct cel_parser *p, const char *expected)
-{
-    char shown[8] = "<EOF>";
-    uint32_t c;
-    size_t n = *p->at ? str_utf8(p->at, strlen(p->at), &c) : 0;
-    if (*p->at)
-        snprintf(shown, sizeof(shown), "%.*s", (int)(n ? n : 1), p->at);
-    return cel_fail_at(p->text, p->at, p->e, "Syntax error: mismatched input '%s' expecting %s",
-                       shown, expected);
-}
-
-static void skip_space(struct cel_parser *p)
-{
-    for (;;) {
-        p->at += strspn(p->at, " \t\r\n\f");
-        if (p->at[0] != '/' || p->at[1] != '/')
-            return;
-        p->at += strcspn(p->at, "\n");
-    }
-}
-
-bool cel_take(struct cel_parser *p, const char *token)
-{
-    skip_space(p);
-    if (!str_starts_with(p->at, token))
-        return false;
-    p->at += strlen(token);
-    return true;
-}
-
-static bool is_letter(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-const char *cel_take_name(struct cel_parser *p)
-{
-    skip_space(p);
-    if (!is_letter(*p->at) || isdigit((unsigned char)*p->at))
-        return NULL;
-    size_t n = 1;
-    while (is_letter(p->at[n]))
-        n++;
-    const char *name = arena_strndup(&p->program->arena, p->at, n);
-    p->at += n;
-    return name;
-}
-
-struct cel_node *cel_node_new(struct cel_parser *p, enum cel_op op, const char *at,
-                              struct cel_node *const *args, size_t n)
-{
-    struct arena *a = &p->program->arena;
-    struct cel_node *node = arena_new(a, struct cel_node);
-    node->op = op;
-    node->at = (unsigned)(at - p->text);
-    node->n = n;
-    node->args = arena_alloc(a, (n + 1) * sizeof(struct cel_node *));
-    for (size_t i = 0; i < n; i++) {
-        node->args[i] = args[i];
-        if (args[i]->depth > node->depth)
-            node->depth = args[i]->depth;
-    }
-    if (++node->depth > CEL_MAX_DEPTH)
-        return cel_fail_at(p->text, at, p->e, "expression recursion limit exceeded: %d",
-                           CEL_MAX_DEPTH);
-    return node;
-}
-
-struct cel_node *cel_literal(struct cel_parser *p, const char *at, struct cel_value value)
-{
-    struct cel_node *n = cel_node_new(p, CEL_OP_LITERAL, at, NULL, 0);
-    n->value = value;
-    return n;
-}
-
-struct cel_node *cel_call(struct cel_parser *p, const char *name, bool member, const char *at,
-                          struct cel_node *const *args, size_t n)
-{
-    struct cel_node *node = cel_node_new(p, CEL_OP_CALL, at, args, n);
-    if (node) {
-        node->text = name;
-        node->member = member;
-    }
-    return node;
-}
 
 /* Expressions up to a token that closes, which is taken; pairs with a colon for a map. */
 static bool items(struct cel_parser *p, const char *close, bool pairs, bool optional,
@@ -150,7 +29,7 @@ static bool items(struct cel_parser *p, const char *close, bool pairs, bool opti
         }
         if (!first_one && optional && cel_take(p, close)) /* a comma at the end */
             return true;
-        skip_space(p);
+        cel_skip_space(p);
         const char *at = p->at;
         bool maybe = optional && cel_take(p, "?");
         struct cel_node *first = cel_expression(p), *second = NULL;
@@ -197,14 +76,14 @@ static struct cel_node *name_or_call(struct cel_parser *p, const char *at, const
         return cel_literal(p, at, (struct cel_value){.type = CEL_NULL});
     if (str_in(name, reserved))
         return cel_fail_at(p->text, at, p->e, "Syntax error: reserved identifier: %s", name);
-    skip_space(p);
+    cel_skip_space(p);
     const char *open = p->at;
     return cel_take(p, "(") ? cel_function_call(p, NULL, name, open) : cel_name(p, at, name);
 }
 
 static struct cel_node *primary(struct cel_parser *p)
 {
-    skip_space(p);
+    cel_skip_space(p);
     const char *at = p->at;
     if (cel_take(p, "(")) {
         struct cel_node *n = cel_expression(p);
@@ -229,7 +108,7 @@ static struct cel_node *field(struct cel_parser *p, struct cel_node *on, const c
     const char *name = cel_take_name(p);
     if (!name)
         return cel_unexpected(p, "IDENTIFIER");
-    skip_space(p);
+    cel_skip_space(p);
     const char *open = p->at;
     if (!optional && cel_take(p, "("))
         return cel_function_call(p, on, name, open);
@@ -248,7 +127,7 @@ static struct cel_node *member(struct cel_parser *p)
 {
     struct cel_node *n = primary(p);
     while (n) {
-        skip_space(p);
+        cel_skip_space(p);
         const char *at = p->at;
         if (cel_take(p, ".")) {
             n = field(p, n, at);
@@ -271,13 +150,13 @@ static struct cel_node *member(struct cel_parser *p)
 /* Signs are counted in a loop: "!!!!" nests nothing. */
 static struct cel_node *unary(struct cel_parser *p)
 {
-    skip_space(p);
+    cel_skip_space(p);
     const char *at = p->at, *last = at;
     char sign = *at == '!' || *at == '-' ? *at : 0;
     unsigned count = 0;
     for (; sign && *p->at == sign && !(sign == '!' && p->at[1] == '='); count++) {
         last = p->at++;
-        skip_space(p);
+        cel_skip_space(p);
     }
     struct cel_node *n;
     if (sign == '-' && count && isdigit((unsigned char)*p->at)) {
@@ -304,11 +183,11 @@ struct operator
 
 static const struct operator* take_operator(struct cel_parser *p, const struct operator* table)
 {
-    skip_space(p);
+    cel_skip_space(p);
     for (; table->token; table++) {
         size_t n = strlen(table->token);
         if (!str_starts_with(p->at, table->token) ||
-            (isalpha((unsigned char)table->token[0]) && is_letter(p->at[n])))
+            (isalpha((unsigned char)table->token[0]) && cel_is_letter(p->at[n])))
             continue;
         p->at += n;
         return table;
@@ -321,7 +200,7 @@ static struct cel_node *level(struct cel_parser *p, const struct operator* table
 {
     struct cel_node *left = operand(p);
     while (left) {
-        skip_space(p);
+        cel_skip_space(p);
         const char *at = p->at;
         const struct operator* o = take_operator(p, table);
         if (!o)
@@ -366,7 +245,7 @@ static struct cel_node *chain(struct cel_parser *p, const char *token, enum cel_
 {
     struct cel_items all = {0};
     struct cel_node *n = operand(p);
-    skip_space(p);
+    cel_skip_space(p);
     const char *at = p->at;
     while (n && cel_take(p, token)) {
         vec_push(&all, n);
@@ -391,7 +270,7 @@ struct cel_node *cel_expression(struct cel_parser *p)
         return cel_fail_at(p->text, p->at, p->e, "expression recursion limit exceeded: %d",
                            CEL_MAX_DEPTH);
     struct cel_node *n = chain(p, "||", CEL_OP_OR, conjunction);
-    skip_space(p);
+    cel_skip_space(p);
     const char *at = p->at;
     if (n && cel_take(p, "?")) {
         struct cel_node *yes = chain(p, "||", CEL_OP_OR, conjunction);
@@ -407,6 +286,6 @@ struct cel_node *cel_expression(struct cel_parser *p)
 struct cel_node *cel_parse(struct cel_parser *p)
 {
     struct cel_node *n = cel_expression(p);
-    skip_space(p);
+    cel_skip_space(p);
     return n && *p->at ? cel_unexpected(p, "<EOF>") : n;
 }

@@ -2,9 +2,9 @@
  * Strings. Places in them are counted in characters; a string of ASCII letters, which most are, is
  * counted in one pass without decoding.
  */
-#include "cel/string_impl.h"
-
 #include <ctype.h>
+
+#include "cel/string_impl.h"
 
 int64_t cel_utf8_length(const char *p, size_t n)
 {
