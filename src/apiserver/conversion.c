@@ -277,14 +277,21 @@ json_t *apiserver_convert_json(const struct api_kind *kind, const json_t *object
     return convert_batch(&t, one, e) < 0 ? NULL : json_incref(json_array_get(one, 0));
 }
 
-bool apiserver_conversion_needed(const struct api_kind *kind, const struct apiserver_object *o)
+static bool is_in(const struct apiserver_object *o, const struct api_group_version *gv)
 {
     char version[128], start[160];
-    if (!kind->conversion)
-        return false;
-    snprintf(start, sizeof(start), "{\"apiVersion\":\"%s\",",
-             api_version_text(api_kind_canonical(kind), version));
-    return !str_starts_with(o->bytes, start);
+    snprintf(start, sizeof(start), "{\"apiVersion\":\"%s\",", api_version_text(gv, version));
+    return str_starts_with(o->bytes, start);
+}
+
+bool apiserver_conversion_needed(const struct api_kind *kind, const struct apiserver_object *o)
+{
+    return kind->conversion && !is_in(o, api_kind_canonical(kind));
+}
+
+bool apiserver_conversion_current(const struct api_kind *kind, const struct apiserver_object *o)
+{
+    return is_in(o, api_kind_stored(kind));
 }
 
 /* The object of its own that a converted one is. */

@@ -24,6 +24,8 @@ void apiserver_conversion_free(const struct api_conversion *c); /* NULL is fine 
 
 /* Whether an object is stored in another version than the kind's, and somebody has to convert it. */
 bool apiserver_conversion_needed(const struct api_kind *kind, const struct apiserver_object *o);
+/* Whether it is stored in the version that objects of the kind are written in now. */
+bool apiserver_conversion_current(const struct api_kind *kind, const struct apiserver_object *o);
 /*
  * Puts objects into the version of the kind: those that are not are replaced, and the references to
  * them dropped. On failure all are still valid.

@@ -293,7 +293,7 @@ static struct apiserver_object *write_update(const struct apiserver_admission *a
     json_auto_t *before = r->kind->schema && !converts ? registry_load(there, &unused, NULL)
                                                        : json_incref((json_t *)stored);
     if (is_stored(object, before) && managed_is_stored(r, start, managed) &&
-        !(converts && there->revision <= r->kind->since)) /* then the version may be an old one */
+        (!converts || apiserver_conversion_current(r->kind, there)))
         return apiserver_object_ref(there);
     if (managed_update(g, r, object, stored, start, managed, e) < 0)
         return NULL;
@@ -301,12 +301,28 @@ static struct apiserver_object *write_update(const struct apiserver_admission *a
     return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, form, e);
 }
 
+/* What the server changes of its own accord it takes as it is stored. */
+static int convert_request(const struct apiserver_request *r, json_t *object, struct err *e)
+{
+    if (!r->kind->conversion)
+        return 0;
+    json_auto_t *converted =
+        apiserver_convert_json(r->kind, object, api_kind_canonical(r->kind), e);
+    if (!converted)
+        return -1;
+    if (converted != object) {
+        json_object_clear(object);
+        json_object_update(object, converted);
+    }
+    return 0;
+}
+
 static struct apiserver_object *update(struct apiserver_registry *g,
                                        const struct apiserver_request *r, json_t *object,
                                        bool status_only, struct api_report *report, struct err *e)
 {
     _cleanup_(apiserver_object_unrefp) struct apiserver_object *there = registry_current(g, r, e);
-    json_t *metadata = there ? metadata_of(object, e) : NULL;
+    json_t *metadata = there && convert_request(r, object, e) == 0 ? metadata_of(object, e) : NULL;
     _cleanup_(str_done) struct str managed = {0};
     json_auto_t *stored = there ? registry_read(r->kind, there, &managed, e) : NULL;
     const json_t *stored_metadata = json_object_get(stored, "metadata");

@@ -43,8 +43,8 @@ static bool check_constant(struct checker *c, const struct cel_node *n)
 const struct cel_decl *check_call(struct checker *c, struct cel_node *n)
 {
     const struct cel_decl *args[MAX_ARGUMENTS];
-    n->functions = cel_function_find(n->text, n->member);
-    if (!n->functions)
+    const struct cel_function *first = cel_function_find(n->text, n->member);
+    if (!first)
         return check_fail(c, n, "undeclared reference to '%s' (in container '')", n->text);
     if (n->n > MAX_ARGUMENTS)
         return check_fail(c, n, "more than %d arguments", MAX_ARGUMENTS);
@@ -59,12 +59,19 @@ const struct cel_decl *check_call(struct checker *c, struct cel_node *n)
     if (!compile_pattern(c, n) || !check_constant(c, n))
         return NULL;
     const struct cel_decl *result = NULL;
-    for (const struct cel_function *f = n->functions; f; f = cel_function_next(f)) {
+    VEC(const struct cel_function *) fitting = {0};
+    for (const struct cel_function *f = first; f; f = cel_function_next(f)) {
         if (!cel_function_takes(f, args, n->n))
             continue;
         const struct cel_decl *own = cel_function_result(f, args, &c->program->arena);
         result = !result || check_same(result, own) ? own : DYN; /* they may differ */
+        vec_push(&fitting, f);
     }
+    n->n_functions = fitting.len;
+    n->functions = arena_alloc(&c->program->arena, (fitting.len + 1) * sizeof(*fitting.p));
+    if (fitting.len)
+        memcpy(n->functions, fitting.p, fitting.len * sizeof(*fitting.p));
+    vec_done(&fitting);
     return result ? result : check_no_overload(c, n, n->text, n->member, args, n->n);
 }
 

@@ -250,9 +250,9 @@ static bool call(struct cel_run *r, const struct cel_node *n, struct cel_value *
             return false;
     }
     r->pattern = n->pattern;
-    for (const struct cel_function *f = n->functions; f; f = cel_function_next(f)) {
-        if (cel_function_fits(f, args, n->n))
-            return f->call(r, args, n->n, ret);
+    for (size_t i = 0; i < n->n_functions; i++) {
+        if (cel_function_fits(n->functions[i], args, n->n))
+            return n->functions[i]->call(r, args, n->n, ret);
     }
     return cel_no_overload(r);
 }

@@ -118,7 +118,8 @@ struct cel_node {
     bool optional, member;
     enum cel_loop loop;
     bool two;                             /* the loop has two variables, from index on */
-    const struct cel_function *functions; /* those of that name; checked one after the other */
+    const struct cel_function **functions; /* that may be meant, as far as types are known */
+    size_t n_functions;
     struct pattern *pattern;              /* of a constant one; owned by the program */
 };
 
