@@ -394,7 +394,11 @@ with Scratch() as scratch, open(scratch.file("log"), "w", encoding="utf-8") as l
     converter.reviews.clear()
     tap.equal(server.send("GET", f"{V2}/a")[1]["spec"]["address"], "k:4", "it is there")
     tap.equal(len(converter.reviews), 0, "as it is stored")
+    server.create(V2, host("o", "v2", address="o:1"))
     converter.stop()
+    expect("what the server does itself needs nobody",
+           ["delete", f"hosts.v2.{GROUP}", "o", "--cascade=orphan", "--timeout=30s"],
+           stdout="deleted")
     expect("a kind goes though its webhook is gone",
            ["delete", "crd", f"hosts.{GROUP}", "--timeout=30s"], stdout="deleted")
 
