@@ -250,10 +250,9 @@ static int convert_batch(const struct task *t, json_t *originals, struct err *e)
     json_t *original, *got;
     json_array_foreach(originals, i, original)
         json_array_append_new(sent, to_send(original));
-    json_t *back = NULL;
+    json_auto_t *back = NULL;
     if (review(t, sent, &back, e) < 0)
         return -1;
-    json_auto_t *owned = back;
     json_array_foreach(back, i, got) {
         if (take_back(t, json_array_get(originals, i), got, i, e) < 0 ||
             check_metadata(t, got, e) < 0)

@@ -80,13 +80,13 @@ enum cel_list_kind { CEL_LIST_ATOMIC, CEL_LIST_SET, CEL_LIST_MAP };
 /* The type of a value, as far as it is known. Constant; lives as long as what was compiled with it. */
 struct cel_decl {
     enum cel_type type;
+    enum cel_list_kind list;
+    bool object;                    /* a map that has these fields and no others */
+    bool date;                      /* a timestamp that is written as a day */
     const struct cel_decl *element; /* of a list, an optional, and a map's values; NULL: any */
     const struct cel_decl *key;     /* of a map; NULL: any */
-    bool object;                    /* a map that has these fields and no others */
     const struct cel_field *fields; /* sorted by name */
     size_t n_fields;
-    bool date; /* a timestamp that is written as a day */
-    enum cel_list_kind list;
     const char *const *list_keys; /* members that elements of a CEL_LIST_MAP are known by */
 };
 

@@ -42,7 +42,7 @@ FUNCTION(to_int)
         ret->integer = (int64_t)v->natural;
         return v->natural <= INT64_MAX || cel_fail(r, "integer overflow");
     case CEL_DOUBLE:
-        if (isnan(v->real) || v->real <= -0x1p63 || v->real >= 0x1p63)
+        if (isnan(v->real) || fabs(v->real) >= 9223372036854775808.0)
             return cel_fail(r, "integer overflow");
         ret->integer = (int64_t)v->real;
         return true;
@@ -70,7 +70,7 @@ FUNCTION(to_uint)
         ret->natural = (uint64_t)v->integer;
         return v->integer >= 0 || cel_fail(r, "unsigned integer overflow");
     case CEL_DOUBLE:
-        if (isnan(v->real) || v->real < 0 || v->real >= 0x1p64)
+        if (isnan(v->real) || v->real < 0 || v->real >= 18446744073709551616.0)
             return cel_fail(r, "unsigned integer overflow");
         ret->natural = (uint64_t)v->real;
         return true;

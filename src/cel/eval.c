@@ -46,7 +46,7 @@ bool cel_spend(struct cel_run *r, size_t n)
 
 static bool field(struct cel_run *r, const struct cel_node *n, struct cel_value *ret)
 {
-    struct cel_value on;
+    struct cel_value on = {.type = CEL_NULL};
     if (!cel_eval(r, n->args[0], &on))
         return false;
     bool optional = n->optional, has = n->op == CEL_OP_HAS;
@@ -75,7 +75,7 @@ static bool field(struct cel_run *r, const struct cel_node *n, struct cel_value 
 
 static bool element(struct cel_run *r, const struct cel_node *n, struct cel_value *ret)
 {
-    struct cel_value on, at;
+    struct cel_value on = {.type = CEL_NULL}, at = on;
     if (!cel_eval(r, n->args[0], &on) || !cel_eval(r, n->args[1], &at))
         return false;
     bool optional = n->optional;
@@ -174,7 +174,7 @@ static bool make_map(struct cel_run *r, const struct cel_node *n, struct cel_val
 
 int eval_truth(struct cel_run *r, const struct cel_node *n)
 {
-    struct cel_value v;
+    struct cel_value v = {.type = CEL_NULL};
     if (!cel_eval(r, n, &v))
         return -1;
     if (v.type == CEL_BOOL)
@@ -233,7 +233,7 @@ static bool contained(struct cel_run *r, const struct cel_value *v, const struct
 
 static bool relation(struct cel_run *r, const struct cel_node *n, struct cel_value *ret)
 {
-    struct cel_value a, b;
+    struct cel_value a = {.type = CEL_NULL}, b = a;
     if (!cel_eval(r, n->args[0], &a) || !cel_eval(r, n->args[1], &b))
         return false;
     if (n->op == CEL_OP_IN)

@@ -168,7 +168,7 @@ bool eval_loop(struct cel_run *r, const struct cel_node *n, struct cel_value *re
 
 bool eval_opt_map(struct cel_run *r, const struct cel_node *n, struct cel_value *ret)
 {
-    struct cel_value on;
+    struct cel_value on = {.type = CEL_NULL};
     if (!cel_eval(r, n->args[0], &on))
         return false;
     if (on.type != CEL_OPTIONAL)

@@ -117,10 +117,10 @@ struct cel_node {
     size_t n;
     bool optional, member;
     enum cel_loop loop;
-    bool two;                             /* the loop has two variables, from index on */
+    bool two;                              /* the loop has two variables, from index on */
     const struct cel_function **functions; /* that may be meant, as far as types are known */
     size_t n_functions;
-    struct pattern *pattern;              /* of a constant one; owned by the program */
+    struct pattern *pattern; /* of a constant one; owned by the program */
 };
 
 struct cel_program {

@@ -69,7 +69,7 @@ static bool change(struct cel_run *r, const struct cel_value *args, bool subtrac
     struct quantity other = args[1].type == CEL_INT
                                 ? quantity_from_int(args[1].integer, args[0].quantity->format)
                                 : *args[1].quantity,
-                    q;
+                    q = {0};
     struct err e = {0};
     if ((subtract ? quantity_sub : quantity_add)(args[0].quantity, &other, &q, &e) < 0)
         return cel_fail(r, "%.200s", e.msg);
