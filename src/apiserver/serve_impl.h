@@ -24,6 +24,7 @@
 #include "apiserver/token.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "http/pool.h"
 #include "http/server.h"
 
 /* What a client wants to see of objects. */
@@ -48,6 +49,7 @@ struct shared_text {
 struct apiserver {
     struct apiserver_registry registry;
     struct http_server *http;
+    struct http_pool *converters; /* threads that make what watches of converted kinds send */
     struct apiserver_audit *audit;
     struct apiserver_limits *limits;
     struct apiserver_follow *follow;

@@ -56,6 +56,9 @@ extern const struct api_kind api_self_subject_access_review, api_self_subject_ru
     }
 
 /* Shared tables. */
+extern const struct api_field api_webhook_client[]; /* where a webhook is */
+void api_check_webhook_client(const json_t *client, const struct api_path *at,
+                              struct api_report *report);
 extern const struct api_field api_conditions[]; /* Kubernetes' usual condition */
 extern const struct api_field api_resources[];  /* limits and requests of a container */
 extern const struct api_field api_toleration[];
