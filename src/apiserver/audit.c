@@ -25,7 +25,7 @@ struct apiserver_audit {
     unsigned backups;
     struct ring *queue;
     pthread_t writer;
-    _Atomic uint64_t dropped;
+    _Atomic uint64_t lines, dropped;
 
     /* The writer's own. */
     int fd;
@@ -213,6 +213,11 @@ enum apiserver_audit_level apiserver_audit_level(const struct apiserver_audit *a
     return a->level;
 }
 
+uint64_t apiserver_audit_lines(const struct apiserver_audit *a)
+{
+    return a->lines;
+}
+
 uint64_t apiserver_audit_dropped(const struct apiserver_audit *a)
 {
     return a->dropped;
@@ -221,8 +226,10 @@ uint64_t apiserver_audit_dropped(const struct apiserver_audit *a)
 void apiserver_audit_line(struct apiserver_audit *a, struct str *line)
 {
     char *text = str_take(line);
-    if (a->level == APISERVER_AUDIT_OFF || !ring_push(a->queue, text)) {
-        a->dropped += a->level != APISERVER_AUDIT_OFF;
+    bool on = a->level != APISERVER_AUDIT_OFF;
+    a->lines += on;
+    if (!on || !ring_push(a->queue, text)) {
+        a->dropped += on;
         free(text);
     }
 }

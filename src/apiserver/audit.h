@@ -42,7 +42,8 @@ int apiserver_audit_open(const struct apiserver_audit_options *options,
 void apiserver_audit_close(struct apiserver_audit *a);
 
 enum apiserver_audit_level apiserver_audit_level(const struct apiserver_audit *a);
-/* How many lines were lost. */
+/* How many lines there were, and how many of them were lost. */
+uint64_t apiserver_audit_lines(const struct apiserver_audit *a);
 uint64_t apiserver_audit_dropped(const struct apiserver_audit *a);
 /* Queues a line, which ends with a newline; takes over the text. Never waits. */
 void apiserver_audit_line(struct apiserver_audit *a, struct str *line);

@@ -22,6 +22,7 @@ struct apiserver_metrics {
     struct metrics_series *commits, *batches, *commit_failures;
     struct apiserver_store *store;
     char *store_path;
+    const struct apiserver_audit *audit;
 };
 
 static void collect_store(void *context, struct metrics_out *out)
@@ -63,6 +64,27 @@ void apiserver_metrics_store(struct apiserver_metrics *m, struct apiserver_store
     m->store = s;
     m->store_path = mem_strdup(path);
     metrics_collect(m->registry, collect_store, m);
+}
+
+static void collect_audit(void *context, struct metrics_out *out)
+{
+    const struct apiserver_audit *a = ((const struct apiserver_metrics *)context)->audit;
+    metrics_out_family(out, "apiserver_audit_event_total",
+                       "Counter of audit events generated and sent to the audit backend.",
+                       METRICS_COUNTER);
+    metrics_out_value(out, NULL, NULL, (double)apiserver_audit_lines(a));
+    metrics_out_family(out, "apiserver_audit_error_total",
+                       "Counter of audit events that failed to be audited properly. Plugin "
+                       "identifies the plugin affected by the error.",
+                       METRICS_COUNTER);
+    metrics_out_value(out, METRICS_LABELS("plugin"), METRICS_VALUES("log"),
+                      (double)apiserver_audit_dropped(a));
+}
+
+void apiserver_metrics_audit(struct apiserver_metrics *m, const struct apiserver_audit *a)
+{
+    m->audit = a;
+    metrics_collect(m->registry, collect_audit, m);
 }
 
 static void make_request_families(struct apiserver_metrics *m)

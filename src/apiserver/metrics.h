@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apiserver/audit.h"
 #include "apiserver/path.h"
 #include "apiserver/store.h"
 #include "base/str.h"
@@ -19,6 +20,9 @@ void apiserver_metrics_free(struct apiserver_metrics *m);
 /* From now on the store's commits and sizes are part of it. The store must outlive all scrapes. */
 void apiserver_metrics_store(struct apiserver_metrics *m, struct apiserver_store *s,
                              const char *path);
+
+/* The same of the audit log, which must outlive all scrapes, too. */
+void apiserver_metrics_audit(struct apiserver_metrics *m, const struct apiserver_audit *a);
 
 struct apiserver_metrics_request {
     const struct apiserver_path *path;

@@ -261,6 +261,7 @@ static int open_all(struct apiserver *a, const struct apiserver_options *o, stru
     a->limits = apiserver_limits_new(&o->limits, a->registry.clock);
     if (make_defaults(a, e) < 0 || apiserver_audit_open(&o->audit, &a->audit, e) < 0)
         return -1;
+    apiserver_metrics_audit(a->metrics, a->audit);
     a->registry.webhooks = apiserver_webhooks_new(a->metrics); /* not for what was made above */
     return o->control ? apiserver_control_start(o->control, a->registry.store, &a->control, e) : 0;
 }

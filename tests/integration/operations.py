@@ -79,7 +79,8 @@ def check_metrics(server):
     names = set(re.findall(r"^# TYPE (\S+)", text, re.M))
     for name in ("apiserver_request_total", "apiserver_request_duration_seconds",
                  "apiserver_current_inflight_requests", "apiserver_storage_objects",
-                 "apiserver_storage_size_bytes", "orlop_store_commit_duration_seconds",
+                 "apiserver_storage_size_bytes", "apiserver_audit_event_total",
+                 "apiserver_audit_error_total", "orlop_store_commit_duration_seconds",
                  "orlop_store_commit_batch_size", "orlop_store_revision",
                  "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
                  "process_start_time_seconds"):

@@ -5,6 +5,7 @@
 
 #include "api/kinds/kinds.h"
 #include "apiserver/audit.h"
+#include "apiserver/metrics.h"
 #include "base/log.h"
 #include "jsontest.h"
 #include "scratch.h"
@@ -133,6 +134,13 @@ static void test_full_disk(void **state)
     for (int i = 0; i < 10000 && apiserver_audit_dropped(a) < 10; i++)
         usleep(1000);
     assert_int_equal(apiserver_audit_dropped(a), 10);
+    struct apiserver_metrics *m = apiserver_metrics_new();
+    _cleanup_(str_done) struct str text = {0};
+    apiserver_metrics_audit(m, a);
+    apiserver_metrics_format(m, &text);
+    assert_non_null(strstr(text.p, "\napiserver_audit_event_total 10\n"));
+    assert_non_null(strstr(text.p, "\napiserver_audit_error_total{plugin=\"log\"} 10\n"));
+    apiserver_metrics_free(m);
     apiserver_audit_close(a);
 }
 
