@@ -189,10 +189,16 @@ static void answer(void *context, struct http_request *http)
     apiserver_kinds_unref(c.kinds);
 }
 
+/* Whether it looks at the disk, which may take its time: where it failed, by writing to it. */
+static bool asks_for_disk(const struct http_request *http)
+{
+    return str_starts_with(http->path, "/readyz") || str_starts_with(http->path, "/healthz");
+}
+
 /* What only reads is answered at once; a write waits for the disk, and perhaps for webhooks. */
 static void handle(void *context, struct http_request *http)
 {
-    if (str_eq(http->method, "GET") || str_eq(http->method, "HEAD"))
+    if ((str_eq(http->method, "GET") || str_eq(http->method, "HEAD")) && !asks_for_disk(http))
         answer(context, http);
     else
         http_defer(http, answer, context);
