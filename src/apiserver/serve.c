@@ -344,6 +344,7 @@ void apiserver_stop(struct apiserver *a)
     apiserver_health_done(&a->health);
     free(a->store_path);
     apiserver_token_file_free(a->token_file);
+    apiserver_jwt_cache_done(&a->tokens);
     apiserver_certificates_close(a->certificates);
     map_for_each(&a->watches, it)
         free(it->value);
