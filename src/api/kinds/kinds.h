@@ -66,6 +66,8 @@ extern const struct api_field api_pod_spec[], api_pod_template[];
 extern const struct api_field api_claim_spec[]; /* of a PersistentVolumeClaim */
 extern const struct api_field api_job_spec[];
 
+/* Rules of a ResourceQuota (kinds/quota.c). */
+void api_quota_validate(const json_t *object, struct api_report *report);
 /* Rules of a pod's spec that lies at that path (kinds/pod_rules.c). */
 void api_pod_spec_validate(const json_t *spec, const struct api_path *at,
                            struct api_report *report);
