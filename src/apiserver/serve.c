@@ -215,6 +215,12 @@ static bool may_convert(struct apiserver *a, const struct http_request *http)
     return false;
 }
 
+/* Whether it looks at the disk, which may take its time: where it failed, by writing to it. */
+static bool asks_for_disk(const struct http_request *http)
+{
+    return str_starts_with(http->path, "/readyz") || str_starts_with(http->path, "/healthz");
+}
+
 /*
  * What only reads is answered at once. A write waits for the disk, on a fiber; if anything else is to
  * be waited for, on a thread of its own: webhooks, the lock that a namespace's end takes, much to
@@ -224,10 +230,10 @@ static void handle(void *context, struct http_request *http)
 {
     struct apiserver *a = context;
     bool reads = str_eq(http->method, "GET") || str_eq(http->method, "HEAD");
-    bool converts = may_convert(a, http);
-    if (reads && !converts)
+    bool waits = may_convert(a, http) || asks_for_disk(http);
+    if (reads && !waits)
         answer(context, http);
-    else if (converts || str_eq(http->method, "DELETE") || http->body_size > FIBER_BODY ||
+    else if (waits || str_eq(http->method, "DELETE") || http->body_size > FIBER_BODY ||
              apiserver_webhooks_any(a->registry.store))
         http_defer(http, answer, context);
     else
@@ -297,6 +303,7 @@ static int open_all(struct apiserver *a, const struct apiserver_options *o, stru
     a->limits = apiserver_limits_new(&o->limits, a->registry.clock);
     if (make_defaults(a, e) < 0 || apiserver_audit_open(&o->audit, &a->audit, e) < 0)
         return -1;
+    apiserver_metrics_audit(a->metrics, a->audit);
     a->registry.webhooks = apiserver_webhooks_new(a->metrics); /* not for what was made above */
     return o->control ? apiserver_control_start(o->control, a->registry.store, &a->control, e) : 0;
 }
@@ -378,6 +385,7 @@ void apiserver_stop(struct apiserver *a)
     apiserver_health_done(&a->health);
     free(a->store_path);
     apiserver_token_file_free(a->token_file);
+    apiserver_jwt_cache_done(&a->tokens);
     apiserver_certificates_close(a->certificates);
     map_for_each(&a->watches, it)
         free(it->value);

@@ -12,6 +12,7 @@
 #include "apiserver/control.h"
 #include "apiserver/follow.h"
 #include "apiserver/health.h"
+#include "apiserver/jwt_cache.h"
 #include "apiserver/kinds.h"
 #include "apiserver/limit.h"
 #include "apiserver/managed.h"
@@ -55,6 +56,7 @@ struct apiserver {
     struct apiserver_follow *follow;
     bool roles_changed; /* aggregated ones may be out of date; the followers' thread's own */
     struct apiserver_certificates *certificates;
+    struct apiserver_jwt_cache tokens;
     struct apiserver_token_file *token_file; /* NULL: none */
     bool plain_http;
     /* What serviceaccounts.c knows; of the followers' thread. */
