@@ -71,6 +71,20 @@ static int take_token_file(struct settings *s, const char *text, struct err *e)
     return 0;
 }
 
+static int take_service_range(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->server.service_range = text;
+    return 0;
+}
+
+static int take_pod_logs(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->server.pods = text;
+    return 0;
+}
+
 static int take_plain(struct settings *s, const char *text, struct err *e)
 {
     (void)text;
@@ -174,6 +188,10 @@ static const struct flag {
     {"port", "PORT", take_port, "and on which port (6443); 0 is any that is free"},
     {"tls-san", "NAME", take_san, "another name or address by which clients reach the server"},
     {"token-auth-file", "FILE", take_token_file, "lines of token,user,uid,\"group,group\""},
+    {"service-cluster-ip-range", "CIDR", take_service_range,
+     "addresses of services (127.96.0.0/12: on loopback, for one machine)"},
+    {"pod-logs", "DIR", take_pod_logs,
+     "where nodes write the logs of containers (DIR/pods); {node} in it is a node's name"},
     {"plain-http", NULL, take_plain,
      "no TLS, for tests: whoever reaches it may do everything, so only on loopback"},
     {"audit-log-path", "FILE", take_audit_path, "the audit log (DIR/audit.log); - is stdout"},
@@ -273,6 +291,7 @@ static int serve_folder(struct settings *s)
     _cleanup_free_ char *store = mem_printf("%s/store.db", s->folder);
     _cleanup_free_ char *pki = mem_printf("%s/pki", s->folder);
     _cleanup_free_ char *kubeconfig = mem_printf("%s/admin.kubeconfig", s->folder);
+    _cleanup_free_ char *controller = mem_printf("%s/controller.kubeconfig", s->folder);
     _cleanup_free_ char *pods = mem_printf("%s/pods", s->folder);
     _cleanup_free_ char *keys = mem_printf("%s/encryption.key", s->folder);
     _cleanup_free_ char *audit = mem_printf("%s/audit.log", s->folder);
@@ -281,8 +300,10 @@ static int serve_folder(struct settings *s)
     s->server.control = s->folder;
     s->server.pki = pki;
     s->server.kubeconfig = kubeconfig;
+    s->server.controller = controller;
     s->server.names = s->names.p;
-    s->server.pods = pods;
+    if (!s->server.pods)
+        s->server.pods = pods;
     s->server.key_file = keys;
     if (!s->server.audit.path)
         s->server.audit.path = audit;

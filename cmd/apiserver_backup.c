@@ -51,7 +51,14 @@ static bool parse(int argc, char **argv, struct arguments *a)
         else
             return false;
     }
-    if (!a->folder || optind != argc - 1) {
+    if (!a->folder) {
+        fprintf(stderr,
+                "orlop %s: say with --data-dir where the server keeps its store\n"
+                "Try 'orlop %s --help'.\n",
+                argv[0], argv[0]);
+        return false;
+    }
+    if (optind != argc - 1) {
         fprintf(stderr, "Usage: orlop %s --data-dir DIR FILE\n", argv[0]);
         return false;
     }

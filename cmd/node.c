@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -18,24 +19,32 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "cmd/flags.h"
+#include "node/join.h"
 #include "node/pods.h"
 #include "node/wipe.h"
 
-enum { HEALTH_PORT = 10282 };
+enum { HEALTH_PORT = 10282, TEXT_MAX = 64 << 10, RENEW_MS = 3600 * 1000 };
+
+#define JOIN_DELAY      (CLOCK_SECOND / 10)
+#define JOIN_DELAY_MOST (10 * CLOCK_SECOND)
 
 struct settings {
     struct node_options node;
-    const char *kubeconfig, *context;
-    bool run_pods;
     struct node_pods_options pods;
+    struct node_join_options join;
+    const char *token_file, *ca_file;
+    bool run_pods;
+    bool again; /* with other credentials */
+    const char *kubeconfig, *context;
     const char *health_address;
     int health_port;
     enum log_format log_format;
     enum log_level log_level;
     bool paths_given;  /* --exclude-paths: in place of the usual ones */
     VEC(char *) texts; /* what flags were cut up into */
-    char host[256], libexec[PATH_MAX];
+    char host[256];
 };
 
 /* A copy that may be cut up and lives as long as the program. */
@@ -59,26 +68,12 @@ TAKE_TEXT(take_data_dir, node.data_dir)
 TAKE_TEXT(take_namespace, node.ns)
 TAKE_TEXT(take_address, node.address)
 TAKE_TEXT(take_pod_cidr, node.pod_cidr)
-TAKE_TEXT(take_libexec, pods.libexec)
 TAKE_TEXT(take_health_address, health_address)
-
-static int take_run_pods(void *context, const char *text, struct err *e)
-{
-    struct settings *s = context;
-    return flags_bool(text, &s->run_pods, e);
-}
-
-static int take_host_commands(void *context, const char *text, struct err *e)
-{
-    struct settings *s = context;
-    return flags_bool(text, &s->pods.allow_host_commands, e);
-}
-
-static int take_stop_pods(void *context, const char *text, struct err *e)
-{
-    struct settings *s = context;
-    return flags_bool(text, &s->pods.stop_on_exit, e);
-}
+TAKE_TEXT(take_join, join.url)
+TAKE_TEXT(take_token, join.token)
+TAKE_TEXT(take_token_file, token_file)
+TAKE_TEXT(take_ca_file, ca_file)
+TAKE_TEXT(take_ca_hash, join.ca_hash)
 
 static int take_sparse(void *context, const char *text, struct err *e)
 {
@@ -125,6 +120,24 @@ static int take_register(void *context, const char *text, struct err *e)
 {
     struct settings *s = context;
     return flags_bool(text, &s->node.register_node, e);
+}
+
+static int take_run_pods(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->run_pods, e);
+}
+
+static int take_host_commands(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->pods.allow_host_commands, e);
+}
+
+static int take_stop_pods(void *context, const char *text, struct err *e)
+{
+    struct settings *s = context;
+    return flags_bool(text, &s->pods.stop_on_exit, e);
 }
 
 static int take_rescan(void *context, const char *text, struct err *e)
@@ -184,14 +197,20 @@ static const struct flag table[] = {
      "make the Node and renew its Lease (true); false where a kubelet does"},
     {"address", "IP", take_address, "of the node (127.0.0.1)"},
     {"labels", "KEY=VALUE,...", take_labels, "more labels of the Node"},
+    {"pod-cidr", "CIDR", take_pod_cidr, "addresses for its Pods"},
     {"run-pods", "[=BOOL]", take_run_pods,
-     "run the Pods of this node as processes (false): where there is no kubelet"},
-    {"pod-cidr", "CIDR", take_pod_cidr, "addresses for its Pods; else they have the node's"},
+     "run the Pods of this node as processes (false); where a kubelet does, never"},
     {"allow-host-commands", "[=BOOL]", take_host_commands,
-     "let Pods that ask for it by annotation run commands of the machine (false)"},
+     "also commands of the machine, for Pods that ask by annotation (true)"},
     {"stop-pods-on-exit", "[=BOOL]", take_stop_pods,
-     "end all containers when the agent stops (false)"},
-    {"libexec", "DIR", take_libexec, "where orlop-shim and the programs of our images are"},
+     "end them with this program (false); else they run on and are found again"},
+    {"join", "URL", take_join,
+     "become a node of the cluster there; the credentials are kept in the data folder"},
+    {"token", "TOKEN", take_token, "to join with, once: `orlop token create` makes one"},
+    {"token-file", "FILE", take_token_file, "the same from a file, which others cannot see in ps"},
+    {"ca-file", "FILE", take_ca_file,
+     "whom to trust when joining; else the cluster proves by the token who it is"},
+    {"ca-hash", "sha256:HEX", take_ca_hash, "and its authority must have this public key"},
     {"health-address", "IP", take_health_address,
      "where /healthz, /readyz and /metrics are served (127.0.0.1)"},
     {"health-port", "PORT", take_health_port, "and on which port (10282); 0 is any, off is none"},
@@ -255,29 +274,97 @@ static int run(struct settings *s, const struct kube_config *config, struct err 
         .health_port = s->health_port,
     };
     _cleanup_(kube_manager_freep) struct kube_manager *m = kube_manager_new(&o, e);
-    if (!m || node_setup(m, &s->node, e) < 0)
-        return -1;
-    s->pods.node = s->node.name;
-    s->pods.address = s->node.address ? s->node.address : "127.0.0.1";
-    s->pods.pod_cidr = s->node.pod_cidr;
-    s->pods.data_dir = s->node.data_dir;
-    if (s->run_pods && node_pods_setup(m, &s->pods, e) < 0)
+    if (!m || node_setup(m, &s->node, e) < 0 ||
+        (s->run_pods && node_pods_setup(m, &s->pods, e) < 0))
         return -1;
     return kube_manager_run(m, stop_fd, e);
+}
+
+/* Makes the kubeconfig if there is none that is good; waits for a server that is not there yet. */
+static int join_cluster(struct settings *s, struct err *e)
+{
+    _cleanup_(str_done) struct str token = {0}, ca = {0};
+    struct node_join_options o = s->join;
+    o.name = s->node.name;
+    if ((s->token_file && file_read(s->token_file, TEXT_MAX, &token, e) < 0) ||
+        (s->ca_file && file_read(s->ca_file, TEXT_MAX, &ca, e) < 0))
+        return -1;
+    if (token.len) {
+        token.p[strcspn(token.p, " \n")] = '\0';
+        o.token = token.p;
+    }
+    if (ca.len)
+        o.ca = ca.p;
+    for (int64_t delay = JOIN_DELAY;; delay = delay < JOIN_DELAY_MOST ? 2 * delay : delay) {
+        if (node_join(&o, NULL, e) == 0)
+            return 0;
+        if (e->code != ERR_UNAVAILABLE && e->code != ERR_DEADLINE_EXCEEDED)
+            return -1;
+        log_warn("cannot join yet", LOG_S("url", o.url), LOG_ERR(e));
+        struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+        if (poll(&stop, 1, (int)(delay / 1000000)) > 0)
+            return err_set(e, ERR_CANCELLED, "Stopped", "stopped while joining");
+    }
+}
+
+/*
+ * A thread that looks at the credentials now and then, and has the agent start anew with others when
+ * they are renewed. Pods go on meanwhile.
+ */
+static void *renew_credentials(void *context)
+{
+    struct settings *s = context;
+    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+    while (poll(&stop, 1, RENEW_MS) == 0) {
+        struct err e = {0};
+        bool changed = false;
+        struct node_join_options o = s->join;
+        o.name = s->node.name;
+        if (node_join(&o, &changed, &e) < 0)
+            log_warn("the credentials cannot be renewed", LOG_ERR(&e));
+        uint64_t one = 1;
+        s->again = changed;
+        if (changed && write(stop_fd, &one, sizeof(one)) > 0)
+            break;
+    }
+    return NULL;
+}
+
+static int join_and_run(struct settings *s, struct err *e)
+{
+    struct kube_config config = {0};
+    pthread_t renewer;
+    bool renews = false;
+    if (s->join.url) {
+        _cleanup_free_ char *path = mem_printf("%s/kubeconfig", s->node.data_dir);
+        s->join.kubeconfig = s->kubeconfig = copy(s, path);
+        if (join_cluster(s, e) < 0 || thread_start(&renewer, "renew", renew_credentials, s, e) < 0)
+            return -1;
+        renews = true;
+    }
+    int status = kube_config_load(s->kubeconfig, s->context, &config, e);
+    if (status == 0)
+        status = run(s, &config, e);
+    kube_config_done(&config);
+    if (renews) {
+        uint64_t one = 1;
+        if (write(stop_fd, &one, sizeof(one)) < 0)
+            _exit(1);
+        pthread_join(renewer, NULL);
+    }
+    return status;
 }
 
 static int serve(struct settings *s)
 {
     struct err e = {0};
-    struct kube_config config = {0};
-    int status = 0;
-    if (catch_signals(&e) < 0 || lock_folder(s->node.data_dir, &e) < 0 ||
-        kube_config_load(s->kubeconfig, s->context, &config, &e) < 0 || run(s, &config, &e) < 0) {
-        fprintf(stderr, "orlop node: %s\n", e.msg);
-        status = 1;
-    }
-    kube_config_done(&config);
-    return status;
+    if (catch_signals(&e) == 0 && lock_folder(s->node.data_dir, &e) == 0 &&
+        join_and_run(s, &e) == 0)
+        return 0;
+    if (e.code == ERR_CANCELLED)
+        return 0;
+    fprintf(stderr, "orlop node: %s\n", e.msg);
+    return 1;
 }
 
 /* The children. */
@@ -300,6 +387,18 @@ static int wipe_main(const char *path)
     return 1;
 }
 
+/* Where this program lies, the others do. */
+static const char *own_folder(struct settings *s)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    return copy(s, slash ? self : ".");
+}
+
 static void fill_in(struct settings *s)
 {
     if (!s->node.name) {
@@ -309,15 +408,13 @@ static void fill_in(struct settings *s)
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         s->node.name = s->host;
     }
-    if (!s->pods.libexec) { /* where this program is, so are the others */
-        ssize_t n = readlink("/proc/self/exe", s->libexec, sizeof(s->libexec) - 1);
-        char *slash = n > 0 ? strrchr(s->libexec, '/') : NULL;
-        if (slash)
-            *slash = '\0';
-        s->pods.libexec = slash ? s->libexec : "/usr/libexec/orlop";
-    }
     if (!s->paths_given)
         add_exclude_paths(s, NODE_EXCLUDED_PATHS, NULL);
+    s->pods.node = s->node.name;
+    s->pods.address = s->node.address ? s->node.address : "127.0.0.1";
+    s->pods.pod_cidr = s->node.pod_cidr;
+    s->pods.data_dir = s->node.data_dir;
+    s->pods.libexec = own_folder(s);
 }
 
 int main(int argc, char **argv)
@@ -332,6 +429,7 @@ int main(int argc, char **argv)
                  .program = "/proc/self/exe",
                  .discover = true,
                  .register_node = true},
+        .pods = {.allow_host_commands = true},
         .health_port = HEALTH_PORT,
         .log_format = LOG_FORMAT_TEXT,
         .log_level = LOG_LEVEL_INFO,
@@ -341,13 +439,16 @@ int main(int argc, char **argv)
         "orlop node",
         "Usage: orlop node [OPTION]...\n\n"
         "The agent of a node: finds its block devices, gives them to those\n"
-        "who claim them, and says that the node is alive.\n\n",
+        "who claim them, and says that the node is alive. With --join and a\n"
+        "token a machine becomes a node of a cluster.\n\n",
         table};
     int status = 0;
     if (flags_parse(&flags, argc, argv, &s, &status)) {
         fill_in(&s);
         log_init(STDERR_FILENO, s.log_format, s.log_level);
         status = serve(&s);
+        if (status == 0 && s.again)
+            execv("/proc/self/exe", argv); /* the lock went with close-on-exec */
     }
     node_filter_done(&s.node.filter);
     vec_done(&s.node.labels);

@@ -32,6 +32,8 @@ enum api_kind_flag {
     API_REVIEW = 1 << 7,     /* a question: it can be created, is answered, and never stored */
     API_TOKEN = 1 << 8,      /* has /token */
     API_LOG = 1 << 9,        /* has /log */
+    API_APPROVAL = 1 << 13,  /* has /approval, which writes conditions */
+    API_BINDING = 1 << 14,   /* has /binding */
     API_FINALIZE = 1 << 10,  /* has /finalize, for finalizers in its spec that hold it too */
 
     /* Of kinds that users define: */

@@ -1,5 +1,6 @@
 #include "apiserver/admission.h"
 
+#include "apiserver/csr.h"
 #include "apiserver/rbac.h"
 #include "apiserver/rules.h"
 #include "apiserver/webhook.h"
@@ -14,6 +15,8 @@ static step *const mutating[] = {
     rules_namespace_exists,
     rules_namespace_fill,
     rules_storage_fill,
+    rules_service_fill,
+    csr_fill,
     apiserver_webhooks_mutate,
     NULL,
 };
@@ -21,6 +24,8 @@ static step *const validating[] = {
     apiserver_definitions_admit,
     apiserver_rbac_admit,
     rules_namespace_deletable,
+    rules_node_check,
+    csr_check,
     rules_storage_check,
     rules_limits_check,
     apiserver_webhooks_validate,
@@ -58,6 +63,7 @@ int apiserver_admission_hold(struct apiserver_admission *a, struct err *e)
 
 void apiserver_admission_release(struct apiserver_admission *a)
 {
+    rules_service_release(a);
     rules_quota_release(a);
     rules_namespace_release(a);
 }

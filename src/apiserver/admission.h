@@ -31,6 +31,7 @@ struct apiserver_admission {
     /* What `hold` functions hold. */
     bool namespaces_held;
     struct rules_reservation *reservation;
+    struct rules_address *address; /* of a service; held from `mutate` on */
     int64_t deadline; /* monotonic; set by the first step that waits for others; 0: none */
 };
 

@@ -49,6 +49,11 @@ const struct apiserver_user *apiserver_token_file_find(const struct apiserver_to
 
 /* authn_bootstrap.c: a new reference, or NULL. */
 const struct apiserver_user *apiserver_bootstrap_find(struct apiserver *a, const char *token);
+/* Whether a Secret is a bootstrap token for that use, "authentication" or "signing", and not over. */
+bool apiserver_bootstrap_is(const struct apiserver *a, const json_t *secret, const char *use,
+                            char ret_id[7], char ret_secret[17]);
+/* Whether it is a bootstrap token whose time is over. */
+bool apiserver_bootstrap_is_over(const struct apiserver *a, const json_t *secret);
 /* "id.secret", 6 and 16 lower-case letters and digits. */
 bool apiserver_bootstrap_parse(const char *token, char ret_id[7], char ret_secret[17]);
 

@@ -87,21 +87,38 @@ static const struct apiserver_user *make_user(const char *id, const json_t *secr
     return user;
 }
 
+static bool is_token(const json_t *object)
+{
+    const char *type = json_str(object, "type");
+    return type && str_eq(type, "bootstrap.kubernetes.io/token") &&
+           !json_at(object, "metadata", "deletionTimestamp");
+}
+
+bool apiserver_bootstrap_is_over(const struct apiserver *a, const json_t *secret)
+{
+    return is_token(secret) && is_over(a, secret);
+}
+
+bool apiserver_bootstrap_is(const struct apiserver *a, const json_t *secret, const char *use,
+                            char ret_id[7], char ret_secret[17])
+{
+    _cleanup_(pki_wipe) struct str id = {0}, own = {0};
+    _cleanup_free_ char *key = mem_printf("usage-bootstrap-%s", use);
+    read_value(secret, "token-id", &id);
+    read_value(secret, "token-secret", &own);
+    return is_token(secret) && id.len == ID && own.len == SECRET && take_word(id.p, ID, ret_id) &&
+           take_word(own.p, SECRET, ret_secret) && is_true(secret, key) && !is_over(a, secret);
+}
+
 const struct apiserver_user *apiserver_bootstrap_find(struct apiserver *a, const char *token)
 {
-    char id[ID + 1], secret[SECRET + 1];
+    char id[ID + 1], secret[SECRET + 1], own_id[ID + 1], own_secret[SECRET + 1];
     if (!apiserver_bootstrap_parse(token, id, secret))
         return NULL;
     _cleanup_free_ char *name = mem_printf("bootstrap-token-%s", id);
     json_auto_t *object = apiserver_core_object(a, "Secret", "kube-system", name);
-    const char *type = json_str(object, "type");
-    _cleanup_(pki_wipe) struct str own_id = {0}, own_secret = {0};
-    read_value(object, "token-id", &own_id);
-    read_value(object, "token-secret", &own_secret);
-    if (!type || !str_eq(type, "bootstrap.kubernetes.io/token") ||
-        json_at(object, "metadata", "deletionTimestamp") || !str_eq(str_get(&own_id), id) ||
-        !pki_equal(str_get(&own_secret), secret) || is_over(a, object) ||
-        !is_true(object, "usage-bootstrap-authentication"))
+    if (!apiserver_bootstrap_is(a, object, "authentication", own_id, own_secret) ||
+        !str_eq(own_id, id) || !pki_equal(own_secret, secret))
         return NULL;
     return make_user(id, object);
 }

@@ -168,6 +168,8 @@ static const struct {
     enum apiserver_subresource id;
     const char *name, *group, *version, *kind; /* what it is, when not the kind itself */
 } subresources[] = {
+    {APISERVER_APPROVAL, "approval", "", "", NULL},
+    {APISERVER_BINDING, "binding", "", "", "Binding"},
     {APISERVER_SCALE, "scale", "autoscaling", "v1", "Scale"},
     {APISERVER_STATUS, "status", "", "", NULL},
     {APISERVER_TOKEN, "token", "authentication.k8s.io", "v1", "TokenRequest"},
@@ -176,7 +178,8 @@ static const struct {
 /* Which comes at a place: by name, but for kinds that have a definition the status first. */
 static size_t subresource_at(const struct api_kind *kind, size_t i)
 {
-    return i < 2 && !(kind->flags & API_BUILTIN) ? 1 - i : i;
+    enum { SCALE = 2, STATUS = 3 };
+    return (i == SCALE || i == STATUS) && !(kind->flags & API_BUILTIN) ? SCALE + STATUS - i : i;
 }
 
 static void append_resource(json_t *list, const struct api_kind *kind, const char *group)
@@ -196,7 +199,7 @@ static void append_resource(json_t *list, const struct api_kind *kind, const cha
         r = json_pack("{s:o,s:s,s:b}", "name",
                       json_sprintf("%s/%s", kind->plural, subresources[i].name), "singularName", "",
                       "namespaced", namespaced);
-        if (other) {
+        if (*subresources[i].version) {
             json_object_set_new(r, "group", json_string(subresources[i].group));
             json_object_set_new(r, "version", json_string(subresources[i].version));
         }

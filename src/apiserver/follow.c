@@ -22,6 +22,8 @@ static const struct apiserver_follower *const followers[] = {
     &quota_follower,
     &event_ttl_follower,
     &apiserver_serviceaccounts,
+    &csr_follower,
+    &cluster_info_follower,
     NULL,
 };
 

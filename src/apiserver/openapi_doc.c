@@ -163,18 +163,20 @@ static json_t *operation(const struct document *d, const struct place *p, enum a
         [APISERVER_DELETE] = "delete", [APISERVER_DELETE_COLLECTION] = "deletecollection",
     };
     bool scale = p->subresource == APISERVER_SCALE, token = p->subresource == APISERVER_TOKEN;
-    bool other = scale || token; /* an object of another kind than the path's */
+    bool binding = p->subresource == APISERVER_BINDING;
+    bool other = scale || token || binding; /* an object of another kind than the path's */
     bool deletes = verb == APISERVER_DELETE || verb == APISERVER_DELETE_COLLECTION;
     const char *schema = verb == APISERVER_LIST ? p->list_schema : p->schema;
     json_t *parameters = json_array();
     add_parameters(parameters, verb);
-    json_t *op = json_pack("{s:s,s:o,s:o,s:{s:{s:s,s:o}}}", "x-kubernetes-action", actions[verb],
-                           "x-kubernetes-group-version-kind",
-                           scale   ? gvk("autoscaling", "v1", "Scale")
-                           : token ? gvk("authentication.k8s.io", "v1", "TokenRequest")
-                                   : gvk(d->gv->group, d->gv->version, p->kind->kind),
-                           "parameters", parameters, "responses", "200", "description", "OK",
-                           "content", content(deletes || other ? NULL : schema));
+    json_t *op =
+        json_pack("{s:s,s:o,s:o,s:{s:{s:s,s:o}}}", "x-kubernetes-action", actions[verb],
+                  "x-kubernetes-group-version-kind",
+                  scale   ? gvk("autoscaling", "v1", "Scale")
+                  : token ? gvk("authentication.k8s.io", "v1", "TokenRequest")
+                          : gvk(d->gv->group, d->gv->version, binding ? "Binding" : p->kind->kind),
+                  "parameters", parameters, "responses", "200", "description", "OK", "content",
+                  content(deletes || other ? NULL : schema));
     if (verb == APISERVER_PATCH)
         json_object_set_new(op, "requestBody",
                             json_pack("{s:o}", "content", patch_content(p->kind)));

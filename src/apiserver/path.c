@@ -35,6 +35,8 @@ static const struct {
     [APISERVER_TOKEN] = {"token", API_TOKEN, 1 << APISERVER_CREATE},
     [APISERVER_LOG] = {"log", API_LOG, READ},
     [APISERVER_FINALIZE] = {"finalize", API_FINALIZE, 1 << APISERVER_UPDATE},
+    [APISERVER_APPROVAL] = {"approval", API_APPROVAL, READ | WRITE},
+    [APISERVER_BINDING] = {"binding", API_BINDING, 1 << APISERVER_CREATE},
 };
 
 const char *apiserver_subresource_text(enum apiserver_subresource subresource)

@@ -51,6 +51,8 @@ enum apiserver_subresource {
     APISERVER_TOKEN,    /* of a service account: create one */
     APISERVER_LOG,      /* of a pod: read */
     APISERVER_FINALIZE, /* of a namespace: its spec.finalizers */
+    APISERVER_APPROVAL, /* of a certificate request: its conditions */
+    APISERVER_BINDING,  /* of a pod: create one */
     APISERVER_SUBRESOURCES
 };
 
@@ -85,6 +87,11 @@ int apiserver_path_parse(const struct api_kind *const *kinds, const char *method
 const char *apiserver_verb_text(enum apiserver_verb verb);
 /* "status"; "" for the object itself */
 const char *apiserver_subresource_text(enum apiserver_subresource subresource);
+/* Whether a subresource is the status of the object, or a part of it, and leaves the rest alone. */
+static inline bool apiserver_is_status(enum apiserver_subresource subresource)
+{
+    return subresource == APISERVER_STATUS || subresource == APISERVER_APPROVAL;
+}
 /* Whether a kind, or a subresource of it, has the verb at all: what discovery shows. */
 bool apiserver_allows(const struct api_kind *kind, enum apiserver_subresource subresource,
                       enum apiserver_verb verb);

@@ -20,11 +20,15 @@ static const struct api_kind options_kind = {
     .versions = API_VERSION("", "v1"),
 };
 
-int pod_log_open_file(void *folder, const char *namespace, const char *pod, const char *container,
-                      bool previous, struct err *e)
+int pod_log_open_file(void *folder, const char *node, const char *namespace, const char *pod,
+                      const char *container, bool previous, struct err *e)
 {
-    _cleanup_free_ char *path = mem_printf("%s/%s/%s/%s%s.log", (const char *)folder, namespace,
-                                           pod, container, previous ? ".previous" : "");
+    static const char mark[] = "{node}";
+    const char *before = folder, *at = strstr(before, mark);
+    int size = (int)(at ? (size_t)(at - before) : strlen(before));
+    _cleanup_free_ char *path = mem_printf("%.*s%s%s/%s/%s/%s%s.log", size, before, at ? node : "",
+                                           at ? at + strlen(mark) : "", namespace, pod, container,
+                                           previous ? ".previous" : "");
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     if (fd < 0)
@@ -252,6 +256,13 @@ static void no_log(struct call *c, const json_t *pod, const char *container, boo
     call_fail(c);
 }
 
+/* A single path segment; "" when there is none. */
+static const char *node_of(const json_t *pod)
+{
+    const char *node = json_str(json_object_get(pod, "spec"), "nodeName");
+    return node && !api_dns_subdomain.check(node) ? node : "";
+}
+
 void call_log(struct call *c)
 {
     const char *namespace = c->path.namespace;
@@ -271,9 +282,9 @@ void call_log(struct call *c)
     }
     struct err e = {0};
     struct pod_log_source *source = &c->server->logs;
-    int fd = source->open
-                 ? source->open(source->context, namespace, c->path.name, container, previous, &e)
-                 : -1;
+    int fd = source->open ? source->open(source->context, node_of(pod), namespace, c->path.name,
+                                         container, previous, &e)
+                          : -1;
     if (fd >= 0) {
         stream_log(c, fd, &options, pod, container);
     } else if (e.code == ERR_OK || e.code == ERR_NOT_FOUND) {

@@ -22,14 +22,17 @@ struct pod_log_source {
      * A descriptor of the container's log, or of that of the container that ran before it; -1 with
      * NOT_FOUND when there is none. All names have been checked: they are single path segments.
      */
-    int (*open)(void *context, const char *namespace, const char *pod, const char *container,
-                bool previous, struct err *e);
+    int (*open)(void *context, const char *node, const char *namespace, const char *pod,
+                const char *container, bool previous, struct err *e);
     void *context;
 };
 
-/* Files FOLDER/NAMESPACE/POD/CONTAINER.log, CONTAINER.previous.log; the context is the folder. */
-int pod_log_open_file(void *folder, const char *namespace, const char *pod, const char *container,
-                      bool previous, struct err *e);
+/*
+ * Files FOLDER/NAMESPACE/POD/CONTAINER.log, CONTAINER.previous.log; the context is the folder, in which
+ * "{node}" is the name of the Pod's node, "" of one that has none.
+ */
+int pod_log_open_file(void *folder, const char *node, const char *namespace, const char *pod,
+                      const char *container, bool previous, struct err *e);
 
 struct pod_log_options {
     bool follow, timestamps;

@@ -89,6 +89,10 @@ extern message protobuf_job;
 extern message protobuf_cron_job;
 extern message protobuf_pod_disruption_budget;
 extern message protobuf_priority_class;
+/* protobuf_cluster.c */
+extern message protobuf_certificate_signing_request;
+extern message protobuf_binding;
+extern message protobuf_endpoint_slice;
 /* protobuf_webhooks.c */
 extern message protobuf_validating_webhook_configuration;
 extern message protobuf_mutating_webhook_configuration;

@@ -41,16 +41,21 @@ static json_t *rule_object(const struct rbac_default_rule *rule)
     return object;
 }
 
-static json_t *new_object(const struct api_kind *kind, const char *name)
+static json_t *new_object(const struct api_kind *kind, const char *namespace, const char *name)
 {
-    return json_pack("{s:s,s:s,s:{s:s,s:{s:s},s:{s:s}}}", "apiVersion", GROUP "/v1", "kind",
-                     kind->kind, "metadata", "name", name, "annotations", UPDATED, "true", "labels",
-                     DEFAULTS, "rbac-defaults");
+    json_t *object = json_pack("{s:s,s:s,s:{s:s,s:{s:s},s:{s:s}}}", "apiVersion", GROUP "/v1",
+                               "kind", kind->kind, "metadata", "name", name, "annotations", UPDATED,
+                               "true", "labels", DEFAULTS, "rbac-defaults");
+    if (namespace)
+        json_object_set_new(json_object_get(object, "metadata"), "namespace",
+                            json_string(namespace));
+    return object;
 }
 
 static json_t *role_object(const struct rbac_default_role *role)
 {
-    json_t *object = new_object(&api_cluster_role, role->name);
+    json_t *object =
+        new_object(role->namespace ? &api_role : &api_cluster_role, role->namespace, role->name);
     if (role->aggregate_to) {
         _cleanup_free_ char *label = mem_printf(FILLS "%s", role->aggregate_to);
         json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
@@ -82,13 +87,15 @@ static void add_subjects(json_t *subjects, const char *kind, const char *names)
 
 static json_t *binding_object(const struct rbac_default_binding *binding)
 {
-    json_t *object = new_object(&api_cluster_role_binding, binding->role);
+    json_t *object = new_object(binding->namespace ? &api_role_binding : &api_cluster_role_binding,
+                                binding->namespace, binding->role);
     json_t *subjects = json_array();
     add_subjects(subjects, "User", binding->users);
     add_subjects(subjects, "Group", binding->groups);
     json_object_set_new(object, "subjects", subjects);
     json_object_set_new(object, "roleRef",
-                        json_pack("{s:s,s:s,s:s}", "apiGroup", GROUP, "kind", "ClusterRole", "name",
+                        json_pack("{s:s,s:s,s:s}", "apiGroup", GROUP, "kind",
+                                  binding->namespace ? "Role" : "ClusterRole", "name",
                                   binding->role));
     return object;
 }
@@ -193,14 +200,15 @@ static bool other_role(const json_t *stored, const json_t *wanted)
     return be && !json_equal(is, be);
 }
 
-static int ensure(struct apiserver_registry *g, const struct api_kind *kind, json_t *wanted,
-                  struct err *e)
+static int ensure(struct apiserver_registry *g, const struct api_kind *kind, const char *namespace,
+                  const char *name, json_t *wanted, struct err *e)
 {
-    _cleanup_(str_done) struct str collection = {0};
-    struct apiserver_request r = {.kind = kind};
-    const char *name = json_str(json_object_get(wanted, "metadata"), "name");
+    _cleanup_(str_done) struct str collection = {0}, key = {0};
+    struct apiserver_request r = {.kind = kind, .namespace = namespace};
     apiserver_collection(kind, &collection);
-    struct apiserver_object *there = apiserver_store_get(g->store, str_get(&collection), name);
+    apiserver_key(&r, name, &key);
+    struct apiserver_object *there =
+        apiserver_store_get(g->store, str_get(&collection), str_get(&key));
     json_auto_t *stored = there ? json_parse(there->bytes, there->size, NULL, NULL) : NULL;
     apiserver_object_unref(there);
     if (stored && (other_role(stored, wanted) || !reconcile(stored, wanted)))
@@ -222,12 +230,14 @@ int apiserver_rbac_bootstrap(struct apiserver_registry *g, struct err *e)
 {
     for (const struct rbac_default_role *role = rbac_default_roles; role->name; role++) {
         json_auto_t *object = role_object(role);
-        if (ensure(g, &api_cluster_role, object, e) < 0)
+        const struct api_kind *kind = role->namespace ? &api_role : &api_cluster_role;
+        if (ensure(g, kind, role->namespace, role->name, object, e) < 0)
             return -1;
     }
     for (const struct rbac_default_binding *b = rbac_default_bindings; b->role; b++) {
         json_auto_t *object = binding_object(b);
-        if (ensure(g, &api_cluster_role_binding, object, e) < 0)
+        const struct api_kind *kind = b->namespace ? &api_role_binding : &api_cluster_role_binding;
+        if (ensure(g, kind, b->namespace, b->role, object, e) < 0)
             return -1;
     }
     return 0;

@@ -44,6 +44,7 @@ static const struct rbac_default_rule view[] = {
                    " statefulsets/status",
      NULL, READ},
     {"batch", "cronjobs cronjobs/status jobs jobs/status", NULL, READ},
+    {"discovery.k8s.io", "endpointslices", NULL, READ},
     {"policy", "poddisruptionbudgets poddisruptionbudgets/status", NULL, READ},
     {"snapshot.storage.k8s.io", "volumesnapshots volumesnapshots/status", NULL, READ},
     {OPENEBS, OPENEBS_ALL " " OPENEBS_STATUS, NULL, READ},
@@ -107,6 +108,40 @@ static const struct rbac_default_rule node[] = {
     {"coordination.k8s.io", "leases", NULL, "create delete patch update " READ},
     {"storage.k8s.io", "csidrivers volumeattachments", NULL, READ},
     {"storage.k8s.io", "csinodes", NULL, "create delete patch update " READ},
+    {"discovery.k8s.io", "endpointslices", NULL, READ},
+    {"certificates.k8s.io", "certificatesigningrequests", NULL, "create " READ},
+    {0},
+};
+
+/* A machine that joins asks for a certificate; the next two say which need no person to approve. */
+static const struct rbac_default_rule node_bootstrapper[] = {
+    {"certificates.k8s.io", "certificatesigningrequests", NULL, "create " READ},
+    {0},
+};
+
+static const struct rbac_default_rule node_client[] = {
+    {"certificates.k8s.io", "certificatesigningrequests/nodeclient", NULL, "create"},
+    {0},
+};
+
+static const struct rbac_default_rule self_node_client[] = {
+    {"certificates.k8s.io", "certificatesigningrequests/selfnodeclient", NULL, "create"},
+    {0},
+};
+
+static const struct rbac_default_rule client_approver[] = {
+    {"certificates.k8s.io", "signers", "kubernetes.io/kube-apiserver-client", "approve"},
+    {0},
+};
+
+static const struct rbac_default_rule kubelet_approver[] = {
+    {"certificates.k8s.io", "signers", "kubernetes.io/kube-apiserver-client-kubelet", "approve"},
+    {0},
+};
+
+/* By it a machine that knows nobody yet learns whom to trust; see cluster_info.c. */
+static const struct rbac_default_rule cluster_info[] = {
+    {"core", "configmaps", "cluster-info", "get"},
     {0},
 };
 
@@ -116,8 +151,11 @@ static const struct rbac_default_rule orlop_controller[] = {
     {TOPOLVM, "logicalvolumes logicalvolumes/status", NULL, READ " " WRITE},
     {"core",
      "configmaps endpoints namespaces nodes persistentvolumeclaims persistentvolumeclaims/status "
-     "persistentvolumes persistentvolumes/status pods pods/status services services/status",
+     "nodes/status persistentvolumes persistentvolumes/status pods pods/status services "
+     "services/status",
      NULL, READ " " WRITE},
+    {"core", "pods/binding", NULL, "create"},
+    {"discovery.k8s.io", "endpointslices", NULL, READ " " WRITE},
     {"core", "limitranges resourcequotas secrets serviceaccounts", NULL, READ},
     {"core events.k8s.io", "events", NULL, READ " " WRITE},
     {"apps",
@@ -191,23 +229,36 @@ const struct rbac_default_role rbac_default_roles[] = {
     {"system:aggregate-to-view", view, .aggregate_to = "view"},
     {"system:auth-delegator", auth_delegator},
     {"system:basic-user", basic_user},
+    {"system:certificates.k8s.io:certificatesigningrequests:nodeclient", node_client},
+    {"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", self_node_client},
+    {"system:certificates.k8s.io:kube-apiserver-client-approver", client_approver},
+    {"system:certificates.k8s.io:kube-apiserver-client-kubelet-approver", kubelet_approver},
     {"system:discovery", discovery},
     {"system:node", node},
+    {"system:node-bootstrapper", node_bootstrapper},
     {"system:orlop:controller", orlop_controller},
     {"system:orlop:csi", orlop_csi},
     {"system:orlop:node", orlop_node},
     {"system:public-info-viewer", public_info},
+    {"kubeadm:bootstrap-signer-clusterinfo", cluster_info, .namespace = "kube-public"},
     {0},
 };
 
 const struct rbac_default_binding rbac_default_bindings[] = {
     {"cluster-admin", .groups = "system:masters"},
     {"system:basic-user", .groups = "system:authenticated"},
+    {"system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+     .groups = "system:bootstrappers"},
+    {"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+     .groups = "system:nodes"},
     {"system:discovery", .groups = "system:authenticated"},
     {"system:node", .groups = "system:nodes"},
-    {"system:orlop:controller", .users = "system:orlop:controller"},
+    {"system:node-bootstrapper", .groups = "system:bootstrappers"},
+    {"system:orlop:controller", .users = "system:orlop-controller"},
     {"system:orlop:csi", .users = "system:orlop:csi"},
     {"system:orlop:node", .groups = "system:nodes"},
     {"system:public-info-viewer", .groups = "system:authenticated system:unauthenticated"},
+    {"kubeadm:bootstrap-signer-clusterinfo", .users = "system:anonymous",
+     .namespace = "kube-public"},
     {0},
 };

@@ -60,11 +60,13 @@ struct rbac_default_role {
     const struct rbac_default_rule *rules; /* ends with a rule without verbs; NULL: aggregated */
     const char *aggregate_from;            /* the last word of the label that it selects */
     const char *aggregate_to;              /* the last word of a label that it has */
+    const char *namespace;                 /* of a Role; NULL: it is a ClusterRole */
 };
 
 struct rbac_default_binding {
     const char *role;           /* also the binding's name */
     const char *users, *groups; /* or NULL */
+    const char *namespace;      /* of the Role and the RoleBinding; NULL: of the whole cluster */
 };
 
 extern const struct rbac_default_role rbac_default_roles[];       /* ends with {0} */

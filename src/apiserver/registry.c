@@ -286,7 +286,7 @@ static struct apiserver_object *update(struct apiserver_registry *g,
             json_object_set(object, "status", status);
         else
             json_object_del(object, "status");
-    } else if (r->kind->flags & API_STATUS) {
+    } else if (r->kind->flags & API_STATUS && r->subresource != APISERVER_BINDING) {
         json_object_del(object, "status");
         if (json_object_get(stored, "status"))
             json_object_set(object, "status", json_object_get(stored, "status"));

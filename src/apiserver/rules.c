@@ -8,6 +8,9 @@ struct apiserver_rules *apiserver_rules_new(const struct apiserver_features *fea
     pthread_rwlock_init(&rules->namespaces, NULL);
     pthread_mutex_init(&rules->lock, NULL);
     list_init(&rules->reservations);
+    pthread_mutex_init(&rules->addresses.lock, NULL);
+    list_init(&rules->addresses.reserved);
+    rules_service_range(rules, NULL, NULL);
     return rules;
 }
 
@@ -15,6 +18,7 @@ void apiserver_rules_free(struct apiserver_rules *rules)
 {
     if (!rules)
         return;
+    pthread_mutex_destroy(&rules->addresses.lock);
     pthread_mutex_destroy(&rules->lock);
     pthread_rwlock_destroy(&rules->namespaces);
     free(rules);

@@ -5,6 +5,8 @@
  *     rules_namespace.c   a namespace must exist and not be going; those that always stay
  *     rules_storage.c     default classes, protection, which claims and templates may grow
  *     rules_limits.c      the least and most that a LimitRange allows a claim
+ *     rules_service.c     addresses of services
+ *     rules_node.c        nodes write what is theirs
  *     rules_quota.c       ResourceQuotas are never exceeded, however many write at once
  */
 #pragma once
@@ -27,6 +29,13 @@ struct apiserver_rules {
     /* Quotas: for looking at what is used and for the list of what is about to be. */
     pthread_mutex_t lock;
     struct list_link reservations;
+    /* Addresses of services: the range, the one to try first, and those about to be written. */
+    struct {
+        pthread_mutex_t lock;
+        uint32_t first, last, next;
+        unsigned bits;
+        struct list_link reserved;
+    } addresses;
 };
 
 struct apiserver_rules *apiserver_rules_new(const struct apiserver_features *features);
@@ -51,6 +60,18 @@ void rules_namespace_release(struct apiserver_admission *a);
 int rules_storage_fill(struct apiserver_admission *a, struct err *e);
 int rules_storage_check(struct apiserver_admission *a, struct err *e);
 int rules_limits_check(struct apiserver_admission *a, struct err *e);
+
+/* NULL: the default. */
+int rules_service_range(struct apiserver_rules *rules, const char *text, struct err *e);
+int rules_service_fill(struct apiserver_admission *a, struct err *e);
+void rules_service_release(struct apiserver_admission *a);
+
+int rules_node_check(struct apiserver_admission *a, struct err *e);
+/* Whether it is a node that asks; *ret_node is its name, NULL when that is not to be known. */
+bool rules_is_node(const struct apiserver_user *user, const char **ret_node);
+/* Whether a user may have a token that is bound to this; nodes only for their pods. */
+int rules_node_token(const struct apiserver_user *user, const char *bound_kind, const json_t *bound,
+                     const json_t *reference, struct err *e);
 
 int rules_quota_hold(struct apiserver_admission *a, struct err *e);
 void rules_quota_release(struct apiserver_admission *a);

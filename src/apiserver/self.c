@@ -94,7 +94,7 @@ enum self_result self_update(struct apiserver_registry *g, const struct api_kind
     struct api_report report = {0};
     struct err e = {0};
     own.r.subresource = subresource;
-    struct apiserver_object *stored = subresource == APISERVER_STATUS
+    struct apiserver_object *stored = apiserver_is_status(subresource)
                                           ? apiserver_update_status(g, &own.r, object, &report, &e)
                                           : apiserver_update(g, &own.r, object, &report, &e);
     api_report_done(&report);

@@ -9,11 +9,13 @@
 #include "apiserver/follow.h"
 #include "apiserver/registry.h"
 
-extern const struct apiserver_follower gc_follower;         /* gc.c */
-extern const struct apiserver_follower namespaces_follower; /* namespaces.c */
-extern const struct apiserver_follower protection_follower; /* protection.c */
-extern const struct apiserver_follower quota_follower;      /* quota_status.c */
-extern const struct apiserver_follower event_ttl_follower;  /* event_ttl.c */
+extern const struct apiserver_follower gc_follower;           /* gc.c */
+extern const struct apiserver_follower namespaces_follower;   /* namespaces.c */
+extern const struct apiserver_follower protection_follower;   /* protection.c */
+extern const struct apiserver_follower quota_follower;        /* quota_status.c */
+extern const struct apiserver_follower event_ttl_follower;    /* event_ttl.c */
+extern const struct apiserver_follower csr_follower;          /* csr_signer.c */
+extern const struct apiserver_follower cluster_info_follower; /* cluster_info.c */
 
 enum self_result {
     SELF_DONE, /* also: it is gone */

@@ -298,12 +298,14 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     struct apiserver_certificates_options certificates = {
         .folder = options->pki,
         .kubeconfig = options->kubeconfig,
+        .controller = options->controller,
         .address = options->address,
         .names = options->names,
         .plain_http = options->plain_http,
         .clock = a->registry.clock,
     };
-    if (open_all(a, options, e) < 0 ||
+    if (rules_service_range(a->registry.rules, options->service_range, e) < 0 ||
+        open_all(a, options, e) < 0 ||
         apiserver_certificates_open(&certificates, &a->certificates, e) < 0 ||
         (options->token_file &&
          apiserver_token_file_open(options->token_file, &a->token_file, e) < 0)) {

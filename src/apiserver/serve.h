@@ -22,12 +22,14 @@ struct apiserver_options {
     const char *pki;     /* folder for keys and certificates */
     bool plain_http;     /* for tests: no TLS, everybody is the administrator, loopback only */
     /* The following may be NULL. */
-    const char *control;      /* folder for the control socket */
-    const char *kubeconfig;   /* where to write the administrator's */
-    const char *key_file;     /* with which Secrets are encrypted */
-    const char *pods;         /* folder with the logs of containers */
-    const char *const *names; /* more names of the server, for its certificate; ends with NULL */
-    const char *token_file;   /* static tokens */
+    const char *control;       /* folder for the control socket */
+    const char *kubeconfig;    /* where to write the administrator's */
+    const char *controller;    /* and the controller's */
+    const char *service_range; /* of addresses for services, 127.96.0.0/12 */
+    const char *key_file;      /* with which Secrets are encrypted */
+    const char *pods;          /* folder with the logs of containers */
+    const char *const *names;  /* more names of the server, for its certificate; ends with NULL */
+    const char *token_file;    /* static tokens */
     const struct clock *clock;
     unsigned event_ttl; /* seconds for which events are kept; 0: an hour */
     struct apiserver_audit_options audit;

@@ -66,6 +66,14 @@ struct apiserver {
     struct protection *protection;
     struct quota_status *quotas;
     struct event_ttl *events;
+    struct {
+        bool pending;    /* something could not be written */
+        int64_t cleaned; /* when old requests were last looked for, monotonic */
+    } requests;
+    struct {
+        bool stale;      /* what it is made of may be different */
+        int64_t checked; /* when it was last compared, monotonic */
+    } cluster_info;
     int64_t event_ttl_ns;
     /* Logs of containers; the thread that follows them is started by the first who asks. */
     struct pod_log_source logs;
@@ -251,10 +259,11 @@ struct apiserver_request call_request(struct call *c);
 void call_reply_object(struct call *c, unsigned status, struct apiserver_object *o);
 void call_list(struct call *c);
 void call_watch(struct call *c);
-/* scale.c, finalize.c, pod_log.c: subresources. */
+/* scale.c, finalize.c, pod_log.c, binding.c: subresources. */
 void call_scale(struct call *c);
 void call_finalize(struct call *c);
 void call_log(struct call *c);
+void call_binding(struct call *c);
 
 /* serve_token.c: /token of a service account. */
 void call_token(struct call *c);

@@ -101,7 +101,7 @@ static void update(struct call *c)
     struct apiserver_request r = call_request(c);
     json_auto_t *object = call_body_object(c);
     struct apiserver_object *o = NULL;
-    if (object && c->path.subresource == APISERVER_STATUS)
+    if (object && apiserver_is_status(c->path.subresource))
         o = apiserver_update_status(&c->server->registry, &r, object, &c->report, &c->err);
     else if (object)
         o = apiserver_update(&c->server->registry, &r, object, &c->report, &c->err);
@@ -149,7 +149,7 @@ static void apply(struct call *c, const struct apiserver_request *r)
     bool created = false;
     json_auto_t *config = body_config(c);
     struct apiserver_object *o = config ? apiserver_apply(&c->server->registry, r, config,
-                                                          c->path.subresource == APISERVER_STATUS,
+                                                          apiserver_is_status(c->path.subresource),
                                                           &created, &c->report, &c->err)
                                         : NULL;
     call_reply_object(c, created ? 201 : 200, o);
@@ -187,7 +187,7 @@ static void patch(struct call *c)
         err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "the patch is no JSON: %s", e.msg);
     else
         o = apiserver_patch(&c->server->registry, &r, patch_types[i].type, body,
-                            c->path.subresource == APISERVER_STATUS, &c->report, &c->err);
+                            apiserver_is_status(c->path.subresource), &c->report, &c->err);
     call_reply_object(c, 200, o);
 }
 
@@ -296,10 +296,9 @@ void call_objects(struct call *c)
         [APISERVER_DELETE] = delete,    [APISERVER_DELETE_COLLECTION] = delete_collection,
     };
     static void (*const subresources[APISERVER_SUBRESOURCES])(struct call *) = {
-        [APISERVER_SCALE] = call_scale,
-        [APISERVER_TOKEN] = call_token,
-        [APISERVER_LOG] = call_log,
-        [APISERVER_FINALIZE] = call_finalize,
+        [APISERVER_SCALE] = call_scale,     [APISERVER_TOKEN] = call_token,
+        [APISERVER_LOG] = call_log,         [APISERVER_FINALIZE] = call_finalize,
+        [APISERVER_BINDING] = call_binding,
     };
     if (call_manager(c) < 0)
         call_fail(c);

@@ -3,6 +3,7 @@
  */
 #include "api/kinds/kinds.h"
 #include "apiserver/authn.h"
+#include "apiserver/rules.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 #include "base/rfc3339.h"
@@ -156,7 +157,8 @@ void call_token(struct call *c)
         err_set(&c->err, ERR_NOT_FOUND, "NotFound", "serviceaccounts \"%s\" not found",
                 c->path.name);
     if (!body || !account || take_spec(c, spec, &t) < 0 ||
-        find_bound(c, reference, &about, &t.bound_kind, &bound) < 0) {
+        find_bound(c, reference, &about, &t.bound_kind, &bound) < 0 ||
+        rules_node_token(c->user, t.bound_kind, bound, reference, &c->err) < 0) {
         fail(c, &about);
         return;
     }

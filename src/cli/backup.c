@@ -2,33 +2,7 @@
  * backup and restore. The work is done by the program that owns the store; here is what people see
  * of it: help, completion and the command line.
  */
-#include "base/mem.h"
 #include "cli/commands.h"
-
-enum { MOST = 8 };
-
-/* Runs `orlop-apiserver COMMAND` with the same command line. */
-static int run(const struct cli_args *args)
-{
-    const char *folder = cli_get(args, "data-dir");
-    if (!folder)
-        return cli_misuse(args, "say with --data-dir where the server keeps its store");
-    const char *argv[MOST] = {"orlop-apiserver", args->command->name, "--data-dir", folder};
-    size_t n = 4;
-    if (cli_get(args, "force"))
-        argv[n++] = "--force";
-    if (cli_get(args, "quiet"))
-        argv[n++] = "--quiet";
-    argv[n++] = "--";
-    argv[n++] = args->words[0];
-    _cleanup_free_ char **own = mem_zalloc((n + 1) * sizeof(*own));
-    for (size_t i = 0; i < n; i++)
-        own[i] = mem_strdup(argv[i]);
-    cli_exec("apiserver", own);
-    for (size_t i = 0; i < n; i++)
-        free(own[i]);
-    return cli_fail(args, "the program orlop-apiserver is not installed");
-}
 
 static const struct cli_option backup_options[] = {
     {"data-dir", 'd', "DIR", .complete = CLI_DIRS, .doc = "The data folder of the API server."},
@@ -57,7 +31,7 @@ const struct cli_command cli_backup = {
             {"orlop backup --data-dir /var/lib/orlop /backup/orlop.db", "Copy the store."},
             {NULL},
         },
-    .run = run,
+    .program = "apiserver",
 };
 
 static const struct cli_option restore_options[] = {
@@ -88,5 +62,5 @@ const struct cli_command cli_restore = {
              "Go back to a backup."},
             {NULL},
         },
-    .run = run,
+    .program = "apiserver",
 };

@@ -124,7 +124,20 @@ static int check_count(const struct cli_args *args)
     return CLI_DONE;
 }
 
-static int run_command(const struct cli_command *command, int argc, char **argv)
+/* argv as it came, getopt has only changed its order. */
+static int run_program(const struct cli_args *args, int argc, char **argv)
+{
+    const char *program = args->command->program;
+    _cleanup_free_ char *name = mem_printf("orlop-%s", program);
+    _cleanup_free_ char **own = mem_zalloc(((size_t)argc + 2) * sizeof(*own));
+    own[0] = name;
+    memcpy(own + 1, argv, (size_t)argc * sizeof(*argv));
+    cli_exec(program, own);
+    return cli_fail(args, "the program orlop-%s is not installed", program);
+}
+
+static int run_command(const struct cli_command *command, int argc, char **argv,
+                       int (*run)(const struct cli_args *args))
 {
     struct cli_args args = {.command = command};
     struct getopt_tables tables;
@@ -149,7 +162,9 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
     args.words = argv + optind;
     args.count = argc - optind;
     int status = check_count(&args);
-    return status == CLI_DONE ? command->run(&args) : status;
+    if (status != CLI_DONE)
+        return status;
+    return run ? run(&args) : run_program(&args, argc, argv);
 }
 
 /*
@@ -197,7 +212,17 @@ int cli_main(int argc, char **argv)
         name = "version";
     const struct cli_command *command = cli_command_find(name);
     if (command)
-        return run_command(command, argc - 1, argv + 1);
+        return run_command(command, argc - 1, argv + 1, command->run);
     cli_exec(name, argv + 1);
     return unknown_command(name);
+}
+
+int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)
+{
+    for (; argc > 1 && handlers->name; handlers++) {
+        if (str_eq(handlers->name, argv[1]))
+            return run_command(cli_command_find(argv[1]), argc - 1, argv + 1, handlers->run);
+    }
+    fprintf(stderr, "%s is run by `orlop`; try 'orlop --help'\n", argv[0]);
+    return CLI_USAGE;
 }

@@ -45,6 +45,11 @@ struct cli_command {
     enum cli_complete complete;       /* of the arguments */
     const char *const (*examples)[2]; /* {command line, what it does}; ends with {NULL} */
     int (*run)(const struct cli_args *args);
+    /*
+     * In place of run: the program that does it, `orlop-PROGRAM COMMAND ARGUMENT...`, so that this
+     * one needs not all that it needs. What is wrong with the command line is said here.
+     */
+    const char *program;
 };
 
 /* All commands, ends with NULL. */
@@ -58,6 +63,15 @@ void cli_exec(const char *name, char **argv);
 
 /* The whole program: parses, runs, reports. */
 int cli_main(int argc, char **argv);
+
+/* How orlop-PROGRAM does its commands; ends with {NULL}. */
+struct cli_handler {
+    const char *name;
+    int (*run)(const struct cli_args *args);
+};
+
+/* The whole of such a program: argv[1] is the command. */
+int cli_program_main(int argc, char **argv, const struct cli_handler *handlers);
 
 /* The value of an option; NULL when it was not given. */
 const char *cli_get(const struct cli_args *args, const char *name);

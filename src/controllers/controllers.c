@@ -2,11 +2,16 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "embedded/embedded.h"
 
 /* In alphabetical order. */
 const struct controller controllers[] = {
+    {"deployment", "ReplicaSets of Deployments, and moving from one to the next", true,
+     embedded_deployments},
     {"node-lifecycle", "marks nodes that are silent, and their pods", true,
      controllers_node_lifecycle},
+    {"replicaset", "pods of ReplicaSets", true, embedded_replica_sets},
+    {"scheduler", "gives pods a node", true, embedded_scheduler},
     {0},
 };
 

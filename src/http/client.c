@@ -80,7 +80,7 @@ struct http_client *http_client_new(const struct http_client_options *o, struct 
     c->user_agent = mem_strdup(o->user_agent ? o->user_agent : "orlop/" ORLOP_VERSION);
     c->unix_socket = copy(o->unix_socket);
     if (http_client_set_token(c, o->token, e) < 0 ||
-        http_trust_new(o->ca, o->certificate, o->key, &c->trust, e) < 0)
+        http_trust_new(o->ca, o->certificate, o->key, o->any_server, &c->trust, e) < 0)
         return NULL;
     return TAKE_PTR(c);
 }

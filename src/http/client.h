@@ -19,7 +19,7 @@
  *
  * What it never does: follow a redirect, use a proxy or a .netrc file, whatever the environment
  * says; speak anything but http and https; accept a certificate that the given authorities, or
- * without any the system's, did not sign for the name in the URL.
+ * without any the system's, did not sign for the name in the URL, unless told to by any_server.
  *
  * Errors are those of the way: a response of any status is a success here. Codes:
  *
@@ -53,6 +53,11 @@ struct http_client_options {
     const char *token;       /* sent as "Authorization: Bearer" */
     const char *user_agent;  /* NULL: orlop's own */
     const char *unix_socket; /* connect there, whatever host the URL names */
+    /*
+     * Take whoever answers for the server, and send no credentials: to ask a stranger for what can be
+     * proven in another way.
+     */
+    bool any_server;
 };
 
 struct http_client *http_client_new(const struct http_client_options *o, struct err *e);

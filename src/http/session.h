@@ -22,8 +22,11 @@ enum http_io {
     HTTP_IO_END,         /* the peer has ended it, in order */
 };
 
-/* PEM, each may be NULL. Any number of threads may use it. */
-int http_trust_new(const char *ca, const char *certificate, const char *key,
+/*
+ * PEM, each may be NULL. `anybody`: no server's certificate is looked at. Any number of threads may use
+ * it.
+ */
+int http_trust_new(const char *ca, const char *certificate, const char *key, bool anybody,
                    struct http_trust **ret_trust, struct err *e);
 void http_trust_free(struct http_trust *t);
 DEFINE_CLEANUP(struct http_trust *, http_trust_free)

@@ -265,6 +265,22 @@ int pki_authority_leaf(struct pki_authority *a, const char *name, const struct p
     return 0;
 }
 
+int pki_authority_sign(const struct pki_authority *a, const struct pki_csr *csr, int64_t seconds,
+                       struct str *ret_chain, struct err *e)
+{
+    const int64_t longest = (int64_t)PKI_LEAF_DAYS * DAY;
+    struct pki_facts ca = {0};
+    int64_t now = now_of(a);
+    pki_cert_read(str_get(&a->is.cert), &ca, NULL);
+    if (seconds <= 0 || seconds > longest)
+        seconds = longest;
+    int64_t until = now + seconds < ca.until ? now + seconds : ca.until;
+    if (pki_csr_issue(a->is.key, str_get(&a->is.cert), csr, now - EARLIER, until, ret_chain, e) < 0)
+        return -1;
+    str_append(ret_chain, str_get(&a->is.bridges));
+    return 0;
+}
+
 int pki_authority_key(struct pki_authority *a, const char *name, struct pki_key **ret_key,
                       struct err *e)
 {

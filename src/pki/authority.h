@@ -23,7 +23,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "pki/cert.h"
+#include "pki/csr.h"
 
 struct pki_authority;
 
@@ -58,6 +58,12 @@ void pki_leaf_done(struct pki_leaf *l);
  */
 int pki_authority_leaf(struct pki_authority *a, const char *name, const struct pki_request *request,
                        struct pki_leaf *leaf, bool *ret_changed, struct err *e);
+/*
+ * A client's certificate as the request asks, appended with bridges: for that many seconds, 0 for as
+ * long as a leaf lives, and never longer than that or than the authority.
+ */
+int pki_authority_sign(const struct pki_authority *a, const struct pki_csr *csr, int64_t seconds,
+                       struct str *ret_chain, struct err *e);
 /* The key in NAME.pem, made when there is none. */
 int pki_authority_key(struct pki_authority *a, const char *name, struct pki_key **ret_key,
                       struct err *e);

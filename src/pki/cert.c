@@ -29,8 +29,7 @@ static gnutls_x509_crt_t parse_or_fail(const char *pem, struct err *e)
     return crt;
 }
 
-/* The library's own form of a key. */
-static gnutls_x509_privkey_t native(const struct pki_key *k)
+gnutls_x509_privkey_t pki_native(const struct pki_key *k)
 {
     _cleanup_(pki_wipe) struct str pem = {0};
     pki_key_format(k, &pem);
@@ -90,7 +89,7 @@ static int finish(gnutls_x509_crt_t crt, gnutls_x509_crt_t ca, const struct pki_
     int r = 0;
     if (crt != ca && gnutls_x509_crt_get_subject_key_id(ca, id, &n, NULL) >= 0)
         r = gnutls_x509_crt_set_authority_key_id(crt, id, n);
-    _key_ key = native(ca_key);
+    _key_ key = pki_native(ca_key);
     if (r >= 0)
         r = gnutls_x509_crt_sign2(crt, ca, key, GNUTLS_DIG_SHA256, 0);
     _pki_datum_ pem = {0};
@@ -105,7 +104,7 @@ int pki_cert_authority(const struct pki_key *key, const char *common_name, int64
                        int64_t until, struct str *ret_cert, struct err *e)
 {
     _crt_ crt = NULL;
-    _key_ own = native(key);
+    _key_ own = pki_native(key);
     int r = gnutls_x509_crt_init(&crt);
     if (r >= 0)
         r = set_common(crt, from, until);
@@ -197,8 +196,8 @@ static int set_request(gnutls_x509_crt_t crt, const struct pki_request *request)
     return r;
 }
 
-int pki_cert_issue(const struct pki_key *ca_key, const char *ca_cert, const struct pki_key *key,
-                   const struct pki_request *request, struct str *ret_cert, struct err *e)
+int pki_cert_issue_public(const struct pki_key *ca_key, const char *ca_cert, gnutls_pubkey_t public,
+                          const struct pki_request *request, struct str *ret_cert, struct err *e)
 {
     for (const char *const *name = request->names; name && *name; name++) {
         if (!pki_name_is_valid(*name))
@@ -210,12 +209,11 @@ int pki_cert_issue(const struct pki_key *ca_key, const char *ca_cert, const stru
     if (!ca)
         return -1;
     _crt_ crt = NULL;
-    _key_ own = native(key);
     int r = gnutls_x509_crt_init(&crt);
     if (r >= 0)
         r = set_common(crt, request->from, request->until);
     if (r >= 0)
-        r = gnutls_x509_crt_set_key(crt, own);
+        r = gnutls_x509_crt_set_pubkey(crt, public);
     if (r >= 0)
         r = set_request(crt, request);
     if (r >= 0)
@@ -223,6 +221,12 @@ int pki_cert_issue(const struct pki_key *ca_key, const char *ca_cert, const stru
     if (r >= 0)
         r = finish(crt, ca, ca_key, ret_cert);
     return r < 0 ? pki_fail(e, r, "issue a certificate") : 0;
+}
+
+int pki_cert_issue(const struct pki_key *ca_key, const char *ca_cert, const struct pki_key *key,
+                   const struct pki_request *request, struct str *ret_cert, struct err *e)
+{
+    return pki_cert_issue_public(ca_key, ca_cert, pki_public(key), request, ret_cert, e);
 }
 
 int pki_cert_read(const char *cert, struct pki_facts *ret_facts, struct err *e)
@@ -236,12 +240,28 @@ int pki_cert_read(const char *cert, struct pki_facts *ret_facts, struct err *e)
     return 0;
 }
 
+int pki_cert_pin(const char *cert, struct str *ret_pin, struct err *e)
+{
+    _crt_ crt = parse_or_fail(cert, e);
+    if (!crt)
+        return -1;
+    unsigned char id[64];
+    size_t n = sizeof(id);
+    int r = gnutls_x509_crt_get_key_id(crt, GNUTLS_KEYID_USE_SHA256, id, &n);
+    if (r < 0)
+        return pki_fail(e, r, "take the digest of a public key");
+    str_append(ret_pin, "sha256:");
+    for (size_t i = 0; i < n; i++)
+        str_appendf(ret_pin, "%02x", id[i]);
+    return 0;
+}
+
 bool pki_cert_is_for(const char *cert, const struct pki_key *key)
 {
     _crt_ crt = parse(cert);
     if (!crt)
         return false;
-    _key_ own = native(key);
+    _key_ own = pki_native(key);
     unsigned char x[64], y[64];
     size_t n = sizeof(x), m = sizeof(y);
     return gnutls_x509_crt_get_key_id(crt, GNUTLS_KEYID_USE_SHA256, x, &n) >= 0 &&

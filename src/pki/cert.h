@@ -43,6 +43,8 @@ int pki_cert_read(const char *cert, struct pki_facts *ret_facts, struct err *e);
 bool pki_cert_is_for(const char *cert, const struct pki_key *key);
 bool pki_cert_is_by(const char *cert, const char *ca_cert);
 bool pki_cert_has_names(const char *cert, const char *const *names);
+/* "sha256:HEX" of its public key, as kubeadm pins authorities, appended. */
+int pki_cert_pin(const char *cert, struct str *ret_pin, struct err *e);
 /* The name is fine in a certificate: an address or a DNS name. */
 bool pki_name_is_valid(const char *name);
 /*

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "pki/cert.h"
 
 #define _pki_datum_ _cleanup_(pki_datum_done) gnutls_datum_t
 
@@ -36,3 +37,14 @@ static inline int pki_fail(struct err *e, int code, const char *what)
 
 DEFINE_CLEANUP(gnutls_x509_crt_t, gnutls_x509_crt_deinit)
 DEFINE_CLEANUP(gnutls_x509_privkey_t, gnutls_x509_privkey_deinit)
+DEFINE_CLEANUP(gnutls_x509_crq_t, gnutls_x509_crq_deinit)
+DEFINE_CLEANUP(gnutls_pubkey_t, gnutls_pubkey_deinit)
+
+/* cert.c */
+/* The library's own form of a key. */
+gnutls_x509_privkey_t pki_native(const struct pki_key *k);
+/* As pki_cert_issue(), for a key of which only the public half is known. */
+int pki_cert_issue_public(const struct pki_key *ca_key, const char *ca_cert, gnutls_pubkey_t public,
+                          const struct pki_request *request, struct str *ret_cert, struct err *e);
+/* key.c: borrowed. */
+gnutls_pubkey_t pki_public(const struct pki_key *k);

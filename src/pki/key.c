@@ -99,6 +99,11 @@ void pki_key_format(const struct pki_key *k, struct str *out)
     str_append_n(out, pem.data, pem.size);
 }
 
+gnutls_pubkey_t pki_public(const struct pki_key *k)
+{
+    return k->public;
+}
+
 const char *pki_key_id(const struct pki_key *k)
 {
     return k->id;
@@ -145,6 +150,13 @@ bool pki_key_verify(const struct pki_key *k, const void *bytes, size_t n,
 void pki_digest(const void *bytes, size_t n, uint8_t ret_digest[PKI_DIGEST])
 {
     if (gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes, n, ret_digest) < 0)
+        abort(); /* out of memory */
+}
+
+void pki_hmac(const void *key, size_t key_size, const void *bytes, size_t n,
+              uint8_t ret_mac[PKI_DIGEST])
+{
+    if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, key, key_size, bytes, n, ret_mac) < 0)
         abort(); /* out of memory */
 }
 

@@ -35,6 +35,9 @@ bool pki_key_verify(const struct pki_key *k, const void *bytes, size_t n,
                     const uint8_t signature[PKI_SIGNATURE]);
 
 void pki_digest(const void *bytes, size_t n, uint8_t ret_digest[PKI_DIGEST]);
+/* HMAC-SHA256. */
+void pki_hmac(const void *key, size_t key_size, const void *bytes, size_t n,
+              uint8_t ret_mac[PKI_DIGEST]);
 bool pki_digest_equal(const uint8_t a[PKI_DIGEST], const uint8_t b[PKI_DIGEST]);
 /* Whether two texts are the same, in a time that does not say how much of them is. */
 bool pki_equal(const char *a, const char *b);

@@ -54,6 +54,8 @@ const struct api_kind *const api_kinds[] = {
     &api_validating_webhook,
     &api_mutating_webhook,
     &api_custom_resource_definition,
+    &api_certificate_signing_request,
+    &api_endpoint_slice,
     &api_token_review,
     &api_self_subject_review,
     NULL,

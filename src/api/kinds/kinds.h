@@ -26,6 +26,7 @@ extern const struct api_kind api_volume_attachment, api_csi_storage_capacity;
 extern const struct api_kind api_volume_attributes_class;
 extern const struct api_kind api_volume_snapshot, api_volume_snapshot_content;
 extern const struct api_kind api_volume_snapshot_class;
+extern const struct api_kind api_certificate_signing_request, api_endpoint_slice;
 extern const struct api_kind api_lease, api_pod_disruption_budget, api_priority_class;
 extern const struct api_kind api_role, api_role_binding, api_cluster_role, api_cluster_role_binding;
 extern const struct api_kind api_token_review, api_self_subject_review, api_token_request;
@@ -82,6 +83,9 @@ extern const char api_stateful_set_fixed[];
 /* Access modes and size of a claim's spec at that path (kinds/claim.c). */
 void api_claim_spec_validate(const json_t *spec, const struct api_path *at,
                              struct api_report *report);
+
+/* Whether a CertificateSigningRequest is Approved, Denied, Failed (kinds/certificate.c). */
+bool api_csr_has(const json_t *object, const char *type);
 
 /* Pools: what CStorPoolCluster and CStorPoolInstance have in common (kinds/pool.c). */
 extern const struct api_field api_raid_group[], api_pool_config[];

@@ -163,7 +163,7 @@ static void test_files(void **state)
 {
     (void)state;
     struct err e = {0};
-    assert_int_equal(pod_log_open_file(folder, "ns", "p", "c", false, &e), -1);
+    assert_int_equal(pod_log_open_file(folder, "n", "ns", "p", "c", false, &e), -1);
     assert_int_equal(e.code, ERR_NOT_FOUND);
     _cleanup_free_ char *pod = mem_printf("%s/ns/p", folder);
     _cleanup_free_ char *log = mem_printf("%s/c.log", pod);
@@ -174,13 +174,13 @@ static void test_files(void **state)
     assert_int_equal(file_replace(log, "x", 1, 0600, &e), 0);
     assert_int_equal(symlink(log, link), 0);
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    int fd = pod_log_open_file(folder, "ns", "p", "c", false, &e);
+    int fd = pod_log_open_file(folder, "n", "ns", "p", "c", false, &e);
     assert_true(fd >= 0);
     close(fd);
     static const char *const refused[] = {"d", "e", "f"};
     for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
-        assert_int_equal(pod_log_open_file(folder, "ns", "p", refused[i], false, &e), -1);
-    assert_int_equal(pod_log_open_file(folder, "ns", "p", "c", true, &e), -1);
+        assert_int_equal(pod_log_open_file(folder, "n", "ns", "p", refused[i], false, &e), -1);
+    assert_int_equal(pod_log_open_file(folder, "n", "ns", "p", "c", true, &e), -1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

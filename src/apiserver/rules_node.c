@@ -1,0 +1,166 @@
+/*
+ * What a node may write: itself, its lease, and what concerns the pods that are bound to it. Roles
+ * cannot say "its own"; this can. The words are those of Kubernetes' NodeRestriction.
+ */
+#include "api/kinds/kinds.h"
+#include "apiserver/rules.h"
+
+#define PREFIX "system:node:"
+#define LEASES "kube-node-lease"
+#define MIRROR "kubernetes.io/config.mirror"
+
+bool rules_is_node(const struct apiserver_user *user, const char **ret_node)
+{
+    *ret_node = NULL;
+    if (!user || !apiserver_user_in(user, "system:nodes") ||
+        apiserver_user_in(user, "system:masters"))
+        return false;
+    if (str_starts_with(user->name, PREFIX) && user->name[sizeof(PREFIX) - 1])
+        *ret_node = user->name + sizeof(PREFIX) - 1;
+    return true;
+}
+
+static int forbid(struct err *e, const char *fmt, const char *node)
+    __attribute__((format(printf, 2, 0)));
+
+static int forbid(struct err *e, const char *fmt, const char *node)
+{
+    _cleanup_free_ char *text = mem_printf(fmt, node);
+    return err_set(e, ERR_PERMISSION_DENIED, "Forbidden", "%s", text);
+}
+
+static bool runs_on(const json_t *pod, const char *node)
+{
+    const char *name = json_str(json_object_get(pod, "spec"), "nodeName");
+    return name && str_eq(name, node);
+}
+
+/* Labels of Kubernetes' own that a node may give itself. */
+static bool is_own_label(const char *key)
+{
+    static const char *const fine[] = {"kubernetes.io/hostname",
+                                       "kubernetes.io/arch",
+                                       "kubernetes.io/os",
+                                       "beta.kubernetes.io/arch",
+                                       "beta.kubernetes.io/instance-type",
+                                       "beta.kubernetes.io/os",
+                                       "topology.kubernetes.io/region",
+                                       "topology.kubernetes.io/zone",
+                                       "node.kubernetes.io/instance-type",
+                                       NULL};
+    const char *slash = strchr(key, '/');
+    if (!slash)
+        return true;
+    _cleanup_free_ char *domain = mem_strndup(key, (size_t)(slash - key));
+    bool reserved = str_eq(domain, "kubernetes.io") || str_ends_with(domain, ".kubernetes.io") ||
+                    str_eq(domain, "k8s.io") || str_ends_with(domain, ".k8s.io");
+    bool allowed = str_eq(domain, "kubelet.kubernetes.io") ||
+                   str_ends_with(domain, ".kubelet.kubernetes.io") ||
+                   str_eq(domain, "node.kubernetes.io") ||
+                   str_ends_with(domain, ".node.kubernetes.io");
+    return !reserved || allowed || str_in(key, fine);
+}
+
+/* Appends the keys of `labels` that are not the node's to set and differ from `others`. */
+static void find_foreign(const json_t *labels, const json_t *others, bool both, struct str *out)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)labels, key, value) {
+        const json_t *other = json_object_get(others, key);
+        bool differs = both ? !json_equal(value, other) : !other;
+        if (differs && !is_own_label(key))
+            str_appendf(out, "%s%s", out->len ? ", " : "", key);
+    }
+}
+
+static int check_node(const struct apiserver_admission *a, const char *node, struct err *e)
+{
+    const char *name = rules_name(a);
+    if (!str_eq(name, node))
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "node \"%s\" is not allowed to modify node \"%s\"", node, name);
+    if (!a->object || a->request->subresource != APISERVER_MAIN)
+        return 0;
+    const json_t *taints = json_at(a->object, "spec", "taints");
+    if (a->old && !json_equal(taints, json_at(a->old, "spec", "taints")) &&
+        (json_array_size(taints) || json_array_size(json_at(a->old, "spec", "taints"))))
+        return forbid(e, "node \"%s\" is not allowed to modify taints", node);
+    const json_t *labels = json_at(a->object, "metadata", "labels");
+    const json_t *before = json_at(a->old, "metadata", "labels");
+    _cleanup_(str_done) struct str foreign = {0};
+    find_foreign(labels, before, true, &foreign);
+    find_foreign(before, labels, false, &foreign);
+    if (!foreign.len)
+        return 0;
+    return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                   a->old ? "is not allowed to modify labels: %s"
+                          : "is not allowed to set the following labels: %s",
+                   foreign.p);
+}
+
+static int check_pod(const struct apiserver_admission *a, const char *node, struct err *e)
+{
+    if (a->operation == APISERVER_OP_CREATE) {
+        if (!json_at(a->object, "metadata", "annotations", MIRROR))
+            return forbid(e,
+                          "pod does not have \"" MIRROR
+                          "\" annotation, node \"%s\" can only create mirror pods",
+                          node);
+        return runs_on(a->object, node)
+                   ? 0
+                   : forbid(e, "node \"%s\" can only create pods with spec.nodeName set to itself",
+                            node);
+    }
+    if (runs_on(a->old, node))
+        return 0;
+    return forbid(e,
+                  a->operation == APISERVER_OP_DELETE
+                      ? "node \"%s\" can only delete pods with spec.nodeName set to itself"
+                      : "node \"%s\" can only update pod status for pods with spec.nodeName set to "
+                        "itself",
+                  node);
+}
+
+int rules_node_check(struct apiserver_admission *a, struct err *e)
+{
+    const char *node;
+    const struct api_kind *kind = a->request->kind;
+    if (!rules_is_node(a->request->user, &node))
+        return 0;
+    if (!node)
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "could not determine node from user \"%s\"", a->request->user->name);
+    if (kind == &api_node)
+        return check_node(a, node, e);
+    if (kind == &api_pod)
+        return check_pod(a, node, e);
+    if (kind == &api_lease && !str_eq(a->request->namespace, LEASES))
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "can only access leases in the \"" LEASES "\" system namespace");
+    if (kind == &api_lease && !str_eq(rules_name(a), node))
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "can only access node lease with the same name as the requesting node");
+    if (kind == &api_csi_node && !str_eq(rules_name(a), node))
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "can only access CSINode with the same name as the requesting node");
+    return 0;
+}
+
+int rules_node_token(const struct apiserver_user *user, const char *bound_kind, const json_t *bound,
+                     const json_t *reference, struct err *e)
+{
+    const char *node, *uid = json_str(reference, "uid");
+    if (!rules_is_node(user, &node))
+        return 0;
+    if (!bound_kind || !str_eq(bound_kind, "Pod"))
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "node requested token not bound to a pod");
+    if (!uid || !*uid)
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "node requested token with a pod binding without a uid");
+    if (!node || !runs_on(bound, node))
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "node requested token bound to a pod scheduled on a different node");
+    return 0;
+}

@@ -1,0 +1,20 @@
+/*
+ * What a Kubernetes cluster would bring: controllers for workloads, a scheduler, the end of pods
+ * whose node is gone, and the addresses behind services. Each sets itself up with a manager.
+ *
+ *     Deployment ──> ReplicaSet ──> Pod ──scheduler──> Pod on a node ──> Endpoints, EndpointSlice
+ *     DaemonSet ────────────────────^        nodes that are lost ──> their pods are deleted
+ *
+ * What is to be done follows from functions of JSON values and numbers (pods.h, rollout.h,
+ * schedule.h), which know no server; the controllers read, ask them, and write one step.
+ */
+#pragma once
+
+#include "kube/manager.h"
+
+int embedded_replica_sets(struct kube_manager *m, struct err *e);
+int embedded_deployments(struct kube_manager *m, struct err *e);
+int embedded_daemon_sets(struct kube_manager *m, struct err *e);
+int embedded_scheduler(struct kube_manager *m, struct err *e);
+int embedded_evictor(struct kube_manager *m, struct err *e);
+int embedded_endpoints(struct kube_manager *m, struct err *e);
