@@ -423,6 +423,7 @@ def killed(server, proxy, cache):
     finally:
         writer.stop()
         proxy.set_faults([], [])
+    tap.equal(server.process.poll(), None, "the server has survived each start")
     converges(server, cache, "after the server was killed the cache is as the server says")
 
 
