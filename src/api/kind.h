@@ -42,6 +42,7 @@ enum api_kind_flag {
 };
 
 struct api_schema;
+struct api_conversion;
 
 struct api_kind {
     const char *kind, *plural, *singular;
@@ -71,6 +72,8 @@ struct api_kind {
      */
     const struct api_schema *schema;
     const struct api_group_version *stored; /* the version that objects are kept in */
+    /* Who turns objects into this version and back; NULL: they differ by name only. */
+    const struct api_conversion *conversion;
     uint64_t since; /* objects that were written after this revision are as the schema has them */
     const char *list_kind;
     const char *const *selectable; /* paths that field selectors may name; ends with NULL */

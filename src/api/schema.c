@@ -22,8 +22,11 @@ void api_schema_set_free(struct api_schema_set *set)
     if (!set)
         return;
     map_for_each(&set->patterns, it)
-        api_pattern_free(it->value);
+        pattern_free(it->value);
     map_done(&set->patterns);
+    vec_for_each(&set->programs, p)
+        cel_program_free(*p);
+    vec_done(&set->programs);
     json_decref(set->values);
     arena_done(&set->arena);
     free(set);
@@ -52,11 +55,6 @@ struct schema_rules *schema_rules_of(struct api_schema_set *set, struct api_sche
         s->rules->counts = (struct schema_counts){0, -1, 0, -1, 0, -1};
     }
     return s->rules;
-}
-
-bool api_schema_has_rules(const struct api_schema *s)
-{
-    return s->flags & SCHEMA_HAS_CEL;
 }
 
 const char *api_schema_type_at(const struct api_schema *s, const char *path)

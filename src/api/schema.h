@@ -10,8 +10,8 @@
  *                     └ problems: what Kubernetes would not take for structural
  *
  * Rules below allOf, anyOf, oneOf and not are schemas too, of which only the value rules count.
- * Rules in CEL (x-kubernetes-validations) are not evaluated; whoever defines a kind with them is
- * warned.
+ * Rules in CEL (x-kubernetes-validations) are compiled with the schema, and evaluated when the rest
+ * is valid.
  *
  * Schemas do not change once they are compiled; any number of threads may use them. All schemas of
  * a set are freed with it.
@@ -44,8 +44,6 @@ const struct api_schema *api_schema_compile(struct api_schema_set *set, const js
  * differs from what goes for unknown fields is in it. Lives as long as the set.
  */
 const struct api_field *api_schema_fields(struct api_schema_set *set, const struct api_schema *s);
-/* Whether it has rules that are not evaluated. */
-bool api_schema_has_rules(const struct api_schema *s);
 /* What the schema has at a dotted path, ".spec.colour"; its type, or NULL when it has no such. */
 const char *api_schema_type_at(const struct api_schema *s, const char *path);
 

@@ -197,8 +197,11 @@ static void compile_extension(const struct compiler *c, struct api_schema *s, co
         s->keys = compile_words(c, value, at);
     else if (str_eq(key, "map-type"))
         compile_map_type(c, s, value, at);
-    else if (str_eq(key, "validations") && json_array_size(value))
+    else if (str_eq(key, "validations") && schema_want(c->report, value, at, JSON_ARRAY) &&
+             json_array_size(value)) {
         s->flags |= SCHEMA_HAS_CEL;
+        s->validations = value;
+    }
 }
 
 /* One keyword of a schema. */
@@ -296,6 +299,8 @@ const struct api_schema *api_schema_compile(struct api_schema_set *set, const js
     struct compiler c = {set, report};
     unsigned before = report->errors;
     struct api_schema *s = compile(&c, schema, at, LEVEL_ROOT, 0);
+    if (report->errors == before)
+        schema_compile_cel(set, s, at, report);
     if (report->errors == before)
         schema_check_defaults(s, at, report);
     return report->errors == before ? s : NULL;

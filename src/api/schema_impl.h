@@ -3,10 +3,11 @@
  */
 #pragma once
 
-#include "api/pattern.h"
 #include "api/schema.h"
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/pattern.h"
+#include "cel/cel.h"
 
 enum schema_type {
     SCHEMA_ANY, /* none given */
@@ -56,7 +57,7 @@ struct schema_format;
 struct schema_rules {
     struct schema_counts counts;
     const json_t *minimum, *maximum, *multiple_of, *words;
-    const struct api_pattern *pattern;
+    const struct pattern *pattern;
     const char *pattern_text;
     const struct schema_format *format;
     struct schema_parts all_of, any_of, one_of;
@@ -75,12 +76,17 @@ struct api_schema {
     const char *const *keys;     /* of a list that is a map */
     const json_t *def;
     struct schema_rules *rules; /* NULL: none */
+    struct schema_cel *cel;     /* rules in CEL (schema_cel.h); NULL: none */
+    /* While it is compiled: those rules as JSON, and its type in them. */
+    const json_t *validations;
+    const struct cel_decl *decl;
 };
 
 struct api_schema_set {
     struct arena arena;
     json_t *values;      /* an array that owns defaults, enumerations and bounds */
     struct map patterns; /* by their text */
+    VEC(struct cel_program *) programs;
     size_t nodes;
 };
 
@@ -107,6 +113,15 @@ void schema_check_structure(const struct api_schema *s, const json_t *json,
 void schema_check_defaults(const struct api_schema *s, const struct api_path *at,
                            struct api_report *report);
 
+/*
+ * schema_cel.c: the rules in CEL of a schema that is structural, at that path. schema_cel_eval.c:
+ * evaluates them, unless there are problems since that one that are in the way.
+ */
+void schema_compile_cel(struct api_schema_set *set, struct api_schema *s, const struct api_path *at,
+                        struct api_report *report);
+void schema_check_cel(const struct api_schema *s, const json_t *object, const json_t *old,
+                      size_t first_problem, struct api_report *report);
+
 /* schema_format.c */
 const struct schema_format *
 schema_format_find(const char *name); /* NULL: one that is not checked */
@@ -128,6 +143,9 @@ struct schema_walk {
 };
 void schema_validate(struct schema_walk *w, const struct api_schema *s, const json_t *value,
                      const json_t *old, const struct api_path *at);
+/* By what an element of a list that is a map or a set is known, as text; and all of them by it. */
+void schema_identify(const struct api_schema *s, const json_t *element, struct str *out);
+void schema_index_list(const struct api_schema *s, const json_t *list, struct map *by_id);
 /* A problem with the words "PATH in body ..." that Kubernetes has for it. */
 void schema_problem(struct schema_walk *w, const struct api_path *at, enum api_cause cause,
                     const json_t *value, const char *fmt, ...)

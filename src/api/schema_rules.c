@@ -23,9 +23,9 @@ static void compile_pattern(struct api_schema_set *set, struct schema_rules *rul
     if (!schema_want(report, value, at, JSON_STRING))
         return;
     struct err e = {0};
-    struct api_pattern *p = map_get(&set->patterns, json_string_value(value));
+    struct pattern *p = map_get(&set->patterns, json_string_value(value));
     if (!p) {
-        p = api_pattern_new(json_string_value(value), &e);
+        p = pattern_new(json_string_value(value), &e);
         if (!p) {
             api_problem(report, at, API_INVALID, value,
                         "must be a valid regular expression, but isn't: %s", e.msg);

@@ -100,15 +100,20 @@ static json_t *identity(const struct api_schema *s, const json_t *element)
     return id;
 }
 
-/* Elements of a list by the text of their identity; those of a list without any are not in it. */
-static void index_list(const struct api_schema *s, const json_t *list, struct map *by_id)
+void schema_identify(const struct api_schema *s, const json_t *element, struct str *out)
+{
+    json_auto_t *id = identity(s, element);
+    json_format(id, out);
+}
+
+/* Those of a list without any identity are not in it. */
+void schema_index_list(const struct api_schema *s, const json_t *list, struct map *by_id)
 {
     size_t i;
     json_t *element;
     json_array_foreach(list, i, element) {
-        json_auto_t *id = identity(s, element);
         _cleanup_(str_done) struct str text = {0};
-        json_format(id, &text);
+        schema_identify(s, element, &text);
         map_set(by_id, str_get(&text), element);
     }
 }
@@ -119,7 +124,7 @@ static void check_elements(struct schema_walk *w, const struct api_schema *s, co
     struct map before = {0}, seen = {0};
     bool known = s->list != SCHEMA_LIST_ATOMIC;
     if (known && old)
-        index_list(s, old, &before);
+        schema_index_list(s, old, &before);
     size_t i;
     json_t *element;
     json_array_foreach(list, i, element) {
@@ -221,5 +226,7 @@ void api_schema_validate(const struct api_schema *s, const json_t *object, const
                          struct api_report *report)
 {
     struct schema_walk w = {.report = report};
+    size_t problems = report->problems.len;
     schema_validate(&w, s, object, old, NULL);
+    schema_check_cel(s, object, old, problems, report);
 }

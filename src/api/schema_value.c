@@ -75,13 +75,13 @@ static void check_pattern(struct schema_walk *w, const struct schema_rules *r, c
     int64_t now = clock_mono_ns(clock_system());
     if (!w->since)
         w->since = now;
-    enum api_match match =
+    enum pattern_match match =
         now - w->since > PATTERNS_NS
-            ? API_MATCH_TOO_HARD
-            : api_pattern_match(r->pattern, json_string_value(value), json_string_length(value));
-    if (match == API_MATCH_YES)
+            ? PATTERN_TOO_HARD
+            : pattern_match(r->pattern, json_string_value(value), json_string_length(value));
+    if (match == PATTERN_YES)
         return;
-    if (match == API_MATCH_NO) {
+    if (match == PATTERN_NO) {
         schema_problem(w, at, API_INVALID, value, "should match '%s'", r->pattern_text);
         return;
     }

@@ -67,4 +67,6 @@ void apiserver_admission_release(struct apiserver_admission *a)
     rules_service_release(a);
     rules_quota_release(a);
     rules_namespace_release(a);
+    json_decref(a->converted);
+    a->converted = NULL;
 }

@@ -32,6 +32,8 @@ struct apiserver_admission {
     bool namespaces_held;
     struct rules_reservation *reservation;
     struct rules_address *address; /* of a service; held from `mutate` on */
+    /* As it is stored, where that is another version and a webhook converts; NULL: as it is. */
+    json_t *converted;
     int64_t deadline; /* monotonic; set by the first step that waits for others; 0: none */
 };
 

@@ -3,7 +3,6 @@
  * long as its account, and the object that it is bound to, are those that it was made for.
  */
 #include "apiserver/authn.h"
-#include "apiserver/jwt.h"
 #include "apiserver/serve_impl.h"
 #include "base/rfc3339.h"
 #include "base/uuid.h"
@@ -119,7 +118,7 @@ const struct apiserver_user *apiserver_account_find(struct apiserver *a, const c
                                                     json_t **ret_token_audiences)
 {
     const struct pki_key *key = apiserver_certificates_token_key(a->certificates);
-    json_auto_t *claims = apiserver_jwt_verify(key, token, NULL);
+    json_auto_t *claims = apiserver_jwt_cache_verify(&a->tokens, key, token, NULL);
     const json_t *own = json_object_get(claims, "kubernetes.io");
     const json_t *account = json_object_get(own, "serviceaccount");
     const char *issuer = json_str(claims, "iss"), *subject = json_str(claims, "sub");

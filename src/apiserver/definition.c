@@ -1,6 +1,7 @@
 #include "apiserver/definition.h"
 
 #include "api/schema.h"
+#include "apiserver/conversion.h"
 #include "apiserver/discovery.h"
 
 static const char *copy(struct apiserver_definition *d, const char *text)
@@ -134,7 +135,6 @@ static int add_version(struct apiserver_definition *d, struct api_kind *kind, co
     kind->warning = warning_of(d, version, versions, group, kind->kind);
     kind->doc = doc ? copy(d, doc) : "";
     set_subresources(d, kind, version);
-    d->unevaluated |= api_schema_has_rules(kind->schema);
     return 0;
 }
 
@@ -153,6 +153,7 @@ static struct api_kind common(struct apiserver_definition *d, const json_t *defi
         .short_names = copy_words(d, json_object_get(names, "shortNames")),
         .categories = copy_words(d, json_object_get(names, "categories")),
         .stored = stored,
+        .conversion = d->conversion,
         .since = d->source->revision,
         .source = d->source->bytes,
         .source_size = d->source->size,
@@ -171,7 +172,8 @@ static struct api_kind common(struct apiserver_definition *d, const json_t *defi
     return kind;
 }
 
-struct apiserver_definition *apiserver_definition_new(struct apiserver_object *source,
+struct apiserver_definition *apiserver_definition_new(struct apiserver_registry *g,
+                                                      struct apiserver_object *source,
                                                       const json_t *definition, const json_t *names,
                                                       struct err *e)
 {
@@ -179,6 +181,7 @@ struct apiserver_definition *apiserver_definition_new(struct apiserver_object *s
     d->refs = 1;
     d->source = apiserver_object_ref(source);
     d->schemas = api_schema_set_new();
+    d->conversion = apiserver_conversion_new(g, definition);
     const json_t *versions = json_at(definition, "spec", "versions");
     struct api_kind kind = common(d, definition, names);
     struct api_kind *kinds = arena_alloc(&d->arena, (json_array_size(versions) + 1) * sizeof(kind));
@@ -214,6 +217,7 @@ void apiserver_definition_unref(struct apiserver_definition *d)
     if (!d || __atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     api_schema_set_free(d->schemas);
+    apiserver_conversion_free(d->conversion);
     apiserver_object_unref(d->source);
     arena_done(&d->arena);
     free(d);

@@ -10,24 +10,27 @@
 #pragma once
 
 #include "api/kind.h"
+#include "apiserver/registry.h"
 #include "apiserver/store.h"
 
 struct apiserver_definition {
     const struct api_kind *kinds; /* all but the first have API_SIBLING */
     size_t n;                     /* 0 when no version is served */
-    bool unevaluated;             /* it has rules that nobody evaluates */
     /* Private. */
     struct apiserver_object *source; /* whose bytes the kinds point to */
     struct api_schema_set *schemas;
+    const struct api_conversion *conversion; /* NULL: versions differ by name only */
     struct arena arena;
     unsigned refs; /* atomic */
 };
 
 /*
+ * The registry is where a conversion webhook's service is looked for; it must live longer.
  * `definition` is what is in `source`, of the right structure; `names` are those that it may have
  * (status.acceptedNames). INVALID_ARGUMENT when a schema cannot be served.
  */
-struct apiserver_definition *apiserver_definition_new(struct apiserver_object *source,
+struct apiserver_definition *apiserver_definition_new(struct apiserver_registry *g,
+                                                      struct apiserver_object *source,
                                                       const json_t *definition, const json_t *names,
                                                       struct err *e);
 struct apiserver_definition *apiserver_definition_ref(struct apiserver_definition *d);

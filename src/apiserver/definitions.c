@@ -104,11 +104,11 @@ static json_t *parse(const struct known *k)
 }
 
 /* Compiles a definition anew; what cannot be compiled is not served. */
-static void compile(struct known *k, const json_t *object)
+static void compile(struct apiserver *a, struct known *k, const json_t *object)
 {
     struct err e = {0};
     apiserver_definition_unref(k->definition);
-    k->definition = apiserver_definition_new(k->object, object, k->accepted, &e);
+    k->definition = apiserver_definition_new(&a->registry, k->object, object, k->accepted, &e);
     if (!k->definition)
         log_warn("definition cannot be served", LOG_S("name", k->object->key), LOG_ERR(&e));
 }
@@ -133,7 +133,7 @@ static void identify(struct known *k, const json_t *object)
 }
 
 /* Learns what a definition says now; true when the kinds in service change. */
-static bool learn(struct definitions *d, struct known *k, const json_t *object)
+static bool learn(struct apiserver *a, struct definitions *d, struct known *k, const json_t *object)
 {
     identify(k, object);
     const json_t *conditions = json_at(object, "status", "conditions");
@@ -154,7 +154,7 @@ static bool learn(struct definitions *d, struct known *k, const json_t *object)
         return false;
     bool served = k->definition;
     if (k->established) {
-        compile(k, object);
+        compile(a, k, object);
     } else {
         apiserver_definition_unref(k->definition);
         k->definition = NULL;
@@ -218,7 +218,7 @@ static bool scan(struct apiserver *a, struct definitions *d)
         k->stale |= freed && k->refused;
         json_auto_t *object = k->stale ? parse(k) : NULL;
         if (object)
-            changed |= learn(d, k, object);
+            changed |= learn(a, d, k, object);
     }
     apiserver_list_done(&list);
     return changed;
@@ -262,9 +262,7 @@ static bool set_status(struct apiserver *a, struct definitions *d, const struct 
         apiserver_condition_set(
             status, "Established", true, "InitialNamesAccepted",
             k->table ? "the initial names have been accepted; the server has this kind built in"
-            : k->definition->unevaluated
-                ? "the initial names have been accepted; x-kubernetes-validations are not evaluated"
-                : "the initial names have been accepted",
+                     : "the initial names have been accepted",
             now);
     else
         apiserver_condition_set(status, "Established", false, "NotAccepted",

@@ -51,6 +51,7 @@ static struct apiserver_kinds *make(struct apiserver_definition *const *added, s
         vec_push(&all, *kind);
     for (size_t i = 0; i < n; i++) {
         k->definitions[i] = apiserver_definition_ref(added[i]);
+        k->converts |= added[i]->conversion != NULL;
         for (size_t j = 0; j < added[i]->n; j++)
             vec_push(&all, &added[i]->kinds[j]);
     }

@@ -15,6 +15,7 @@
 
 struct apiserver_kinds {
     const struct api_kind *const *all; /* ends with NULL; those of the tables first */
+    bool converts;                     /* one of them has a conversion webhook */
     /* Private. */
     struct apiserver_definition **definitions; /* ends with NULL */
     unsigned refs;                             /* atomic */

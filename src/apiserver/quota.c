@@ -50,9 +50,17 @@ bool quota_term_parse(const struct api_kind *const *kinds, const char *name,
     return parse_claims(name, ret_term);
 }
 
+bool quota_term_of(const struct api_kind *const *kinds, const json_t *quota, const char *name,
+                   struct quota_term *ret_term)
+{
+    bool found = quota_term_parse(kinds, name, ret_term);
+    ret_term->quota = quota_is_scoped(quota) ? quota : NULL;
+    return found;
+}
+
 bool quota_term_needs_object(const struct quota_term *t)
 {
-    return t->storage || *t->class || t->unfinished;
+    return t->quota || t->storage || *t->class || t->unfinished;
 }
 
 static __int128 nano_of(const json_t *value)
@@ -81,7 +89,7 @@ static __int128 size_of(const json_t *claim)
 
 __int128 quota_term_amount(const struct quota_term *t, const json_t *object)
 {
-    if (!object)
+    if (!object || (t->quota && !quota_has_in_scope(t->quota, t->kind, object)))
         return 0;
     if (*t->class) {
         const char *class = json_str(json_object_get(object, "spec"), "storageClassName");
@@ -104,13 +112,6 @@ bool quota_list(struct apiserver_registry *g, const char *namespace, struct apis
     struct apiserver_list_options here = {.prefix = str_get(&prefix)};
     return apiserver_store_list(g->store, str_get(&collection), &here, ret, NULL) == 0 &&
            ret->objects.len > 0;
-}
-
-bool quota_applies(const json_t *quota)
-{
-    const json_t *spec = json_object_get(quota, "spec");
-    return !json_array_size(json_object_get(spec, "scopes")) &&
-           !json_object_size(json_object_get(spec, "scopeSelector"));
 }
 
 void quota_amount_text(__int128 nano, const json_t *limit, char buf[QUANTITY_TEXT_MAX])

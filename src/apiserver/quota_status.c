@@ -37,7 +37,7 @@ static enum self_result update_one(struct apiserver_registry *g, const char *nam
     json_t *limit;
     json_object_foreach((json_t *)hard, name, limit) {
         struct quota_term term;
-        if (!quota_applies(quota) || !quota_term_parse(set->all, name, &term))
+        if (!quota_term_of(set->all, quota, name, &term))
             continue;
         struct sum sum = {.term = &term};
         self_each(g, term.kind, namespace, add, &sum);

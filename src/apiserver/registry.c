@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "apiserver/admission.h"
+#include "apiserver/conversion.h"
 #include "apiserver/managed.h"
 #include "apiserver/registry_impl.h"
 #include "base/rfc3339.h"
@@ -61,12 +62,32 @@ int registry_invalid(const struct apiserver_request *r, const json_t *object,
                    r->kind->kind, name ? name : "", p ? p->path : "", p ? p->message : "");
 }
 
-/* Objects are kept in one version, whichever they came in. */
+/* Objects are kept in one version, whichever they came in; conversions look at what they have. */
 static void set_version(const struct api_kind *kind, json_t *object)
 {
     char text[128];
-    json_object_set_new(object, "apiVersion",
-                        json_string(api_version_text(api_kind_stored(kind), text)));
+    const struct api_group_version *gv =
+        kind->conversion ? api_kind_canonical(kind) : api_kind_stored(kind);
+    json_object_set_new(object, "apiVersion", json_string(api_version_text(gv, text)));
+}
+
+/* What is written of an object that was admitted: what it was converted to, as far as that goes. */
+static json_t *stored_form(const struct apiserver_admission *a)
+{
+    static const char *const open[] = {"labels", "annotations", NULL};
+    if (!a->converted || a->converted == a->object)
+        return json_incref(a->object);
+    json_t *form = json_copy(a->converted);
+    json_t *metadata = json_copy(json_object_get(a->object, "metadata"));
+    for (const char *const *key = open; *key; key++) {
+        const json_t *map = json_at(a->converted, "metadata", *key);
+        if (map)
+            json_object_set(metadata, *key, (json_t *)map);
+        else
+            json_object_del(metadata, *key);
+    }
+    json_object_set_new(form, "metadata", metadata);
+    return form;
 }
 
 /* Everything that is asked before a write. */
@@ -82,6 +103,11 @@ static int admit(struct apiserver_admission *a, struct err *e)
         return -1;
     if (a->report->errors)
         return registry_invalid(r, a->object, a->report, e);
+    if (r->kind->conversion) { /* it may take its time, so before anything is held */
+        a->converted = apiserver_convert_json(r->kind, a->object, api_kind_stored(r->kind), e);
+        if (!a->converted)
+            return -1;
+    }
     return apiserver_admission_hold(a, e);
 }
 
@@ -144,8 +170,9 @@ struct apiserver_object *apiserver_create(struct apiserver_registry *g,
         return NULL;
     metadata = json_object_get(object, "metadata");
     for (int tries = TRIES;; tries--) {
+        json_auto_t *form = stored_form(&a);
         struct apiserver_object *o =
-            registry_write(g, r, APISERVER_CREATED, json_str(metadata, "name"), 0, object, e);
+            registry_write(g, r, APISERVER_CREATED, json_str(metadata, "name"), 0, form, e);
         if (o || !generated || e->code != ERR_ALREADY_EXISTS || !tries)
             return o;
         generate_name(metadata);
@@ -238,30 +265,56 @@ static bool is_stored(const json_t *object, const json_t *stored)
  * Writes what an update came to: nothing, a change, or the end of a deleted object. `managed` is
  * what is stored of managedFields.
  */
-static struct apiserver_object *write_update(struct apiserver_registry *g,
-                                             const struct apiserver_request *r, json_t *object,
-                                             const json_t *stored, const char *managed,
-                                             struct apiserver_object *there, struct err *e)
+static struct apiserver_object *write_update(const struct apiserver_admission *a,
+                                             const char *managed, struct apiserver_object *there,
+                                             struct err *e)
 {
+    struct apiserver_registry *g = a->registry;
+    const struct apiserver_request *r = a->request;
+    json_t *object = a->object;
+    const json_t *stored = a->old;
+    bool converts = r->kind->conversion;
     json_t *metadata = json_object_get(object, "metadata");
     enum managed_start start = managed_begin_update(r, object, managed);
     if (spec_differs(r->kind, object, stored))
         registry_bump_generation(metadata);
     if (json_object_get(metadata, "deletionTimestamp") && !registry_is_held(r->kind, object)) {
-        json_auto_t *last = json_copy((json_t *)stored);
-        json_object_set_new(last, "metadata", json_copy(json_object_get(stored, "metadata")));
+        _cleanup_(str_done) struct str again = {0};
+        json_auto_t *last =
+            converts ? registry_load(there, &again, e) : json_copy((json_t *)stored);
+        if (!last)
+            return NULL;
+        json_object_set_new(last, "metadata", json_copy(json_object_get(last, "metadata")));
         managed_keep(last, managed);
         managed_keep(object, managed);
         return registry_write_end(g, r, there, object, last, e);
     }
     _cleanup_(str_done) struct str unused = {0};
-    json_auto_t *before =
-        r->kind->schema ? registry_load(there, &unused, NULL) : json_incref((json_t *)stored);
-    if (is_stored(object, before) && managed_is_stored(r, start, managed))
+    json_auto_t *before = r->kind->schema && !converts ? registry_load(there, &unused, NULL)
+                                                       : json_incref((json_t *)stored);
+    if (is_stored(object, before) && managed_is_stored(r, start, managed) &&
+        (!converts || apiserver_conversion_current(r->kind, there)))
         return apiserver_object_ref(there);
     if (managed_update(g, r, object, stored, start, managed, e) < 0)
         return NULL;
-    return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, object, e);
+    json_auto_t *form = stored_form(a);
+    return registry_write(g, r, APISERVER_UPDATED, r->name, there->revision, form, e);
+}
+
+/* What the server changes of its own accord it takes as it is stored. */
+static int convert_request(const struct apiserver_request *r, json_t *object, struct err *e)
+{
+    if (!r->kind->conversion)
+        return 0;
+    json_auto_t *converted =
+        apiserver_convert_json(r->kind, object, api_kind_canonical(r->kind), e);
+    if (!converted)
+        return -1;
+    if (converted != object) {
+        json_object_clear(object);
+        json_object_update(object, converted);
+    }
+    return 0;
 }
 
 static struct apiserver_object *update(struct apiserver_registry *g,
@@ -269,7 +322,7 @@ static struct apiserver_object *update(struct apiserver_registry *g,
                                        bool status_only, struct api_report *report, struct err *e)
 {
     _cleanup_(apiserver_object_unrefp) struct apiserver_object *there = registry_current(g, r, e);
-    json_t *metadata = there ? metadata_of(object, e) : NULL;
+    json_t *metadata = there && convert_request(r, object, e) == 0 ? metadata_of(object, e) : NULL;
     _cleanup_(str_done) struct str managed = {0};
     json_auto_t *stored = there ? registry_read(r->kind, there, &managed, e) : NULL;
     const json_t *stored_metadata = json_object_get(stored, "metadata");
@@ -305,7 +358,7 @@ static struct apiserver_object *update(struct apiserver_registry *g,
     };
     if (admit(&a, e) < 0)
         return NULL;
-    return write_update(g, r, object, stored, str_get(&managed), there, e);
+    return write_update(&a, str_get(&managed), there, e);
 }
 
 /*

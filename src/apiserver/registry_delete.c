@@ -158,6 +158,19 @@ static int check_preconditions(const struct apiserver_request *r, const char *ui
     return 0;
 }
 
+/*
+ * What admission sees of an object: in the version that was asked for. What the server deletes of
+ * its own accord it deletes also when nobody can convert it.
+ */
+static json_t *seen(const struct apiserver_registry *g, const struct apiserver_request *r,
+                    const struct apiserver_object *there, json_t *object, struct err *e)
+{
+    _cleanup_(str_done) struct str unused = {0};
+    if (!r->kind->conversion || !g->webhooks || !r->user || r->user == &apiserver_self)
+        return json_incref(object);
+    return registry_read(r->kind, there, &unused, e);
+}
+
 static struct apiserver_object *try_delete(struct apiserver_registry *g,
                                            const struct apiserver_request *r, bool *ret_gone,
                                            struct err *e)
@@ -171,8 +184,11 @@ static struct apiserver_object *try_delete(struct apiserver_registry *g,
     const char *uid = json_str(metadata, "uid");
     if (check_preconditions(r, uid ? uid : "", there->revision, e) < 0)
         return NULL;
+    json_auto_t *shown = seen(g, r, there, object, e);
+    if (!shown)
+        return NULL;
     _cleanup_(apiserver_admission_release) struct apiserver_admission a = {
-        .registry = g, .request = r, .operation = APISERVER_OP_DELETE, .old = object};
+        .registry = g, .request = r, .operation = APISERVER_OP_DELETE, .old = shown};
     if (apiserver_admission_mutate(&a, e) < 0 || apiserver_admission_validate(&a, e) < 0 ||
         apiserver_admission_hold(&a, e) < 0)
         return NULL;

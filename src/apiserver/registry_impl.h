@@ -33,6 +33,8 @@ void registry_bump_generation(json_t *metadata);
 bool registry_is_held(const struct api_kind *kind, const json_t *object);
 bool registry_has_finalizer(const json_t *metadata, const char *finalizer);
 void registry_remove_finalizer(json_t *metadata, const char *finalizer);
+/* The text of an object before and behind the digits of its revision. */
+void registry_encode(const json_t *object, struct str *head, struct str *tail);
 /* Encodes an object and makes the change, or only says what it would be. */
 struct apiserver_object *registry_write(struct apiserver_registry *g,
                                         const struct apiserver_request *r,

@@ -1,3 +1,4 @@
+#include "apiserver/conversion.h"
 #include "apiserver/registry_impl.h"
 
 void apiserver_collection(const struct api_kind *kind, struct str *ret_name)
@@ -31,7 +32,7 @@ static void append_member(struct str *out, const char *key, const json_t *value)
  *
  * managedFields can be there as text already (managed.h).
  */
-static void encode(const json_t *object, struct str *head, struct str *tail)
+void registry_encode(const json_t *object, struct str *head, struct str *tail)
 {
     static const char *const first[] = {"apiVersion", "kind", "metadata", NULL};
     const char *key;
@@ -77,7 +78,7 @@ static const char *end_of_list(const char *at, const char *end)
     return NULL;
 }
 
-/* Where managedFields begin, as encode() puts them; NULL. */
+/* Where managedFields begin, as registry_encode() puts them; NULL. */
 static const char *find_managed(const char *at)
 {
     static const char *const before[] = {"{\"apiVersion\":\"", "\",\"kind\":\"",
@@ -123,6 +124,12 @@ json_t *registry_read(const struct api_kind *kind, const struct apiserver_object
     json_t *stored = registry_load(o, ret_managed, e);
     if (!stored || !kind->schema)
         return stored;
+    if (kind->conversion) {
+        json_auto_t *kept = stored;
+        stored = apiserver_convert_json(kind, kept, api_kind_canonical(kind), e);
+        if (!stored)
+            return NULL;
+    }
     json_t *read = api_read(kind, stored);
     char text[128];
     json_object_set_new(read, "apiVersion",
@@ -147,7 +154,7 @@ struct apiserver_object *registry_write(struct apiserver_registry *g,
     _cleanup_(str_done) struct str collection = {0}, key = {0}, head = {0}, tail = {0};
     apiserver_collection(r->kind, &collection);
     apiserver_key(r, name, &key);
-    encode(object, &head, &tail);
+    registry_encode(object, &head, &tail);
     if (r->dry_run) { /* everything but the change itself; a create can still be refused */
         struct apiserver_object *there =
             apiserver_store_get(g->store, str_get(&collection), str_get(&key));
@@ -191,7 +198,7 @@ struct apiserver_object *registry_write_end(struct apiserver_registry *g,
     if (!gone)
         return NULL;
     _cleanup_(str_done) struct str head = {0}, tail = {0};
-    encode(object, &head, &tail);
+    registry_encode(object, &head, &tail);
     return apiserver_object_new(gone->collection, gone->key, gone->revision, head.p, head.len,
                                 tail.p, tail.len);
 }

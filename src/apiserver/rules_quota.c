@@ -122,12 +122,11 @@ static int check_quota(struct check *c, const json_t *quota, struct err *e)
 {
     const char *name;
     json_t *limit;
-    if (!quota_applies(quota))
-        return 0;
     _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *set = apiserver_kinds_get(c->g);
     json_object_foreach((json_t *)json_at(quota, "spec", "hard"), name, limit) {
         struct quota_term term;
-        if (!quota_term_parse(set->all, name, &term) || !is_same(term.kind, c->a->request->kind))
+        if (!quota_term_of(set->all, quota, name, &term) ||
+            !is_same(term.kind, c->a->request->kind))
             continue;
         __int128 more =
             quota_term_amount(&term, c->a->object) - quota_term_amount(&term, c->a->old);

@@ -5,6 +5,7 @@
  *     object ── paths ──> Scale ── PUT, PATCH ──> Scale ── spec.replicas ──> object
  */
 #include "api/kinds/kinds.h"
+#include "apiserver/conversion.h"
 #include "apiserver/jsonpath.h"
 #include "apiserver/serve_impl.h"
 #include "json/patch.h"
@@ -157,6 +158,7 @@ static struct apiserver_object *current(struct call *c, json_t **ret_object)
         apiserver_store_get(c->server->registry.store, str_get(&collection), str_get(&key));
     if (!o)
         err_set(&c->err, ERR_NOT_FOUND, "NotFound", "not found");
+    o = apiserver_convert_one(r.kind, o, &c->err);
     *ret_object = o ? json_parse(o->bytes, o->size, NULL, &c->err) : NULL;
     return o;
 }
@@ -180,6 +182,7 @@ static struct apiserver_object *change(struct call *c, const json_t *body, bool 
 
 static void reply_scale(struct call *c, struct apiserver_object *o)
 {
+    o = apiserver_convert_one(c->path.kind, o, &c->err);
     json_auto_t *object = o ? json_parse(o->bytes, o->size, NULL, &c->err) : NULL;
     apiserver_object_unref(o);
     if (!object) {

@@ -15,6 +15,7 @@
 enum {
     EVENT_TTL = 3600,      /* seconds */
     FIBER_BODY = 64 << 10, /* bytes */
+    CONVERTERS = 16,       /* threads, at most */
 };
 
 void call_reply_bytes(struct call *c, unsigned status, const char *type, const void *bytes,
@@ -201,6 +202,25 @@ static void answer(void *context, struct http_request *http)
     apiserver_kinds_unref(c.kinds);
 }
 
+/* Whether it may have to wait for a conversion webhook. */
+static bool may_convert(struct apiserver *a, const struct http_request *http)
+{
+    _cleanup_(apiserver_kinds_unrefp) struct apiserver_kinds *k = apiserver_kinds_get(&a->registry);
+    if (!k->converts || http->n_segments < 2 || !str_eq(http->segments[0], "apis"))
+        return false;
+    for (const struct api_kind *const *kind = k->all; *kind; kind++) {
+        if ((*kind)->conversion && str_eq(api_kind_canonical(*kind)->group, http->segments[1]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether it looks at the disk, which may take its time: where it failed, by writing to it. */
+static bool asks_for_disk(const struct http_request *http)
+{
+    return str_starts_with(http->path, "/readyz") || str_starts_with(http->path, "/healthz");
+}
+
 /*
  * What only reads is answered at once. A write waits for the disk, on a fiber; if anything else is to
  * be waited for, on a thread of its own: webhooks, the lock that a namespace's end takes, much to
@@ -209,9 +229,11 @@ static void answer(void *context, struct http_request *http)
 static void handle(void *context, struct http_request *http)
 {
     struct apiserver *a = context;
-    if (str_eq(http->method, "GET") || str_eq(http->method, "HEAD"))
+    bool reads = str_eq(http->method, "GET") || str_eq(http->method, "HEAD");
+    bool waits = may_convert(a, http) || asks_for_disk(http);
+    if (reads && !waits)
         answer(context, http);
-    else if (str_eq(http->method, "DELETE") || http->body_size > FIBER_BODY ||
+    else if (waits || str_eq(http->method, "DELETE") || http->body_size > FIBER_BODY ||
              apiserver_webhooks_any(a->registry.store))
         http_defer(http, answer, context);
     else
@@ -281,6 +303,7 @@ static int open_all(struct apiserver *a, const struct apiserver_options *o, stru
     a->limits = apiserver_limits_new(&o->limits, a->registry.clock);
     if (make_defaults(a, e) < 0 || apiserver_audit_open(&o->audit, &a->audit, e) < 0)
         return -1;
+    apiserver_metrics_audit(a->metrics, a->audit);
     a->registry.webhooks = apiserver_webhooks_new(a->metrics); /* not for what was made above */
     return o->control ? apiserver_control_start(o->control, a->registry.store, &a->control, e) : 0;
 }
@@ -297,6 +320,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
         a->logs = (struct pod_log_source){pod_log_open_file, a->pods};
     }
     a->metrics = apiserver_metrics_new();
+    a->converters = http_pool_new(CONVERTERS);
     apiserver_health_init(&a->health);
     a->plain_http = options->plain_http;
     pthread_mutex_init(&a->lock, NULL);
@@ -343,6 +367,8 @@ void apiserver_stop(struct apiserver *a)
     apiserver_health_stopping(&a->health);
     apiserver_certificates_leave_http(a->certificates);
     http_server_stop(a->http);
+    http_pool_stop(a->converters);
+    http_pool_free(a->converters);
     pod_log_follow_free(a->log_follow);
     apiserver_follow_stop(a->follow);
     apiserver_audit_close(a->audit);
@@ -359,6 +385,7 @@ void apiserver_stop(struct apiserver *a)
     apiserver_health_done(&a->health);
     free(a->store_path);
     apiserver_token_file_free(a->token_file);
+    apiserver_jwt_cache_done(&a->tokens);
     apiserver_certificates_close(a->certificates);
     map_for_each(&a->watches, it)
         free(it->value);

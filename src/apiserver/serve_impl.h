@@ -12,6 +12,7 @@
 #include "apiserver/control.h"
 #include "apiserver/follow.h"
 #include "apiserver/health.h"
+#include "apiserver/jwt_cache.h"
 #include "apiserver/kinds.h"
 #include "apiserver/limit.h"
 #include "apiserver/managed.h"
@@ -24,6 +25,7 @@
 #include "apiserver/token.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "http/pool.h"
 #include "http/server.h"
 
 /* What a client wants to see of objects. */
@@ -48,11 +50,13 @@ struct shared_text {
 struct apiserver {
     struct apiserver_registry registry;
     struct http_server *http;
+    struct http_pool *converters; /* threads that make what watches of converted kinds send */
     struct apiserver_audit *audit;
     struct apiserver_limits *limits;
     struct apiserver_follow *follow;
     bool roles_changed; /* aggregated ones may be out of date; the followers' thread's own */
     struct apiserver_certificates *certificates;
+    struct apiserver_jwt_cache tokens;
     struct apiserver_token_file *token_file; /* NULL: none */
     bool plain_http;
     /* What serviceaccounts.c knows; of the followers' thread. */

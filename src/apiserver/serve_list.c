@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 
+#include "apiserver/conversion.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
@@ -231,6 +232,11 @@ static void list_selected(struct call *c, const struct list_options *o,
     if (apiserver_store_list(c->server->registry.store, str_get(&collection), &options, &list,
                              &c->err) < 0) {
         reply_expired(c, o);
+        return;
+    }
+    if (apiserver_convert(c->path.kind, list.objects.p, list.objects.len, &c->err) < 0) {
+        apiserver_list_done(&list);
+        call_fail(c);
         return;
     }
     if (selection->any)

@@ -1,6 +1,7 @@
 /*
  * Requests about objects: one function for each verb.
  */
+#include "apiserver/conversion.h"
 #include "apiserver/delete_options.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
@@ -36,6 +37,7 @@ static void unref_object(void *object)
 
 void call_reply_object(struct call *c, unsigned status, struct apiserver_object *o)
 {
+    o = apiserver_convert_one(c->path.kind, o, &c->err);
     if (!o) {
         call_fail(c);
         return;

@@ -15,10 +15,16 @@
  *
  * With a selector, an object that no longer matches is deleted as far as the client can see, and
  * one that begins to match is added.
+ *
+ * Where a webhook has to convert the objects, what is due is made on a thread that may wait, and the
+ * connection's thread finds it when it is woken. Meanwhile it leaves the watch alone:
+ *
+ *     idle ── read(), something is due ──> working ── made, woken ──> idle
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "apiserver/conversion.h"
 #include "apiserver/serve_impl.h"
 #include "apiserver/status.h"
 
@@ -47,6 +53,8 @@ struct watch {
     struct str out;                /* encoded and not sent */
     size_t sent;
     bool ended;
+    _Atomic bool working; /* a converter has it: only that may touch it */
+    unsigned refs;        /* atomic: the stream's, and the converter's */
     struct call_record record;
     bool counted; /* as open */
 
@@ -102,18 +110,44 @@ static void append_error(struct watch *w, const struct err *e)
     w->ended = true;
 }
 
+/* With objects that are in the version that is watched; `previous` may be NULL. */
+static void append_selected(struct watch *w, enum apiserver_change change,
+                            const struct apiserver_object *o,
+                            const struct apiserver_object *previous)
+{
+    bool is = change != APISERVER_DELETED && selection_matches(&w->selection, o);
+    /* A previous state that is no longer known may have matched; a needless DELETED harms nobody. */
+    bool was =
+        change != APISERVER_CREATED && (!previous || selection_matches(&w->selection, previous));
+    if (is)
+        append_event(w, was ? "MODIFIED" : "ADDED", o);
+    else if (was)
+        append_event(w, "DELETED", o);
+}
+
+static void append_converted(struct watch *w, const struct apiserver_event *event)
+{
+    struct apiserver_object *both[] = {apiserver_object_ref(event->object), NULL};
+    struct err e = {0};
+    size_t n = 1;
+    if (event->previous && w->selection.any)
+        both[n++] = apiserver_object_ref(event->previous);
+    if (apiserver_convert(w->path.kind, both, n, &e) < 0)
+        append_error(w, &e);
+    else
+        append_selected(w, event->change, both[0], both[1] ? both[1] : event->previous);
+    apiserver_object_unref(both[0]);
+    apiserver_object_unref(both[1]);
+}
+
 static void append_change(struct watch *w, const struct apiserver_event *event)
 {
-    if (w->prefix.len && !str_starts_with(event->object->key, w->prefix.p))
+    if (w->ended || (w->prefix.len && !str_starts_with(event->object->key, w->prefix.p)))
         return;
-    bool is = event->change != APISERVER_DELETED && selection_matches(&w->selection, event->object);
-    /* A previous state that is no longer known may have matched; a needless DELETED harms nobody. */
-    bool was = event->change != APISERVER_CREATED &&
-               (!event->previous || selection_matches(&w->selection, event->previous));
-    if (is)
-        append_event(w, was ? "MODIFIED" : "ADDED", event->object);
-    else if (was)
-        append_event(w, "DELETED", event->object);
+    if (!w->path.kind->conversion)
+        append_selected(w, event->change, event->object, event->previous);
+    else if (selection_may_match(&w->selection, event->object))
+        append_converted(w, event);
 }
 
 static void append_present(struct watch *w)
@@ -206,14 +240,73 @@ static bool renew_kind(struct watch *w)
     return true;
 }
 
+static void watch_unref(struct watch *w)
+{
+    if (__atomic_sub_fetch(&w->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    http_stream_unref(w->stream);
+    apiserver_kinds_unref(w->kinds);
+    apiserver_list_done(&w->present);
+    selection_done(&w->selection);
+    str_done(&w->collection);
+    str_done(&w->prefix);
+    str_done(&w->out);
+    free(w);
+}
+
+/* On a thread that may wait. */
+static void work(void *context)
+{
+    struct watch *w = context;
+    catch_up(w);
+    w->working = false;
+    http_stream_wake(w->stream);
+    watch_unref(w);
+}
+
+/* Whether there may be something to make. */
+static bool is_due(struct watch *w)
+{
+    pthread_mutex_lock(&w->server->lock);
+    bool behind = w->behind != 0;
+    pthread_mutex_unlock(&w->server->lock);
+    return behind || w->present.objects.len || w->initial_end || now(w) >= w->end_ns ||
+           (w->bookmarks && now(w) >= w->bookmark_ns);
+}
+
+/* Has what is due made by somebody who may wait, if anything is. */
+static void hand_over(struct watch *w)
+{
+    if (!is_due(w))
+        return;
+    w->working = true;
+    __atomic_add_fetch(&w->refs, 1, __ATOMIC_RELAXED);
+    if (http_pool_run(w->server->converters, work, w))
+        return;
+    w->working = false; /* the server stops, or there are no threads: a client comes again */
+    w->ended = true;
+    watch_unref(w);
+}
+
+/* What is due, here or elsewhere; false when it is not there yet. */
+static bool prepare_more(struct watch *w)
+{
+    bool served = renew_kind(w);
+    if (w->path.kind->conversion)
+        hand_over(w);
+    else
+        catch_up(w);
+    if (w->working)
+        return false;
+    w->ended |= !served && !w->out.len; /* and all its objects are gone */
+    return true;
+}
+
 static ssize_t read_watch(void *context, char *buf, size_t max)
 {
     struct watch *w = context;
-    if (w->sent == w->out.len && !w->ended) {
-        bool served = renew_kind(w);
-        catch_up(w);
-        w->ended |= !served && !w->out.len; /* and all its objects are gone */
-    }
+    if (w->working || (w->sent == w->out.len && !w->ended && !prepare_more(w)))
+        return 0;
     size_t n = w->out.len - w->sent;
     if (!n && w->ended)
         return -1;
@@ -234,18 +327,11 @@ static void watch_done(void *context)
     pthread_mutex_lock(&w->server->lock);
     list_unlink(&w->link);
     pthread_mutex_unlock(&w->server->lock);
-    http_stream_unref(w->stream);
     if (w->counted) {
         apiserver_metrics_watch(w->server->metrics, &w->path, -1);
         call_record_finish(&w->record);
     }
-    apiserver_kinds_unref(w->kinds);
-    apiserver_list_done(&w->present);
-    selection_done(&w->selection);
-    str_done(&w->collection);
-    str_done(&w->prefix);
-    str_done(&w->out);
-    free(w);
+    watch_unref(w);
 }
 
 /* The watches of a collection; with the server's lock. */
@@ -323,7 +409,8 @@ static int list_present(struct watch *w, struct err *e)
 {
     struct apiserver_list_options all = {.prefix = w->prefix.len ? w->prefix.p : NULL};
     if (apiserver_store_list(w->server->registry.store, str_get(&w->collection), &all, &w->present,
-                             e) < 0)
+                             e) < 0 ||
+        apiserver_convert(w->path.kind, w->present.objects.p, w->present.objects.len, e) < 0)
         return -1;
     size_t kept = 0;
     vec_for_each(&w->present.objects, o) {
@@ -364,6 +451,7 @@ void call_watch(struct call *c)
 {
     static const struct http_stream_ops ops = {read_watch, watch_done};
     struct watch *w = NEW(struct watch);
+    w->refs = 1;
     w->server = c->server;
     w->kinds = apiserver_kinds_ref(c->kinds);
     w->path = c->path;

@@ -2,6 +2,9 @@
 
 #include "api/kinds/kinds.h"
 
+/* The reason of errors for which the API has none; it is left out. */
+#define UNKNOWN "Unknown"
+
 /* The reasons that the API has. */
 static const struct {
     const char *reason;
@@ -25,6 +28,7 @@ static const struct {
     {"ServerTimeout", 500},
     {"ServiceUnavailable", 503},
     {"Timeout", 504},
+    {UNKNOWN, 500},
 };
 
 /* For errors with a reason of their own; index is the gRPC code. */
@@ -234,7 +238,8 @@ static json_t *failure(const char *message, const char *reason, json_t *details,
     json_t *status = json_pack("{s:s,s:s,s:{},s:s}", "kind", "Status", "apiVersion", "v1",
                                "metadata", "status", "Failure");
     json_object_set_new(status, "message", safe_string(message));
-    json_object_set_new(status, "reason", json_string(reason));
+    if (!str_eq(reason, UNKNOWN))
+        json_object_set_new(status, "reason", json_string(reason));
     if (json_object_size(details) || str_eq(reason, "Forbidden")) /* there even if it is empty */
         json_object_set(status, "details", details);
     json_decref(details);

@@ -240,7 +240,7 @@ static int ask(struct apiserver_webhooks *w, const struct webhook *h, struct api
     char text[UUID_TEXT_MAX];
     struct uuid uid = uuid_random();
     json_auto_t *review = webhook_review(a, gv, uuid_format(&uid, text));
-    int wanted = webhook_conditions(h, review, &why);
+    int wanted = webhook_conditions(h, a, review, &why);
     if (wanted <= 0)
         return wanted == 0 ? 0 : failed(w, h, a, mutating, &why, e);
     if (a->request->dry_run && h->side_effects)
@@ -290,37 +290,10 @@ int apiserver_webhooks_mutate(struct apiserver_admission *a, struct err *e)
     return 0;
 }
 
-/* Conditions that will never hold are worth a word while somebody looks. */
-static void warn_of_conditions(struct apiserver_admission *a)
-{
-    size_t i, j;
-    json_t *hook, *condition;
-    json_array_foreach(json_object_get(a->object, "webhooks"), i, hook) {
-        json_array_foreach(json_object_get(hook, "matchConditions"), j, condition) {
-            struct err why = {0};
-            const char *text = json_str(condition, "expression");
-            struct apiserver_cel *c =
-                apiserver_cel_compile(text ? text : "", webhook_variables, &why);
-            if (c)
-                apiserver_cel_free(c);
-            else
-                apiserver_notes_warn(
-                    a->request->notes,
-                    "webhooks[%zu].matchConditions[%zu].expression: this server does not "
-                    "understand it (%s); failurePolicy will apply to every request",
-                    i, j, why.msg);
-        }
-    }
-}
-
 int apiserver_webhooks_validate(struct apiserver_admission *a, struct err *e)
 {
     struct apiserver_webhooks *w = a->registry->webhooks;
-    if (is_exempt(a->request)) {
-        warn_of_conditions(a);
-        return 0;
-    }
-    if (!w)
+    if (!w || is_exempt(a->request))
         return 0;
     _cleanup_(webhook_set_unrefp) struct webhook_set *s = present(w, a->registry->store, false);
     for (size_t i = 0; s && i < s->hooks.len; i++) {

@@ -164,7 +164,7 @@ static int post(const struct webhook *h, const struct target *t, const json_t *r
         .body = body.p,
         .body_size = body.len,
         .timeout_ns = timeout_ns,
-        .limit = RESPONSE_MAX,
+        .limit = RESPONSE_MAX + 4 * body.len, /* a conversion gives back what it got */
         .address = *t->address ? t->address : NULL,
         .port = t->port,
     };
@@ -235,6 +235,21 @@ static json_t *check_answer(const struct http_response *answer, const json_t *re
         return NULL;
     }
     return check_patch(response, mutating, e) < 0 ? NULL : json_incref(response);
+}
+
+json_t *webhook_send(const struct webhook *h, struct apiserver_registry *g, const json_t *body,
+                     struct err *e)
+{
+    struct target t = {0};
+    struct http_response answer = {0};
+    json_t *value = NULL;
+    if (!h->client)
+        *e = h->err;
+    else if (resolve(h, g, &t, e) == 0 && post(h, &t, body, h->timeout_ns, &answer, e) == 0)
+        value = json_parse(str_get(&answer.body), answer.body.len, NULL, e);
+    free(t.url);
+    http_response_done(&answer);
+    return value;
 }
 
 static bool speaks_v1(const struct webhook *h)

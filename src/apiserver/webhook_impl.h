@@ -4,14 +4,14 @@
 #pragma once
 
 #include "api/selector.h"
-#include "apiserver/cel.h"
 #include "apiserver/webhook.h"
+#include "cel/cel.h"
 #include "http/client.h"
 
-/* A condition that must hold; what is outside our part of CEL has an error instead. */
+/* A condition that must hold; one that cannot be compiled has an error instead. */
 struct webhook_condition {
     const char *name;
-    struct apiserver_cel *cel;
+    struct cel_program *program;
     struct err err;
 };
 
@@ -37,8 +37,9 @@ struct webhook_set {
     VEC(struct webhook) hooks;
 };
 
-extern const char *const webhook_variables[]; /* of conditions: object, oldObject, request */
-
+/* One that is nothing but a place to send to: `spec` has its clientConfig and lives longer. */
+void webhook_init(struct webhook *h, const json_t *spec, int seconds);
+void webhook_done(struct webhook *h);
 struct webhook_set *webhook_set_new(const struct apiserver_list *list);
 bool webhook_set_is_of(const struct webhook_set *s, const struct apiserver_list *list);
 struct webhook_set *webhook_set_ref(struct webhook_set *s);
@@ -66,10 +67,16 @@ json_t *webhook_in_version(const struct api_kind *kind, const json_t *object,
 /* The AdmissionReview for a webhook that wants it in that version. New reference. */
 json_t *webhook_review(const struct apiserver_admission *a, const struct api_group_version *gv,
                        const char *uid);
-/* 1: ask; 0: a condition does not hold; -1: none is false and one is an error. */
-int webhook_conditions(const struct webhook *h, const json_t *review, struct err *e);
+
+/* webhook_conditions.c: 1: ask; 0: one does not hold; -1: none is false and one is an error. */
+int webhook_conditions(const struct webhook *h, const struct apiserver_admission *a,
+                       const json_t *review, struct err *e);
 
 /* webhook_call.c */
+
+/* Sends a document; what comes back, a new reference, or NULL: Post "https://...": ... */
+json_t *webhook_send(const struct webhook *h, struct apiserver_registry *g, const json_t *body,
+                     struct err *e);
 
 /*
  * Asks. *ret_response is the response, checked as far as the API demands; a new reference. The error

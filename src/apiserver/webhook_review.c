@@ -97,25 +97,3 @@ json_t *webhook_review(const struct apiserver_admission *a, const struct api_gro
     return json_pack("{s:s,s:s,s:o}", "kind", "AdmissionReview", "apiVersion",
                      "admission.k8s.io/v1", "request", request);
 }
-
-int webhook_conditions(const struct webhook *h, const json_t *review, struct err *e)
-{
-    const json_t *request = json_object_get(review, "request");
-    const json_t *values[] = {json_object_get(request, "object"),
-                              json_object_get(request, "oldObject"), request};
-    int result = 1;
-    vec_for_each(&h->conditions, c) {
-        bool holds = false;
-        struct err why = c->err;
-        if (c->cel && apiserver_cel_test(c->cel, values, &holds, &why) == 0) {
-            if (!holds)
-                return 0;
-        } else {
-            result = err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
-                             "the match condition \"%s\" of the admission webhook \"%s\" cannot be "
-                             "evaluated: %s",
-                             c->name ? c->name : "", h->name, why.msg);
-        }
-    }
-    return result;
-}

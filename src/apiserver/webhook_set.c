@@ -1,8 +1,7 @@
+#include "api/match.h"
 #include "apiserver/webhook_impl.h"
 #include "base/base64.h"
 #include "base/clock.h"
-
-const char *const webhook_variables[] = {"object", "oldObject", "request", NULL};
 
 static void compile_conditions(struct webhook *h)
 {
@@ -11,7 +10,7 @@ static void compile_conditions(struct webhook *h)
     json_array_foreach(json_object_get(h->spec, "matchConditions"), i, item) {
         struct webhook_condition c = {.name = json_str(item, "name")};
         const char *text = json_str(item, "expression");
-        c.cel = apiserver_cel_compile(text ? text : "", webhook_variables, &c.err);
+        c.program = cel_compile(text ? text : "", api_match_variables, CEL_BOOL, &c.err);
         vec_push(&h->conditions, c);
     }
 }
@@ -53,6 +52,12 @@ static void compile(const json_t *spec, struct webhook *h)
     make_client(h);
 }
 
+void webhook_init(struct webhook *h, const json_t *spec, int seconds)
+{
+    *h = (struct webhook){.spec = spec, .timeout_ns = seconds * CLOCK_SECOND};
+    make_client(h);
+}
+
 struct webhook_set *webhook_set_new(const struct apiserver_list *list)
 {
     struct webhook_set *s = NEW(struct webhook_set);
@@ -91,12 +96,10 @@ struct webhook_set *webhook_set_ref(struct webhook_set *s)
     return s;
 }
 
-static void webhook_done(struct webhook *h)
+void webhook_done(struct webhook *h)
 {
-    vec_for_each(&h->conditions, c) {
-        if (c->cel)
-            apiserver_cel_free(c->cel);
-    }
+    vec_for_each(&h->conditions, c)
+        cel_program_free(c->program);
     vec_done(&h->conditions);
     api_selector_done(&h->namespaces);
     api_selector_done(&h->objects);

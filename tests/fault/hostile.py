@@ -3,7 +3,9 @@
 
 hostile.py APISERVER [sanitized]
 
-A program with a sanitizer keeps shadows of its memory: it may have several times as much.
+A program with a sanitizer keeps shadows of its memory: it may have several times as much. It is there
+to find what is wrong with a few; how many it takes is shown by the one that ships, since most of the
+time goes into handshakes.
 """
 import os
 import sys
@@ -15,8 +17,9 @@ from server import Client, Server  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 
 PATH = "/api/v1/namespaces/default/configmaps"
-WATCHES, SLOW = 1000, 300
-FACTOR = 5 if sys.argv[2:] == ["sanitized"] else 1
+SANITIZED = sys.argv[2:] == ["sanitized"]
+WATCHES, SLOW, GREEDY = (200, 60, 25) if SANITIZED else (1000, 300, 100)
+FACTOR = 5 if SANITIZED else 1
 tap = Tap()
 # Freed memory that a sanitizer holds back is not the server's.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
@@ -42,9 +45,9 @@ def served(client, name):
     tap.ok(worst < 2, f"others are served beside {name}", f"the slowest took {worst:.3f} s")
 
 
-def answer(server, request, chunks=()):
-    """Sends bytes as they are, and returns the beginning of what comes back."""
-    with server.socket(timeout=30) as s:
+def answer(server, request, chunks=(), timeout=30):
+    """Sends bytes as they are, and returns the beginning of what comes back, if anything does."""
+    with server.socket(timeout) as s:
         try:
             s.sendall(request)
             for chunk in chunks:
@@ -121,12 +124,12 @@ def slow_readers(server, client):
     for i in range(20):
         client.ask("POST", PATH, {"metadata": {"name": f"large-{i}"}, "data": {"x": "x" * 500000}})
     before = server.resident_mb()
-    sockets = [server.socket() for _ in range(100)]
+    sockets = [server.socket() for _ in range(GREEDY)]
     for s in sockets:
         s.sendall(f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    served(client, "100 clients that do not read")
+    served(client, f"{GREEDY} clients that do not read")
     grown = server.resident_mb() - before
-    tap.ok(grown < 100 * FACTOR, "what they do not fetch is not made for them", f"{grown:.0f} MB for 1 GB")
+    tap.ok(grown < 100 * FACTOR, "what they do not fetch is not made for them", f"{grown:.0f} MB for {GREEDY * 10} MB")
     for s in sockets:
         s.close()
 
@@ -171,7 +174,7 @@ def nonsense(server, client):
                                    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "dots": b"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n",
     }.items():
-        got = answer(server, request)
+        got = answer(server, request, timeout=2)  # it may also wait for more
         tap.ok(got == b"" or got[9:10] == b"4", f"{name} is refused", got[:200])
     served(client, "nonsense")
 

@@ -7,49 +7,23 @@ Where an answer of Kubernetes' own server is known, ours must be the same but fo
 """
 import json
 import os
-import signal
-import subprocess
 import sys
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import Scratch, Tap, run  # noqa: E402
+from server import Server  # noqa: E402
+from tap import Scratch, Tap  # noqa: E402
 
 program, top = sys.argv[1:3]
 tap = Tap()
 VOLUMES = "/apis/cstor.openebs.io/v1/namespaces/default/cstorvolumes"
 
 
-class Server:
-    """One that listens on loopback until the block ends."""
+class Volumes(Server):
+    """A server, and short ways to the objects of these tests."""
 
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __enter__(self):
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0", "--plain-http"],
-                                        stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-
-    def send(self, method, path, body, content_type="application/json", agent="test/1.0"):
+    def send(self, method, path, body=None, content_type="application/json", agent="test/1.0"):
         """The status and body of an answer."""
-        data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data=data, method=method, headers={
-            "Content-Type": content_type, "User-Agent": agent})
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
+        return super().send(method, path, body, content_type, headers={"User-Agent": agent})[:2]
 
     def apply(self, name, body, query):
         return self.send("PATCH", f"{VOLUMES}/{name}?{query}", body, "application/apply-patch+yaml")
@@ -76,21 +50,13 @@ def entry(manager, operation, fields, subresource=None, version="cstor.openebs.i
     return {**made, "subresource": subresource} if subresource else made
 
 
-with Scratch() as scratch, Server(scratch.file("data")) as server:
-    def kubectl(*argv, stdin=None):
-        return run("kubectl", "--server", server.url, *argv, stdin=stdin,
-                   env=scratch.kubectl_env())
+with Scratch() as scratch, Volumes(program, scratch.file("data")) as server:
+    kubectl = server.kubectl
 
     kubectl("create", "namespace", "openebs")
 
     def expect(name, argv, status=0, stdout=None, stderr=None, stdin=None):
-        stdin = json.dumps(stdin) if isinstance(stdin, dict) else stdin
-        result = kubectl(*argv, stdin=stdin)
-        passed = result.returncode == status
-        passed &= stdout is None or stdout in result.stdout
-        passed &= stderr is None or stderr in result.stderr
-        tap.ok(passed, name, f"exit status {result.returncode}\n{result.stdout}{result.stderr}")
-        return result
+        return tap.ran(kubectl(*argv, stdin=stdin), name, status, stdout, stderr)
 
     def get(resource, name):
         result = kubectl("get", resource, name, "-o", "json", "--show-managed-fields")

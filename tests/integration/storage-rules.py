@@ -34,7 +34,7 @@ class Storage(Life):
                 "count/configmaps": "3", "count/deployments.apps": "1", "requests.cpu": "7"}}})
         server.create(quotas, {
             "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "scoped"},
-            "spec": {"hard": {"persistentvolumeclaims": "0"}, "scopes": ["Terminating"]}})
+            "spec": {"hard": {"count/persistentvolumeclaims": "0"}, "scopes": ["Terminating"]}})
         server.create(claims, claim("a", "6Gi", storageClassName=""))
         self.refused("a claim that does not fit", server.ask(
             "POST", claims, claim("b", "5Gi", storageClassName="")), 403,

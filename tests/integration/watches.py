@@ -3,15 +3,13 @@
 
 watches.py APISERVER
 """
-import http.client
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from server import Server  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 
 program = sys.argv[1]
@@ -27,37 +25,11 @@ def noted(notes):
     return {"metadata": {"annotations": notes}}
 
 
-class Server:
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __enter__(self):
-        self.process = subprocess.Popen([program, "--data-dir", self.folder, "--port", "0", "--plain-http"],
-                                        stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        self.port = int(self.url.rsplit(":", 1)[1])
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.status = self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            self.status = None
+class Maps(Server):
+    """A server, and short ways to the objects of these tests."""
 
     def ask(self, method, target, body=None, accept="application/json", kind="application/json"):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, target, json.dumps(body) if body is not None else None,
-                           {"Accept": accept, "Content-Type": kind})
-        reply = connection.getresponse()
-        text = reply.read()
-        connection.close()
-        return reply.status, json.loads(text)
-
-    def get(self, target, **options):
-        return self.ask("GET", target, **options)
+        return super().ask(method, target, body, content_type=kind, headers={"Accept": accept})
 
     def create(self, name, labels=None, value="1", path=MAPS):
         return self.ask("POST", path, {"metadata": {"name": name, "labels": labels or {},
@@ -74,7 +46,7 @@ class Watch:
     """Events of a watch, one at a time; None at the end of the stream."""
 
     def __init__(self, server, query, accept="application/json", path=MAPS):
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        self.connection = server.connect(timeout=60)
         self.connection.request("GET", f"{path}?watch=true&{query}", headers={"Accept": accept})
         self.reply = self.connection.getresponse()
 
@@ -295,7 +267,7 @@ def expiry(server, token):
     with Watch(server, f"resourceVersion={old}") as quiet:
 
         def churn(number):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+            connection = server.connect(timeout=60)
             server.create(f"churn-{number}", path=path)
             for i in range(250):
                 connection.request("PATCH", f"{path}/churn-{number}", json.dumps(
@@ -330,11 +302,8 @@ def expiry(server, token):
     tap.ok(status == 200 and rest["items"], "the token that it gives lists the rest", rest)
 
 
-def with_kubectl(server, scratch):
-    def start(*argv):
-        return subprocess.Popen(["kubectl", "--server", server.url, *argv], text=True,
-                                stdout=subprocess.PIPE, env=scratch.kubectl_env())
-
+def with_kubectl(server):
+    start = server.kubectl_begin
     for argv, first in ((("get", "limits", "-w"), "NAME"), (("get", "limits", "-w", "-o", "wide"), "NAME")):
         watching = start(*argv, "--field-selector", "metadata.name=a")
         tap.ok(watching.stdout.readline().startswith(first), " ".join(argv) + ": columns")
@@ -362,12 +331,12 @@ def with_kubectl(server, scratch):
 
 
 with Scratch() as scratch:
-    with Server(scratch.file("data")) as server:
+    with Maps(program, scratch.file("data")) as server:
         watch_events(server)
         watch_ends(server)
         forms(server)
         queries(server)
-        with_kubectl(server, scratch)
+        with_kubectl(server)
         token = pages(server)
         big_list(server)
         expiry(server, token)

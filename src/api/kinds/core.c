@@ -121,10 +121,23 @@ static const struct api_field service_account_fields[] = {
     {0},
 };
 
+static const struct api_field scope_expression[] = {
+    {"scopeName", API_STRING, .flags = API_REQUIRED, .doc = "The scope."},
+    {"operator", API_STRING, .flags = API_REQUIRED, .doc = "In, NotIn, Exists or DoesNotExist."},
+    {"values", API_STRING, API_LIST, API_ATOMIC, .doc = "Names of classes, for In and NotIn."},
+    {0},
+};
+
+static const struct api_field scope_selector[] = {
+    {"matchExpressions", API_OBJECT, API_LIST, API_ATOMIC, .fields = scope_expression,
+     .doc = "Scopes, all of which an object must be in."},
+    {0},
+};
+
 static const struct api_field quota_spec[] = {
     {"hard", API_QUANTITY, API_MAP, .doc = "Limit for each resource, by name."},
     {"scopes", API_STRING, API_LIST, .doc = "Only objects in all of these scopes are counted."},
-    {"scopeSelector", API_OBJECT, .flags = API_KEEP,
+    {"scopeSelector", API_OBJECT, .fields = scope_selector,
      .doc = "Only objects that this selector finds are counted."},
     {0},
 };
@@ -244,6 +257,7 @@ const struct api_kind api_resource_quota = {
     .flags = API_BUILTIN | API_STATUS,
     .fields = quota_fields,
     .columns = quota_columns,
+    .validate = api_quota_validate,
     .doc = "How much a namespace may use in all.",
 };
 

@@ -74,31 +74,17 @@ static const struct api_field version_fields[] = {
     {0},
 };
 
-static const struct api_field service_fields[] = {
-    {"namespace", API_STRING, .doc = "Namespace of the service."},
-    {"name", API_STRING, .doc = "Name of the service."},
-    {"path", API_STRING, .doc = "The path of its URL."},
-    {"port", API_INT, .doc = "Its port; 443 when not given."},
-    {0},
-};
-
-static const struct api_field client_fields[] = {
-    {"url", API_STRING, .doc = "Where it is, for what is not in the cluster."},
-    {"service", API_OBJECT, .fields = service_fields, .doc = "The service that it is."},
-    {"caBundle", API_STRING, .doc = "Who signs its certificate, as PEM in base64."},
-    {0},
-};
-
-static const struct api_field webhook_fields[] = {
-    {"clientConfig", API_OBJECT, .fields = client_fields, .doc = "How it is reached."},
-    {"conversionReviewVersions", API_STRING, API_LIST, .doc = "Versions of reviews it takes."},
+static const struct api_field conversion_webhook[] = {
+    {"clientConfig", API_OBJECT, .fields = api_webhook_client, .doc = "Where it is."},
+    {"conversionReviewVersions", API_STRING, API_LIST, API_REQUIRED,
+     .doc = "Versions of ConversionReview that it understands."},
     {0},
 };
 
 static const struct api_field conversion_fields[] = {
     {"strategy", API_STRING, .flags = API_REQUIRED, .words = API_WORDS("None", "Webhook"),
-     .doc = "None: only apiVersion changes."},
-    {"webhook", API_OBJECT, .fields = webhook_fields, .doc = "Who converts."},
+     .doc = "None: only apiVersion changes. Webhook: a webhook converts objects."},
+    {"webhook", API_OBJECT, .fields = conversion_webhook, .doc = "Who converts."},
     {0},
 };
 
@@ -331,9 +317,6 @@ static void validate_version(const json_t *version, const struct api_path *at,
         compiled = api_schema_compile(set, schema, schema_at, report);
     else
         api_problem(report, schema_at, API_MISSING, NULL, "schemas are required");
-    if (compiled && api_schema_has_rules(compiled))
-        api_warn(report, schema_at,
-                 "x-kubernetes-validations are kept, but this server does not evaluate them");
     const json_t *warning = json_object_get(version, "deprecationWarning");
     if (warning && !json_is_true(json_object_get(version, "deprecated")))
         api_problem(report, API_KEY(at, "deprecationWarning"), API_INVALID, warning,
@@ -389,16 +372,42 @@ static void validate_versions(const json_t *object, struct api_report *report)
     }
 }
 
+static void validate_conversion(const json_t *conversion, struct api_report *report)
+{
+    const struct api_path *at = API_KEY(API_KEY(SPEC, "conversion"), "webhook");
+    const char *strategy = json_str(conversion, "strategy");
+    const json_t *webhook = json_object_get(conversion, "webhook");
+    const json_t *client = json_object_get(webhook, "clientConfig");
+    const json_t *versions = json_object_get(webhook, "conversionReviewVersions");
+    if (!strategy || !str_eq(strategy, "Webhook")) {
+        if (webhook)
+            api_problem(report, at, API_FORBIDDEN, NULL,
+                        "should not be set when strategy is not set to Webhook");
+        return;
+    }
+    if (!client)
+        api_problem(report, API_KEY(at, "clientConfig"), API_MISSING, NULL,
+                    "required when strategy is set to Webhook");
+    else
+        api_check_webhook_client(client, API_KEY(at, "clientConfig"), report);
+    size_t i;
+    json_t *version;
+    json_array_foreach(versions, i, version) {
+        if (str_eq(json_string_value(version), "v1") ||
+            str_eq(json_string_value(version), "v1beta1"))
+            return;
+    }
+    if (webhook)
+        api_problem(report, API_KEY(at, "conversionReviewVersions"), API_INVALID, versions,
+                    "must include at least one of v1, v1beta1");
+}
+
 static void validate(const json_t *object, struct api_report *report)
 {
     validate_names(object, report);
     validate_group(object, report);
     validate_versions(object, report);
-    const json_t *strategy = json_at(object, "spec", "conversion", "strategy");
-    if (strategy && str_eq(json_string_value(strategy), "Webhook"))
-        api_problem(report, API_KEY(API_KEY(SPEC, "conversion"), "strategy"), API_UNSUPPORTED,
-                    strategy,
-                    "supported values: \"None\"; this server does not call conversion webhooks");
+    validate_conversion(json_at(object, "spec", "conversion"), report);
     const json_t *preserve = json_at(object, "spec", "preserveUnknownFields");
     if (json_is_true(preserve))
         api_problem(report, API_KEY(SPEC, "preserveUnknownFields"), API_INVALID, preserve,

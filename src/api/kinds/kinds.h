@@ -56,6 +56,9 @@ extern const struct api_kind api_self_subject_access_review, api_self_subject_ru
     }
 
 /* Shared tables. */
+extern const struct api_field api_webhook_client[]; /* where a webhook is */
+void api_check_webhook_client(const json_t *client, const struct api_path *at,
+                              struct api_report *report);
 extern const struct api_field api_conditions[]; /* Kubernetes' usual condition */
 extern const struct api_field api_resources[];  /* limits and requests of a container */
 extern const struct api_field api_toleration[];
@@ -71,6 +74,8 @@ extern const struct api_field api_probe[], api_lifecycle[], api_value_from[], ap
 extern const struct api_field api_security_context[], api_pod_security_context[];
 extern const struct api_field api_affinity[], api_node_selector[];
 
+/* Rules of a ResourceQuota (kinds/quota.c). */
+void api_quota_validate(const json_t *object, struct api_report *report);
 /* Rules of a pod's spec that lies at that path (kinds/pod_rules.c). */
 void api_pod_spec_validate(const json_t *spec, const struct api_path *at,
                            struct api_report *report);

@@ -3,6 +3,7 @@
  */
 #include "api/kinds/cells.h"
 #include "api/kinds/kinds.h"
+#include "api/match.h"
 #include "base/map.h"
 
 static const struct api_field service_ref[] = {
@@ -13,7 +14,7 @@ static const struct api_field service_ref[] = {
     {0},
 };
 
-static const struct api_field client_config[] = {
+const struct api_field api_webhook_client[] = {
     {"url", API_STRING, .doc = "Where the webhook is, for one outside the cluster."},
     {"service", API_OBJECT, .fields = service_ref, .doc = "The service it is behind."},
     {"caBundle", API_STRING, .format = &api_base64,
@@ -41,7 +42,7 @@ static const struct api_field match_condition[] = {
 #define WEBHOOK_FIELDS                                                                             \
     {"name", API_STRING, .flags = API_REQUIRED, .format = &api_dns_subdomain,                      \
      .doc = "Its name, with at least three parts between dots."},                                  \
-        {"clientConfig", API_OBJECT, .flags = API_REQUIRED, .fields = client_config,               \
+        {"clientConfig", API_OBJECT, .flags = API_REQUIRED, .fields = api_webhook_client,          \
          .doc = "Where it is."},                                                                   \
         {"rules", API_OBJECT, API_LIST, .fields = rule, .doc = "When it is asked."},               \
         {"failurePolicy", API_STRING, .words = API_WORDS("Fail", "Ignore"), .def = "\"Fail\"",     \
@@ -114,8 +115,8 @@ static void validate_url(const json_t *url, const struct api_path *at, struct ap
         api_problem(report, at, API_INVALID, url, "%s", why);
 }
 
-static void validate_client(const json_t *client, const struct api_path *at,
-                            struct api_report *report)
+void api_check_webhook_client(const json_t *client, const struct api_path *at,
+                              struct api_report *report)
 {
     const json_t *url = json_object_get(client, "url"),
                  *service = json_object_get(client, "service");
@@ -158,6 +159,18 @@ static void validate_versions(const json_t *versions, const struct api_path *at,
     api_problem(report, at, API_INVALID, versions, "must include v1");
 }
 
+static void validate_expression(const json_t *expression, const struct api_path *at,
+                                struct api_report *report)
+{
+    struct err e = {0};
+    struct cel_program *p =
+        cel_compile(json_string_value(expression), api_match_variables, CEL_BOOL, &e);
+    if (!p)
+        api_problem(report, at, API_INVALID, expression, "%s%s",
+                    str_eq(e.reason, "WrongResult") ? "" : "compilation failed: ", e.msg);
+    cel_program_free(p);
+}
+
 static void validate_conditions(const json_t *conditions, const struct api_path *at,
                                 struct api_report *report)
 {
@@ -169,6 +182,8 @@ static void validate_conditions(const json_t *conditions, const struct api_path 
         if (map_set(&seen, json_string_value(name), condition))
             api_problem(report, API_KEY(API_AT(at, i), "name"), API_DUPLICATE, name,
                         "another condition has this name");
+        validate_expression(json_object_get(condition, "expression"),
+                            API_KEY(API_AT(at, i), "expression"), report);
     }
     map_done(&seen);
 }
@@ -188,8 +203,8 @@ static void validate(const json_t *object, struct api_report *report)
         if (map_set(&seen, text, webhook))
             api_problem(report, API_KEY(at, "name"), API_DUPLICATE, name,
                         "another webhook has this name");
-        validate_client(json_object_get(webhook, "clientConfig"), API_KEY(at, "clientConfig"),
-                        report);
+        api_check_webhook_client(json_object_get(webhook, "clientConfig"),
+                                 API_KEY(at, "clientConfig"), report);
         json_array_foreach(json_object_get(webhook, "rules"), j, item)
             validate_rule(item, API_AT(API_KEY(at, "rules"), j), report);
         validate_versions(json_object_get(webhook, "admissionReviewVersions"),

@@ -110,7 +110,29 @@ static void test_refuses(void **state)
              "'group': 'a.test', " NAMES ", 'versions': [" VERSION "], 'conversion': {'strategy': "
              "'Webhook'}",
              ""),
-         "spec.conversion.strategy: Unsupported value: \"Webhook\": supported values: \"None\""},
+         "spec.conversion.webhook.clientConfig: Required value: required when strategy is set to "
+         "Webhook"},
+        {CRD("gadgets.a.test",
+             "'group': 'a.test', " NAMES ", 'versions': [" VERSION
+             "], 'conversion': {'strategy': 'Webhook', 'webhook': {'clientConfig': {'url': "
+             "'https://h/c'}, 'conversionReviewVersions': ['v9']}}",
+             ""),
+         "spec.conversion.webhook.conversionReviewVersions: Invalid value: [\"v9\"]: must include "
+         "at least one of v1, v1beta1"},
+        {CRD("gadgets.a.test",
+             "'group': 'a.test', " NAMES ", 'versions': [" VERSION
+             "], 'conversion': {'strategy': 'Webhook', 'webhook': {'clientConfig': {}, "
+             "'conversionReviewVersions': ['v1']}}",
+             ""),
+         "spec.conversion.webhook.clientConfig: Required value: exactly one of url or service is "
+         "required"},
+        {CRD("gadgets.a.test",
+             "'group': 'a.test', " NAMES ", 'versions': [" VERSION
+             "], 'conversion': {'strategy': 'None', 'webhook': {'clientConfig': {'url': "
+             "'https://h/c'}, 'conversionReviewVersions': ['v1']}}",
+             ""),
+         "spec.conversion.webhook: Forbidden: should not be set when strategy is not set to "
+         "Webhook"},
         {CRD("gadgets.a.test",
              "'group': 'a.test', " NAMES ", 'versions': [" VERSION
              "], 'preserveUnknownFields': true",
@@ -173,7 +195,7 @@ static void test_updates(void **state)
     }
 }
 
-static void test_warns(void **state)
+static void test_rules(void **state)
 {
     (void)state;
     struct api_report report = {0};
@@ -181,9 +203,13 @@ static void test_warns(void **state)
         admit(OF("'schema': {'openAPIV3Schema': {'type': 'object', 'x-kubernetes-validations': "
                  "[{'rule': 'true'}]}}"),
               NULL, &report));
-    assert_int_equal(report.errors, 0);
-    assert_int_equal(report.warnings, 1);
-    assert_non_null(strstr(report.problems.p[0].message, "does not evaluate"));
+    assert_int_equal(report.errors + report.warnings, 0);
+    json_decref(
+        admit(OF("'schema': {'openAPIV3Schema': {'type': 'object', 'x-kubernetes-validations': "
+                 "[{'rule': 'self.spec.x > 0'}]}}"),
+              NULL, &report));
+    assert_int_equal(report.errors, 1);
+    assert_non_null(strstr(report.problems.p[0].message, "undefined field 'spec'"));
     api_report_done(&report);
 }
 
@@ -193,7 +219,7 @@ int main(void)
         cmocka_unit_test(test_fills_in),
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_warns),
+        cmocka_unit_test(test_rules),
     };
     return cmocka_run_group_tests_name("definition", tests, NULL, NULL);
 }

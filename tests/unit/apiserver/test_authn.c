@@ -32,6 +32,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
+    apiserver_jwt_cache_done(&server.tokens);
     apiserver_certificates_close(server.certificates);
     apiserver_store_close(server.registry.store);
     int status = file_remove_tree(folder, NULL);

@@ -1,4 +1,4 @@
-#include "apiserver/jwt.h"
+#include "apiserver/jwt_cache.h"
 #include "base/base64.h"
 #include "jsontest.h"
 
@@ -139,12 +139,42 @@ static void test_size(void **state)
     refused(token);
 }
 
+/* Signatures are checked once; the result is the same as if they were checked each time. */
+static void test_cache(void **state)
+{
+    (void)state;
+    struct apiserver_jwt_cache *c = NEW(struct apiserver_jwt_cache);
+    _cleanup_free_ char *a = sign(key, "{'sub': 'a'}"), *b = sign(key, "{'sub': 'b'}");
+    json_auto_t *first = apiserver_jwt_cache_verify(c, key, a, NULL);
+    json_auto_t *again = apiserver_jwt_cache_verify(c, key, a, NULL);
+    json_auto_t *second = apiserver_jwt_cache_verify(c, key, b, NULL);
+    assert_true(first && first == again);
+    assert_string_equal(json_str(second, "sub"), "b");
+    /* what is good for one key is not for another; what was refused is refused again */
+    assert_null(apiserver_jwt_cache_verify(c, other, a, NULL));
+    a[strlen(a) - 2] = a[strlen(a) - 2] == 'A' ? 'B' : 'A';
+    for (int i = 0; i < 2; i++) {
+        struct err e = {0};
+        assert_null(apiserver_jwt_cache_verify(c, key, a, &e));
+        assert_int_equal(e.code, ERR_UNAUTHENTICATED);
+    }
+    /* more than there are places */
+    for (int i = 0; i < 2 * APISERVER_JWT_CACHE; i++) {
+        _cleanup_free_ char *claims = mem_printf("{'sub': '%d'}", i);
+        _cleanup_free_ char *token = sign(key, claims);
+        json_auto_t *got = apiserver_jwt_cache_verify(c, key, token, NULL);
+        assert_int_equal(atoi(json_str(got, "sub")), i);
+    }
+    apiserver_jwt_cache_done(c);
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round),    cmocka_unit_test(test_headers),
         cmocka_unit_test(test_tampered), cmocka_unit_test(test_other_signature),
-        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_size),     cmocka_unit_test(test_cache),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

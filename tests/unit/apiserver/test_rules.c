@@ -163,6 +163,125 @@ static void *create_claims(void *context)
     return NULL;
 }
 
+#define POD(n, spec)                                                                               \
+    "{'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': '" n                                 \
+    "'}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]" spec "}}"
+#define SCOPED(n, hard, scopes)                                                                    \
+    "{'apiVersion': 'v1', 'kind': 'ResourceQuota', 'metadata': {'name': '" n                       \
+    "'}, 'spec': {'hard': {" hard "}, " scopes "}}"
+#define SELECTOR(scope, op, more)                                                                  \
+    "'scopeSelector': {'matchExpressions': [{'scopeName': '" scope "', 'operator': '" op "'" more  \
+    "}]}"
+
+/* Whether a quota of nothing keeps an object out: it does when the object is in its scopes. */
+static void test_scopes(void **state)
+{
+    (void)state;
+    static const char plain[] = POD("p", "");
+    static const char asks[] = "{'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'p'}, "
+                               "'spec': {'initContainers': [{'name': 'i', 'image': 'i', "
+                               "'resources': {'requests': {'memory': '1Mi'}}}], "
+                               "'containers': [{'name': 'c', 'image': 'i'}]}}";
+    static const char zero[] = "{'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'p'}, "
+                               "'spec': {'containers': [{'name': 'c', 'image': 'i', "
+                               "'resources': {'requests': {'cpu': '0'}}}]}}";
+    static const char ends[] = POD("p", ", 'activeDeadlineSeconds': 60");
+    static const char gold[] = POD("p", ", 'priorityClassName': 'gold'");
+    static const char crosses[] =
+        POD("p", ", 'affinity': {'podAntiAffinity': {"
+                 "'preferredDuringSchedulingIgnoredDuringExecution': [{'weight': 1, "
+                 "'podAffinityTerm': {'topologyKey': 'k', 'namespaces': ['other']}}]}}");
+    static const struct {
+        const char *scopes, *pod;
+        bool in;
+    } cases[] = {
+        {"'scopes': []", plain, true},
+        {"'scopes': ['BestEffort']", plain, true},
+        {"'scopes': ['BestEffort']", zero, true},
+        {"'scopes': ['BestEffort']", asks, false},
+        {"'scopes': ['NotBestEffort']", plain, false},
+        {"'scopes': ['NotBestEffort']", asks, true},
+        {"'scopes': ['Terminating']", plain, false},
+        {"'scopes': ['Terminating']", ends, true},
+        {"'scopes': ['NotTerminating']", plain, true},
+        {"'scopes': ['NotTerminating']", ends, false},
+        {"'scopes': ['Terminating', 'BestEffort']", ends, true},
+        {"'scopes': ['Terminating', 'NotBestEffort']", ends, false},
+        {"'scopes': ['CrossNamespacePodAffinity']", plain, false},
+        {"'scopes': ['CrossNamespacePodAffinity']", crosses, true},
+        {"'scopes': ['PriorityClass']", plain, false},
+        {"'scopes': ['PriorityClass']", gold, true},
+        {SELECTOR("PriorityClass", "Exists", ""), gold, true},
+        {SELECTOR("PriorityClass", "DoesNotExist", ""), gold, false},
+        {SELECTOR("PriorityClass", "DoesNotExist", ""), plain, true},
+        {SELECTOR("PriorityClass", "In", ", 'values': ['silver', 'gold']"), gold, true},
+        {SELECTOR("PriorityClass", "In", ", 'values': ['silver']"), gold, false},
+        {SELECTOR("PriorityClass", "In", ", 'values': ['silver']"), plain, false},
+        {SELECTOR("PriorityClass", "NotIn", ", 'values': ['silver']"), gold, true},
+        {SELECTOR("PriorityClass", "NotIn", ", 'values': ['gold']"), gold, false},
+        {SELECTOR("PriorityClass", "NotIn", ", 'values': ['gold']"), plain, true},
+        {SELECTOR("Terminating", "Exists", ""), ends, true},
+    };
+    create(&api_namespace, NULL, NAMESPACE("ns"), false, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_free_ char *name = mem_printf("ns%zu", i);
+        _cleanup_free_ char *namespace = mem_printf(NAMESPACE("%s"), name);
+        _cleanup_free_ char *quota = mem_printf(SCOPED("q", "'pods': 0", "%s"), cases[i].scopes);
+        create(&api_namespace, NULL, namespace, false, NULL);
+        assert_string_equal(create(&api_resource_quota, name, quota, false, NULL), "");
+        const char *reason = create(&api_pod, name, cases[i].pod, false, NULL);
+        if (!str_eq(reason, cases[i].in ? "Forbidden" : ""))
+            fail_msg("%s: %s: '%s'", cases[i].scopes, cases[i].pod, reason);
+    }
+}
+
+static void test_claim_scopes(void **state)
+{
+    (void)state;
+    create(&api_namespace, NULL, NAMESPACE("ns"), false, NULL);
+    static const char fast[] = "{'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': "
+                               "{'name': 'f'}, 'spec': {'accessModes': ['ReadWriteOnce'], "
+                               "'volumeAttributesClassName': 'fast', "
+                               "'resources': {'requests': {'storage': '1Gi'}}}}";
+    assert_string_equal(
+        create(&api_resource_quota, "ns",
+               SCOPED("q", "'persistentvolumeclaims': 0",
+                      SELECTOR("VolumeAttributesClass", "In", ", 'values': ['fast']")),
+               false, NULL),
+        "");
+    assert_string_equal(create(&api_persistent_volume_claim, "ns", CLAIM("a", "1Gi"), false, NULL),
+                        "");
+    assert_string_equal(create(&api_persistent_volume_claim, "ns", fast, false, NULL), "Forbidden");
+}
+
+static void test_bad_scopes(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        SCOPED("q", "'pods': 1", "'scopes': ['Frob']"),
+        SCOPED("q", "'pods': 1", "'scopes': ['BestEffort', 'NotBestEffort']"),
+        SCOPED("q", "'pods': 1", "'scopes': ['Terminating', 'NotTerminating']"),
+        SCOPED("q", "'requests.cpu': 1", "'scopes': ['BestEffort']"),
+        SCOPED("q", "'services': 1", "'scopes': ['NotBestEffort']"),
+        SCOPED("q", "'pods': 1", "'scopes': ['VolumeAttributesClass']"),
+        SCOPED("q", "'pods': 1", SELECTOR("Frob", "Exists", "")),
+        SCOPED("q", "'pods': 1", SELECTOR("PriorityClass", "Like", "")),
+        SCOPED("q", "'pods': 1", SELECTOR("PriorityClass", "In", "")),
+        SCOPED("q", "'pods': 1", SELECTOR("PriorityClass", "Exists", ", 'values': ['a']")),
+        SCOPED("q", "'pods': 1", SELECTOR("BestEffort", "DoesNotExist", "")),
+    };
+    create(&api_namespace, NULL, NAMESPACE("ns"), false, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        if (!str_eq(create(&api_resource_quota, "ns", bad[i], false, NULL), "Invalid"))
+            fail_msg("%s was taken", bad[i]);
+    }
+    assert_string_equal(create(&api_resource_quota, "ns",
+                               SCOPED("q", "'pods': 1, 'count/services': 1, 'requests.cpu': 1",
+                                      "'scopes': ['NotBestEffort', 'Terminating']"),
+                               false, NULL),
+                        "");
+}
+
 static void test_quota_at_once(void **state)
 {
     (void)state;
@@ -238,8 +357,11 @@ static void test_gates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_namespaces),         TEST(test_terms), TEST(test_quota), TEST(test_quota_at_once),
-        TEST(test_deleted_while_used), TEST(test_gates),
+        TEST(test_namespaces), TEST(test_terms),
+        TEST(test_quota),      TEST(test_quota_at_once),
+        TEST(test_scopes),     TEST(test_claim_scopes),
+        TEST(test_bad_scopes), TEST(test_deleted_while_used),
+        TEST(test_gates),
     };
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "api/pattern.h"
+#include "base/pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -11,7 +11,7 @@
  */
 enum { STEPS = 200000, HEAP = 4 * 1024 };
 
-struct api_pattern {
+struct pattern {
     pcre2_code *code;
     pcre2_match_context *limits;
 };
@@ -113,11 +113,11 @@ static int check_syntax(const char *text, struct err *e)
     return 0;
 }
 
-struct api_pattern *api_pattern_new(const char *text, struct err *e)
+struct pattern *pattern_new(const char *text, struct err *e)
 {
-    if (strlen(text) > API_PATTERN_MAX) {
+    if (strlen(text) > PATTERN_MAX) {
         err_set(e, ERR_INVALID_ARGUMENT, "InvalidPattern", "it is longer than %d bytes",
-                API_PATTERN_MAX);
+                PATTERN_MAX);
         return NULL;
     }
     if (check_syntax(text, e) < 0)
@@ -134,7 +134,7 @@ struct api_pattern *api_pattern_new(const char *text, struct err *e)
         bad(e, offset, why);
         return NULL;
     }
-    struct api_pattern *p = NEW(struct api_pattern);
+    struct pattern *p = NEW(struct pattern);
     p->code = compiled;
     p->limits = pcre2_match_context_create(NULL);
     if (!p->limits)
@@ -144,7 +144,7 @@ struct api_pattern *api_pattern_new(const char *text, struct err *e)
     return p;
 }
 
-void api_pattern_free(struct api_pattern *p)
+void pattern_free(struct pattern *p)
 {
     if (!p)
         return;
@@ -153,14 +153,25 @@ void api_pattern_free(struct api_pattern *p)
     free(p);
 }
 
-enum api_match api_pattern_match(const struct api_pattern *p, const char *text, size_t size)
+enum pattern_match pattern_find(const struct pattern *p, const char *text, size_t size, size_t from,
+                                size_t *ret_start, size_t *ret_end)
 {
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
     if (!data)
         abort(); /* out of memory */
-    int found = pcre2_match(p->code, (PCRE2_SPTR)text, size, 0, 0, data, p->limits);
+    int found = pcre2_match(p->code, (PCRE2_SPTR)text, size, from, 0, data, p->limits);
+    if (found >= 0) {
+        *ret_start = pcre2_get_ovector_pointer(data)[0];
+        *ret_end = pcre2_get_ovector_pointer(data)[1];
+    }
     pcre2_match_data_free(data);
     if (found >= 0)
-        return API_MATCH_YES;
-    return found == PCRE2_ERROR_NOMATCH ? API_MATCH_NO : API_MATCH_TOO_HARD;
+        return PATTERN_YES;
+    return found == PCRE2_ERROR_NOMATCH ? PATTERN_NO : PATTERN_TOO_HARD;
+}
+
+enum pattern_match pattern_match(const struct pattern *p, const char *text, size_t size)
+{
+    size_t start, end;
+    return pattern_find(p, text, size, 0, &start, &end);
 }
