@@ -11,38 +11,41 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/vec.h"
 
 struct mapping {
     unsigned long begin, end;
 };
 
-/* Whether the line begins a mapping of a file that is only read. */
-static int parse_head(const char *line, struct mapping *ret_m, bool *ret_file)
+/* Whether the line begins a mapping: "BEGIN-END MODE OFFSET DEVICE INODE PATH". */
+static bool parse_head(const char *line, struct mapping *ret_m, bool *ret_file)
 {
-    char mode[5], path;
-    int n = sscanf(line, "%lx-%lx %4s %*s %*s %*s %c", &ret_m->begin, &ret_m->end, mode, &path);
-    if (n < 3)
-        return -1;
-    *ret_file = n == 4 && path == '/' && mode[0] == 'r' && mode[1] == '-' && mode[3] == 'p';
-    return 0;
+    char *at;
+    struct mapping m;
+    m.begin = strtoul(line, &at, 16);
+    if (*at != '-')
+        return false;
+    m.end = strtoul(at + 1, &at, 16);
+    if (*at != ' ')
+        return false;
+    *ret_m = m;
+    *ret_file = str_starts_with(at, " r-") && at[4] == 'p' && strchr(at, '/');
+    return true;
 }
 
 void mem_trim(void)
 {
     VEC(struct mapping) clean = {0};
-    struct mapping m = {0}, next;
-    bool file = false, next_file;
+    struct mapping m = {0};
+    bool file = false;
+    static const char own[] = "Anonymous:";
     FILE *f = fopen("/proc/self/smaps", "re");
     char line[512];
     while (f && fgets(line, sizeof(line), f)) {
-        unsigned long own;
-        if (parse_head(line, &next, &next_file) == 0) {
-            m = next;
-            file = next_file;
-        } else if (file && sscanf(line, "Anonymous: %lu", &own) == 1 && own == 0) {
+        if (!parse_head(line, &m, &file) && file && str_starts_with(line, own) &&
+            strtoul(line + sizeof(own) - 1, NULL, 10) == 0)
             vec_push(&clean, m);
-        }
     }
     if (f)
         fclose(f);

@@ -54,9 +54,9 @@ bool controllers_asked(const char *list, const char *name)
 
 int controllers_check(const char *list, struct err *e)
 {
-    const char *word, *names[64] = {0};
-    for (size_t i = 0; controllers[i].name && i < ARRAY_SIZE(names) - 1; i++)
-        names[i] = controllers[i].name;
+    const char *word, *names[ARRAY_SIZE(controllers)];
+    for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+        names[i] = controllers[i].name; /* the last ends both */
     size_t n;
     while (next_word(&list, &word, &n)) {
         bool minus = *word == '-';

@@ -38,7 +38,7 @@ struct kube_recorder {
     pthread_cond_t changed; /* notes came, the last one was written, or it is time to stop */
     struct list_link notes;
     size_t waiting, dropped;
-    bool busy, stopping;
+    bool busy, stopping, late; /* the thread runs; it is to end; without writing any more */
     /* The thread's own. */
     struct event_memory memory;
     int64_t last_name; /* in names, which are times */
@@ -219,11 +219,13 @@ static void *run(void *context)
             continue;
         }
         r->waiting--;
+        bool late = r->late;
         size_t dropped = r->dropped;
         r->dropped = 0;
         pthread_mutex_unlock(&r->lock);
         struct note *n = container_of(link, struct note, link);
-        write_note(r, n);
+        if (!late)
+            write_note(r, n);
         note_free(n);
         if (dropped)
             log_warn("events came too fast and were dropped", LOG_U("count", dropped));
@@ -269,9 +271,7 @@ static void finish(struct kube_recorder *r)
     pthread_cond_broadcast(&r->changed);
     while (r->busy && clock_wait(clock, &r->changed, &r->lock, until))
         ;
-    bool late = r->busy;
-    while (late && !list_empty(&r->notes))
-        note_free(container_of(list_take(&r->notes), struct note, link));
+    bool late = r->late = r->busy;
     pthread_mutex_unlock(&r->lock);
     if (late)
         kube_client_stop(r->client);

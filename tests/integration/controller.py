@@ -219,6 +219,7 @@ with Scratch() as scratch, Server(program, scratch.file("data")) as server:
     make_pod(server, "p", "silent")
     make_pod(server, "q", "alive")
     with Controller(controller_program, server, scratch.file("controller.log"), "--embedded",
+                    "--controllers=node-lifecycle",
                     f"--node-monitor-grace-period={GRACE}s", "--leader-elect",
                     "--namespace=kube-node-lease") as nodes:
         check_health(nodes)

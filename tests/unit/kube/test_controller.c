@@ -128,8 +128,10 @@ static int setup(void **state)
             .metrics = f->metrics,
         },
         NULL);
-    synced = leads = true;
-    n_handlers = asked = 0;
+    synced = true;
+    leads = true;
+    n_handlers = 0;
+    asked = 0;
     work.calls = work.in = work.most = 0;
     work.code = ERR_OK;
     work.result = (struct kube_result){0};

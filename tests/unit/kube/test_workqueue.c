@@ -240,7 +240,7 @@ static void test_metrics(void **state)
     free(kube_workqueue_get(one));
     clock_manual_advance(&clock, 1000 * MS);
     static const char *const expected[] = {
-        "# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"one\"} 0\n"
+        "# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"one\"} 0\n",
         "workqueue_depth{name=\"two\"} 0\n",
         "workqueue_adds_total{name=\"one\"} 2\n",
         "workqueue_retries_total{name=\"two\"} 1\n",
