@@ -79,7 +79,10 @@ static int finish(struct node *n, json_t **claim, const json_t *device, struct e
     node_inventory_release(&n->inventory);
     if (!here)
         return err_set(e, ERR_UNAVAILABLE, "Inactive", "the device %s is gone", name);
-    if (path && node_label_write(path, name, e) < 0)
+    /* Looked at once more, for it may be long since it was reserved: this writes on it. */
+    _cleanup_free_ char *found = NULL;
+    if (path && (node_inventory_check(&n->inventory, name, NODE_CHECK_FREE, &found, e) < 0 ||
+                 node_label_write(found, name, e) < 0))
         return -1;
     if (path && node_inventory_refresh(&n->inventory, e) < 0)
         return -1;

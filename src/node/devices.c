@@ -11,6 +11,7 @@
  * told so by that.
  */
 #include "base/log.h"
+#include "base/rfc3339.h"
 #include "base/str.h"
 #include "metrics/metrics.h"
 #include "node/claim_match.h"
@@ -18,7 +19,7 @@
 #include "node/label.h"
 #include "node/wipe.h"
 
-static const int64_t BUSY_NS = 30 * CLOCK_SECOND;
+static const int64_t BUSY_NS = 30 * CLOCK_SECOND, SILENT_NS = 300 * CLOCK_SECOND;
 
 static const char *text_at(const json_t *object, const char *a, const char *b, const char *c)
 {
@@ -105,6 +106,23 @@ static int set_released(struct node *n, json_t **object, struct err *e)
     return 0;
 }
 
+/*
+ * The cache may be late, and a wipe cannot be taken back: what the server says now counts. Nobody but
+ * this worker makes a released device Unclaimed, so it stays as it is until we are done.
+ */
+static int confirm_released(struct node *n, json_t **object, struct err *e)
+{
+    json_t *now = kube_get(n->client, &n->device_kind, n->name.ns, kube_name(*object), e);
+    if (!now)
+        return -1;
+    bool same = str_eq(kube_uid(now), kube_uid(*object)) &&
+                str_eq(text_at(now, "status", "claimState", NULL), "Released") &&
+                node_device_is_claimed_by(now, text_at(*object, "spec", "claimRef", "uid"));
+    json_decref(*object);
+    *object = now;
+    return same ? 0 : err_set(e, ERR_ABORTED, "Conflict", "it is not released any more");
+}
+
 /* Makes a device that was released empty. Somebody who still uses it is waited for. */
 static int clean(struct node *n, json_t **object, struct kube_result *ret, struct err *e)
 {
@@ -112,6 +130,8 @@ static int clean(struct node *n, json_t **object, struct kube_result *ret, struc
     struct err why = {0};
     if (node_device_is_manual(*object))
         return node_device_unclaim(n, object, e);
+    if (confirm_released(n, object, e) < 0)
+        return -1;
     int status =
         node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_UNUSED, &path, &why);
     if (status == 0)
@@ -172,9 +192,14 @@ static int create(struct node *n, const char *name, struct err *e)
     node_inventory_release(&n->inventory);
     if (!object)
         return 0;
-    json_auto_t *made = kube_create(n->client, &n->device_kind, object, NULL, e);
-    if (!made)
+    struct err why = {0};
+    json_auto_t *made = kube_create(n->client, &n->device_kind, object, NULL, &why);
+    if (!made && why.code == ERR_ALREADY_EXISTS)
+        return 0; /* the cache will say so, too */
+    if (!made) {
+        *e = why;
         return -1;
+    }
     log_info("found a device", LOG_S("device", name),
              LOG_S("path", text_at(made, "spec", "path", NULL)));
     return 0;
@@ -192,17 +217,33 @@ static int lost(struct node *n, json_t **object, struct err *e)
     if (was_active)
         kube_event_warning(n->recorder, *object, "Inactive", "the device at %s is gone",
                            text_at(*object, "spec", "path", NULL));
-    if (!kube_deleting(*object))
-        return 0;
-    /* Somebody wants to forget it. With a claim it stays until that is gone, too. */
+    /* A claim does not wait for a device that may never come back; if it does, it is cleaned then. */
     json_t *claim = NULL;
     if (json_is_object(json_at(*object, "spec", "claimRef")) && claim_of(n, *object, &claim, e) < 0)
         return -1;
     bool held = claim && !is_over(claim);
     json_decref(claim);
-    return held ? 0
-                : kube_finalizer_remove(n->client, &n->device_kind, object, NODE_DEVICE_FINALIZER,
-                                        e);
+    if (held)
+        return 0;
+    if (str_eq(text_at(*object, "status", "claimState", NULL), "Claimed") &&
+        set_released(n, object, e) < 0)
+        return -1;
+    /* Somebody wants to forget it. */
+    return kube_deleting(*object)
+               ? kube_finalizer_remove(n->client, &n->device_kind, object, NODE_DEVICE_FINALIZER, e)
+               : 0;
+}
+
+/* Whether nothing was heard of a node for long enough, however wrong its clock may be. */
+static bool is_silent(struct node *n, const char *node)
+{
+    struct err why = {0};
+    json_auto_t *lease = kube_get(n->client, &n->lease_kind, "kube-node-lease", node, &why);
+    struct timespec renewed;
+    if (!lease)
+        return why.code == ERR_NOT_FOUND;
+    return rfc3339_parse(text_at(lease, "spec", "renewTime", NULL), &renewed, NULL) == 0 &&
+           clock_real_ns(n->clock) - rfc3339_to_ns(renewed) > SILENT_NS;
 }
 
 /* Of another node that says the same of itself: a disk that was moved here, or one that both see. */
@@ -210,7 +251,7 @@ static bool may_take(struct node *n, const json_t *object)
 {
     const char *node = node_device_node(object);
     if (!*node || str_eq(node, n->name.node) ||
-        !str_eq(text_at(object, "status", "state", NULL), "Active"))
+        !str_eq(text_at(object, "status", "state", NULL), "Active") || is_silent(n, node))
         return true;
     kube_event_warning(n->recorder, object, "SeveralNodes",
                        "node %s has a device with the same identity; it is left alone there",
@@ -229,13 +270,11 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         return str_eq(node_device_node(object), n->name.node) ? follow_claim(n, &object, ret, e)
                                                               : 0;
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
-    bool here = d != NULL;
-    json_auto_t *wanted =
-        d && may_take(n, object) ? node_object_update(object, d, &n->name, n->clock) : NULL;
+    json_auto_t *wanted = d ? node_object_update(object, d, &n->name, n->clock) : NULL;
     node_inventory_release(&n->inventory);
-    if (!here)
-        return str_eq(node_device_node(object), n->name.node) ? lost(n, &object, e) : 0;
     if (!wanted)
+        return str_eq(node_device_node(object), n->name.node) ? lost(n, &object, e) : 0;
+    if (!may_take(n, object))
         return 0;
     if (node_write(n, &n->device_kind, &object, wanted, e) < 0)
         return -1;

@@ -1,10 +1,10 @@
 #include "node/inventory.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "node/exclusive.h"
 
 void node_inventory_init(struct node_inventory *i)
 {
@@ -80,14 +80,11 @@ static char *path_of(struct node_inventory *i, const char *object)
     return path;
 }
 
-/* The kernel knows of uses that we cannot see, such as mounts of other containers. */
 int node_inventory_check_path(const char *path, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == EBUSY)
-        return err_set(e, ERR_FAILED_PRECONDITION, "Busy", "%s: somebody uses it", path);
+    int fd = node_open_exclusive(path, O_RDONLY, e);
     if (fd < 0)
-        return err_errno(e, errno, "cannot open %s", path);
+        return -1;
     close(fd);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/crc.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "node/exclusive.h"
 
 static const char MAGIC[8] = {'O', 'R', 'L', 'O', 'P', 'B', 'D', '1'};
 enum { SUM_AT = NODE_LABEL_SIZE - 4, BLOCK = 4096 };
@@ -69,12 +70,9 @@ static int write_block(int fd, const char *path, const char *name, struct err *e
 
 int node_label_write(const char *path, const char *name, struct err *e)
 {
-    /* Exclusive: the kernel refuses while it is mounted, swapped to or part of something. */
-    _cleanup_(close_fd) int fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC);
-    if (fd < 0 && errno == EBUSY)
-        return err_set(e, ERR_FAILED_PRECONDITION, "Busy", "%s is in use", path);
+    _cleanup_(close_fd) int fd = node_open_exclusive(path, O_RDWR, e);
     if (fd < 0)
-        return err_errno(e, errno, "cannot open %s", path);
+        return -1;
     errno = 0;
     return write_block(fd, path, name, e);
 }

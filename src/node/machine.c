@@ -117,11 +117,11 @@ void node_machine_pressure(const struct node_places *p, const char *data_dir,
     _cleanup_free_ char *kernel = mem_printf("%s/sys/kernel", p->proc);
     _cleanup_(arena_done) struct arena a = {0};
     const char *load = node_sysfs_text(&a, p->proc, "loadavg");
-    unsigned long long most = node_sysfs_number(kernel, "pid_max", 0), tasks;
-    if (load && most && sscanf(load, "%*f %*f %*f %*u/%llu", &tasks) == 1 &&
-        tasks > most - most / 20) {
+    const char *slash = load ? strchr(load, '/') : NULL; /* "0.1 0.2 0.3 1/990 5" */
+    uint64_t most = node_sysfs_number(kernel, "pid_max", 0), tasks;
+    if (slash && most && node_sysfs_field(slash + 1, 0, &tasks) && tasks > most - most / 20) {
         ret->pid = true;
-        snprintf(ret->pid_text, sizeof(ret->pid_text), "%llu of %llu process ids are used", tasks,
-                 most);
+        snprintf(ret->pid_text, sizeof(ret->pid_text), "%llu of %llu process ids are used",
+                 (unsigned long long)tasks, (unsigned long long)most);
     }
 }

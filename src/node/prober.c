@@ -8,10 +8,11 @@
 #include "base/str.h"
 #include "node/probe.h"
 
-enum { DEADLINE_MS = 15000, OUTPUT_LIMIT = 64 * 1024 };
+enum { DEADLINE_MS = 15000, OUTPUT_LIMIT = 64 * 1024, REST_MAX = 16 };
 
 struct known {
     char *state;
+    unsigned rest, left; /* of one that failed: for how many scans it is left alone */
     struct node_probe probe;
 };
 
@@ -54,10 +55,14 @@ void node_prober_read(struct node_prober *p, const char *path, const char *state
                       struct node_probe *ret)
 {
     struct known *known = map_get(&p->known, path);
-    if (known && state && str_eq(known->state, state)) {
+    bool same = known && state && str_eq(known->state, state);
+    if (same && (!known->probe.failed || known->left)) {
+        known->left -= known->left > 0;
         node_probe_copy(&known->probe, ret);
         return;
     }
+    /* A disk that hangs keeps the child that reads it: not another every minute. */
+    unsigned rest = same && known->rest < REST_MAX ? 2 * known->rest : same ? REST_MAX : 1;
     node_prober_forget(p, path);
     struct err e = {0};
     if (!p->program) {
@@ -66,11 +71,11 @@ void node_prober_read(struct node_prober *p, const char *path, const char *state
         *ret = (struct node_probe){.failed = true};
         snprintf(ret->error, sizeof(ret->error), "it cannot be probed: %.120s", e.msg);
     }
-    /* What failed may go better next time. */
-    if (!state || ret->failed)
+    if (!state)
         return;
     known = NEW(struct known);
     known->state = mem_strdup(state);
+    known->rest = known->left = ret->failed ? rest : 0;
     node_probe_copy(ret, &known->probe);
     map_set(&p->known, path, known);
 }

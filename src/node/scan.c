@@ -1,8 +1,6 @@
 /*
  * One look at the machine, from facts to verdicts.
  */
-#include <stdio.h>
-
 #include "base/file.h"
 #include "base/str.h"
 #include "node/device.h"
@@ -92,11 +90,11 @@ static const char *state_of(const struct node_device *d, struct arena *a)
     if (d->type == NODE_SPARSE)
         return d->number;
     const char *stat = node_sysfs_text(a, d->sysfs, "stat");
-    unsigned long long writes;
-    if (!stat || sscanf(stat, "%*u %*u %*u %*u %llu", &writes) != 1)
+    uint64_t writes;
+    if (!stat || !node_sysfs_field(stat, 4, &writes))
         return NULL;
     return arena_printf(a, "%s %s %llu %llu", d->number, d->sequence, (unsigned long long)d->size,
-                        writes);
+                        (unsigned long long)writes);
 }
 
 /* Whether the device is nobody's business: not on the list at all. */

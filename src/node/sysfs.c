@@ -40,6 +40,18 @@ uint64_t node_sysfs_number(const char *dir, const char *name, uint64_t fallback)
     return strtoull(text, NULL, 10);
 }
 
+bool node_sysfs_field(const char *text, unsigned field, uint64_t *ret)
+{
+    text += strspn(text, " ");
+    for (; field && *text; field--) {
+        text += strcspn(text, " ");
+        text += strspn(text, " ");
+    }
+    char *end;
+    *ret = strtoull(text, &end, 10);
+    return end != text && (*end == ' ' || *end == '\0');
+}
+
 bool node_sysfs_has(const char *dir, const char *name)
 {
     _cleanup_free_ char *path = mem_printf("%s/%s", dir, name);

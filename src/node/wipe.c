@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "base/str.h"
+#include "node/exclusive.h"
 #include "node/label.h"
 #include "node/probe.h"
 
@@ -111,11 +112,9 @@ static int wipe_open(int fd, struct err *e)
 int node_wipe(const char *path, struct err *e)
 {
     {
-        _cleanup_(close_fd) int fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC | O_NOFOLLOW);
-        if (fd < 0 && errno == EBUSY)
-            return err_set(e, ERR_FAILED_PRECONDITION, "Busy", "%s is in use", path);
+        _cleanup_(close_fd) int fd = node_open_exclusive(path, O_RDWR, e);
         if (fd < 0)
-            return err_errno(e, errno, "cannot open %s", path);
+            return -1;
         if (wipe_open(fd, e) < 0)
             return err_prefix(e, "%s", path);
     }

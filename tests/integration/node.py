@@ -359,7 +359,17 @@ def check_restart(cluster, node):
     tap.ok(line.endswith(" 1") and 'nodename="n3"' in line, "that it is inactive", line)
     os.rename(path + ".away", path)
     until("it comes back", lambda: cluster.device(name)["status"]["state"] == "Active")
+    run("mkfs.ext4", "-q", "-F", path)
+    os.rename(path, path + ".away")
+    until("it goes again", lambda: cluster.device(name)["status"]["state"] == "Inactive")
     cluster.delete("kept")
+    until("a claim does not wait for a device that is gone", lambda: not cluster.claims())
+    tap.equal(cluster.device(name)["status"]["claimState"], "Released", "which is released")
+    os.rename(path + ".away", path)
+    with open(path, "rb"):
+        until("but not cleaned while somebody has it open", lambda: "CleanFailed"
+              in cluster.events(name))
+        tap.ok("ext4" in run("wipefs", path).stdout, "nothing is wiped")
     until("it is freed", lambda: cluster.device(name)["status"]["claimState"] == "Unclaimed")
     tap.ran(run(*node.argv()), "a second agent in the same folder is refused", 1,
             stderr="another orlop-node works in")
