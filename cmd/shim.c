@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 {
     struct err e = {0};
     if (argc > 3 && str_eq(argv[1], "--enter")) {
-        shim_enter(atoi(argv[2]), (const char *const *)argv + 3, &e);
+        shim_enter((pid_t)strtol(argv[2], NULL, 10), (const char *const *)argv + 3, &e);
         fail(e.msg);
         return 126;
     }

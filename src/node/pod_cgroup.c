@@ -109,7 +109,7 @@ bool pod_cgroup_oom(const char *folder)
     if (file_read(path, 4096, &text, NULL) < 0)
         return false;
     const char *line = strstr(str_get(&text), "oom_kill ");
-    return line && atoll(line + strlen("oom_kill ")) > 0;
+    return line && strtoll(line + strlen("oom_kill "), NULL, 10) > 0;
 }
 
 void pod_cgroup_remove(const char *folder)

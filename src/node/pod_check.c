@@ -54,7 +54,7 @@ static int run_exec(const struct pod_action *a, int64_t timeout_ns, struct err *
     vec_push(&argv, NULL);
     struct spawn s = {
         .argv = argv.p, .limit = OUTPUT_MOST, .timeout_ms = (int)(timeout_ns / 1000000)};
-    struct spawn_result result;
+    struct spawn_result result = {0};
     int r = argv.len < 5 ? err_set(e, ERR_INVALID_ARGUMENT, "Invalid", "exec has no command")
                          : spawn_run(&s, &result, e);
     vec_done(&argv);

@@ -181,7 +181,7 @@ struct pods {
 
 int pod_run_new(struct pods *p, json_t *pod, struct pod_run **ret_run, struct err *e);
 void pod_run_free(struct pod_run *r);
-int pod_reconcile(void *pods, const char *ns, const char *name, struct kube_result *ret,
+int pod_reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
                   struct err *e);
 
 struct pod_place pod_place_of(const struct pod_run *r);

@@ -212,9 +212,8 @@ void pod_prober_free(struct pod_prober *p)
     while (p->threads)
         pthread_cond_wait(&p->idle, &p->lock);
     pthread_mutex_unlock(&p->lock);
-    struct list_link *l;
-    while ((l = list_take(&p->jobs)))
-        job_free(container_of(l, struct job, link));
+    list_for_each_safe(&p->jobs, j, struct job, link)
+        job_free(j);
     pthread_cond_destroy(&p->wake);
     pthread_cond_destroy(&p->idle);
     pthread_mutex_destroy(&p->lock);
@@ -267,7 +266,7 @@ enum pod_verdict pod_prober_ask(struct pod_prober *p, const struct pod_subject *
                                 enum pod_check check)
 {
     pthread_mutex_lock(&p->lock);
-    struct job *j = ask(p, s, check, &s->container->probes[check]);
+    struct job *j = ask(p, s, (int)check, &s->container->probes[check]);
     enum pod_verdict verdict = j->count.verdict;
     pthread_mutex_unlock(&p->lock);
     return verdict;

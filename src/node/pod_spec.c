@@ -2,6 +2,8 @@
  * A Pod's JSON as what the runner needs of it. The API has checked and defaulted it; what is missing
  * all the same gets Kubernetes' defaults.
  */
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "kube/object.h"
@@ -155,7 +157,7 @@ unsigned pod_port(const json_t *container, const json_t *port)
             n = json_integer_value(json_object_get(entry, "containerPort"));
     }
     if (text && n == 0)
-        n = atoi(text);
+        n = strtol(text, NULL, 10);
     return n > 0 && n < 65536 ? (unsigned)n : 0;
 }
 

@@ -130,7 +130,7 @@ bool pod_run_error(const char *folder, int number, char ret_why[256])
  */
 static void kill_left(const struct shim_status *s, const char *mark)
 {
-    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    const struct timespec pause = {.tv_nsec = 20000000};
     if (s->pid > 0 && s->ticks && shim_ticks(s->pid) == s->ticks)
         kill(-s->pid, SIGKILL);
     for (int tries = 0; tries < 250; tries++) {

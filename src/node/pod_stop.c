@@ -32,7 +32,7 @@ static unsigned signal_pod(const char *data_dir, const char *uid, int signum)
 /* What shims that were killed have left. */
 static void kill_marked(const char *uid)
 {
-    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    const struct timespec pause = {.tv_nsec = 20000000};
     _cleanup_free_ char *mark = mem_printf("%s/", uid);
     for (int tries = 0; tries < 250 && shim_signal_marked(mark, true, SIGKILL); tries++)
         nanosleep(&pause, NULL);
@@ -49,7 +49,7 @@ static unsigned signal_all(const char *data_dir, const struct pod_names *uids, i
 /* Until none is at work, at most so long; how many are. */
 static unsigned wait_for(const char *data_dir, const struct pod_names *uids, int64_t ns)
 {
-    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    const struct timespec pause = {.tv_nsec = 20000000};
     int64_t end = clock_mono_ns(clock_system()) + ns;
     unsigned left;
     while ((left = signal_all(data_dir, uids, 0)) && clock_mono_ns(clock_system()) < end)

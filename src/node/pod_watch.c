@@ -88,9 +88,8 @@ void pod_watch_free(struct pod_watch *w)
         return;
     eventfd_write(w->stop, 1);
     pthread_join(w->thread, NULL);
-    struct list_link *l;
-    while ((l = list_take(&w->entries)))
-        entry_free(container_of(l, struct entry, link));
+    list_for_each_safe(&w->entries, x, struct entry, link)
+        entry_free(x);
     close(w->epoll);
     close(w->stop);
     pthread_mutex_destroy(&w->lock);

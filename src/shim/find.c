@@ -84,7 +84,8 @@ unsigned shim_signal_marked(const char *value, bool prefix, int signum)
     DIR *proc = opendir("/proc");
     struct dirent *entry;
     while (proc && (entry = readdir(proc))) {
-        pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+        pid_t pid =
+            isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
         /* The descriptor first: then it is the process that was looked at which gets the signal. */
         int fd = pid > 0 && pid != getpid() ? pidfd_open(pid, 0) : -1;
         if (fd < 0)

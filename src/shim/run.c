@@ -184,8 +184,8 @@ static void kill_children(void)
             close(fd);
         text[n > 0 ? n : 0] = '\0';
         char *behind = strrchr(text, ')'); /* " S PPID" */
-        if (behind && strlen(behind) > 4 && atoi(behind + 4) == getpid())
-            kill(atoi(entry->d_name), SIGKILL);
+        if (behind && strlen(behind) > 4 && strtol(behind + 4, NULL, 10) == getpid())
+            kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
     }
     if (proc)
         closedir(proc);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "shim/shim.h"
 
 void shim_spec_done(struct shim_spec *s)
@@ -148,31 +149,46 @@ void shim_status_format(const struct shim_status *s, struct str *out)
                     s->finished);
 }
 
+/* One line of a status, without its newline; false when it is none. */
+static bool take_line(struct shim_status *s, const char *line)
+{
+    const char *space = strchr(line, ' ');
+    _cleanup_free_ char *key = mem_strndup(line, space ? (size_t)(space - line) : 0);
+    int64_t n = 0;
+    if (str_eq(key, "error")) {
+        snprintf(s->error, sizeof(s->error), "%s", space + 1);
+        return true;
+    }
+    if (!space || parse_number(space + 1, &n) < 0)
+        return false;
+    if (str_eq(key, "pid"))
+        s->pid = (pid_t)n;
+    else if (str_eq(key, "ticks"))
+        s->ticks = (uint64_t)n;
+    else if (str_eq(key, "started"))
+        s->started = n;
+    else if (str_eq(key, "exit"))
+        s->exit_code = (int)n;
+    else if (str_eq(key, "signal"))
+        s->signal = (int)n;
+    else if (str_eq(key, "finished"))
+        s->finished = n;
+    else
+        return false;
+    s->begun |= str_eq(key, "started");
+    s->ended |= str_eq(key, "finished");
+    return true;
+}
+
 int shim_status_parse(const char *text, struct shim_status *ret_status, struct err *e)
 {
     struct shim_status s = {0};
-    for (const char *line = text; *line; line += *line == '\n') {
-        size_t n = strcspn(line, "\n");
-        long long number = 0;
-        unsigned long long ticks = 0;
-        if (sscanf(line, "pid %lld", &number) == 1)
-            s.pid = (pid_t)number;
-        else if (sscanf(line, "ticks %llu", &ticks) == 1)
-            s.ticks = ticks;
-        else if (sscanf(line, "started %lld", &number) == 1)
-            s.started = number, s.begun = true;
-        else if (sscanf(line, "exit %lld", &number) == 1)
-            s.exit_code = (int)number;
-        else if (sscanf(line, "signal %lld", &number) == 1)
-            s.signal = (int)number;
-        else if (sscanf(line, "finished %lld", &number) == 1)
-            s.finished = number, s.ended = true;
-        else if (str_starts_with(line, "error "))
-            snprintf(s.error, sizeof(s.error), "%.*s", (int)(n - 6), line + 6);
-        else
-            return err_set(e, ERR_DATA_LOSS, "Corrupt", "\"%.*s\" is no line of a status",
-                           (int)(n < 60 ? n : 60), line);
-        line += n;
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        _cleanup_free_ char *line = mem_strndup(text, n);
+        if (!take_line(&s, line))
+            return err_set(e, ERR_DATA_LOSS, "Corrupt", "\"%.60s\" is no line of a status", line);
+        text += n + (text[n] == '\n');
     }
     *ret_status = s;
     return 0;

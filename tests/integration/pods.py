@@ -469,8 +469,7 @@ def test_crashes(pods, runner):
     # The shim.
     wait_for(lambda: processes(mark))
     pid, uid = processes(mark)[0], pods.get("keeps")["metadata"]["uid"]
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        shim = int(f.read().rsplit(")", 1)[1].split()[1])
+    shim = shim_of(pid)
     tap.ok("orlop-shim" in os.readlink(f"/proc/{shim}/exe"), "its parent is a shim")
     os.kill(shim, signal.SIGKILL)
     pods.until("keeps", lambda s: s["containerStatuses"][0]["restartCount"] == 2,
@@ -487,8 +486,7 @@ def test_crashes(pods, runner):
     wait_for(lambda: processes(bare))
     pods.phase("bare", "Running", "a program that hides")
     pid = processes(bare)[0]
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        os.kill(int(f.read().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+    os.kill(shim_of(pid), signal.SIGKILL)
     pods.until("bare", lambda s: s["containerStatuses"][0]["restartCount"] == 1, "starts again")
     wait_for(lambda: processes(bare))
     tap.ok(not alive(pid) and len(processes(bare)) == 1, "in place of the first", processes(bare))
@@ -515,21 +513,24 @@ def test_crashes(pods, runner):
     tap.ok(wait_for(lambda: not processes(mark)), "and stops it")
 
 
+def shim_of(pid):
+    """The parent of a container's process."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[1])
+
+
 def test_memory(pods):
-    pods.create("small", "sleep 1000", terminationGracePeriodSeconds=1)
+    mark = marker("small")
+    pods.create("small", f"sleep 1000; : {mark}", terminationGracePeriodSeconds=1)
     pods.phase("small", "Running", "a pod")
+    wait_for(lambda: processes(mark))
     uid = pods.get("small")["metadata"]["uid"]
-    for pid in processes("orlop-shim"):
-        try:
-            with open(f"/proc/{pid}/status", encoding="ascii") as f:
-                kb = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
-        except (OSError, AttributeError):
-            continue
-        with open(shim_program, "rb") as f:
-            sanitized = re.search(b"__[at]san_init", f.read())
-        if not sanitized:
-            tap.ok(kb < 1024, "a shim is smaller than 1 MB", kb)
-        break
+    with open(shim_program, "rb") as f:
+        sanitized = re.search(b"__[at]san_init", f.read())
+    with open(f"/proc/{shim_of(processes(mark)[0])}/status", encoding="ascii") as f:
+        kb = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+    if not sanitized:
+        tap.ok(kb < 1024, "a shim is smaller than 1 MB", kb)
     pods.create("limited", "sleep 1000", {"resources": {"limits": {"memory": "64Mi", "cpu": "1"}}},
                 terminationGracePeriodSeconds=1)
     pods.phase("limited", "Running", "a pod with limits")
