@@ -25,13 +25,14 @@ struct rules_address {
 
 int rules_service_range(struct apiserver_rules *rules, const char *text, struct err *e)
 {
-    unsigned bits = 0;
-    char address[INET_ADDRSTRLEN], rest;
     struct in_addr in;
     if (!text)
         text = DEFAULT_RANGE;
-    if (sscanf(text, "%15[0-9.]/%2u%c", address, &bits, &rest) != 2 ||
-        inet_pton(AF_INET, address, &in) != 1 || bits < WIDEST || bits > NARROWEST ||
+    const char *slash = strchr(text, '/'), *digits = slash ? slash + 1 : "";
+    _cleanup_free_ char *address = mem_strndup(text, slash ? (size_t)(slash - text) : 0);
+    size_t n = strspn(digits, "0123456789");
+    unsigned bits = n && n <= 2 && !digits[n] ? (unsigned)strtoul(digits, NULL, 10) : 0;
+    if (inet_pton(AF_INET, address, &in) != 1 || bits < WIDEST || bits > NARROWEST ||
         ntohl(in.s_addr) & (UINT32_MAX >> bits))
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "'%s' is no range of addresses for services: write an IPv4 network with %d "

@@ -70,8 +70,8 @@ static int ensure_revision(struct keeping *k, struct err *e)
         return 0;
     }
     if (is) { /* one that was is so again */
-        json_auto_t *patch = json_pack("{s:{s:s},s:I}", "metadata", "resourceVersion",
-                                       kube_version(is), "revision", (json_int_t)(last + 1));
+        json_auto_t *patch = json_pack("{s:{s:s},s:o}", "metadata", "resourceVersion",
+                                       kube_version(is), "revision", json_integer(last + 1));
         now = kube_patch(k->s->client, &k->s->revisions_r, kube_namespace(is), kube_name(is),
                          KUBE_MERGE_PATCH, patch, NULL, e);
     } else {
