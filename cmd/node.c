@@ -55,10 +55,10 @@ static char *copy(struct settings *s, const char *text)
 }
 
 #define TAKE_TEXT(name, member)                                                                    \
-    static int name(void *context, const char *text, struct err *e)                                \
+    static int name(struct settings *s, const char *text, struct err *e)                           \
     {                                                                                              \
         (void)e;                                                                                   \
-        ((struct settings *)context)->member = text;                                               \
+        s->member = text;                                                                          \
         return 0;                                                                                  \
     }
 TAKE_TEXT(take_name, node.name)
@@ -76,35 +76,30 @@ TAKE_TEXT(take_token_file, token_file)
 TAKE_TEXT(take_ca_file, ca_file)
 TAKE_TEXT(take_ca_hash, join.ca_hash)
 
-static int take_run_pods(void *context, const char *text, struct err *e)
+static int take_run_pods(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return flags_bool(text, &s->run_pods, e);
 }
 
-static int take_host_commands(void *context, const char *text, struct err *e)
+static int take_host_commands(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return flags_bool(text, &s->pods.allow_host_commands, e);
 }
 
-static int take_stop_pods(void *context, const char *text, struct err *e)
+static int take_stop_pods(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return flags_bool(text, &s->pods.stop_on_exit, e);
 }
 
-static int take_sparse(void *context, const char *text, struct err *e)
+static int take_sparse(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return node_sparse_parse(text, &s->node.sparse, e);
 }
 
 /* Patterns with commas between them; they may be given several times. */
 #define TAKE_LIST(name, member)                                                                    \
-    static int name(void *context, const char *text, struct err *e)                                \
+    static int name(struct settings *s, const char *text, struct err *e)                           \
     {                                                                                              \
-        struct settings *s = context;                                                              \
         char *save = NULL;                                                                         \
         (void)e;                                                                                   \
         for (char *it = strtok_r(copy(s, text), ",", &save); it; it = strtok_r(NULL, ",", &save))  \
@@ -116,34 +111,29 @@ TAKE_LIST(add_exclude_paths, exclude_paths)
 TAKE_LIST(take_include_vendors, include_vendors)
 TAKE_LIST(take_exclude_vendors, exclude_vendors)
 
-static int take_exclude_paths(void *context, const char *text, struct err *e)
+static int take_exclude_paths(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     s->paths_given = true;
     return add_exclude_paths(s, text, e);
 }
 
-static int take_labels(void *context, const char *text, struct err *e)
+static int take_labels(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return node_labels_parse(copy(s, text), &s->node, e);
 }
 
-static int take_discover(void *context, const char *text, struct err *e)
+static int take_discover(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return flags_bool(text, &s->node.discover, e);
 }
 
-static int take_register(void *context, const char *text, struct err *e)
+static int take_register(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return flags_bool(text, &s->node.register_node, e);
 }
 
-static int take_rescan(void *context, const char *text, struct err *e)
+static int take_rescan(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     if (flags_duration(text, &s->node.rescan_ns, e) < 0)
         return -1;
     return s->node.rescan_ns >= CLOCK_SECOND
@@ -151,9 +141,8 @@ static int take_rescan(void *context, const char *text, struct err *e)
                : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write at least a second");
 }
 
-static int take_health_port(void *context, const char *text, struct err *e)
+static int take_health_port(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     unsigned port = 0;
     s->health_port = -1;
     if (str_eq(text, "off"))
@@ -163,15 +152,13 @@ static int take_health_port(void *context, const char *text, struct err *e)
     return status;
 }
 
-static int take_log_format(void *context, const char *text, struct err *e)
+static int take_log_format(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return log_format_parse(text, &s->log_format, e);
 }
 
-static int take_log_level(void *context, const char *text, struct err *e)
+static int take_log_level(struct settings *s, const char *text, struct err *e)
 {
-    struct settings *s = context;
     return log_level_parse(text, &s->log_level, e);
 }
 

@@ -66,6 +66,7 @@ struct kube_client *kube_client_new(const struct kube_client_options *o, struct 
     c->interval_ns = CLOCK_SECOND / (o->qps ? o->qps : QPS);
     c->burst_ns = c->interval_ns * (o->burst ? o->burst : BURST);
     kube_token_init(&c->token, config, clock_mono_ns(c->clock));
+    kube_warnings_init(&c->warnings);
     init_lock(c);
     init_metrics(c, o->metrics);
     return c;
@@ -84,6 +85,7 @@ void kube_client_free(struct kube_client *c)
         call_free(call);
     http_client_free(c->http);
     kube_token_done(&c->token);
+    kube_warnings_done(&c->warnings);
     pthread_cond_destroy(&c->woken);
     pthread_mutex_destroy(&c->lock);
     char *const all[] = {c->server, c->address, c->ns, c->manager, c->host};

@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include "base/list.h"
+#include "base/map.h"
 #include "http/client.h"
 #include "kube/client.h"
 #include "metrics/metrics.h"
@@ -31,11 +32,18 @@ struct kube_token {
     int64_t read_ns; /* when, monotonic */
 };
 
+/* client_warning.c: which warnings were logged. */
+struct kube_warnings {
+    pthread_mutex_t lock;
+    struct map seen;
+};
+
 struct kube_client {
     char *server, *address, *ns, *manager, *host;
     uint16_t port; /* of the server, for the address */
     struct http_client *http;
     struct kube_token token;
+    struct kube_warnings warnings;
     const struct clock *clock;
     int64_t deadline_ns;
 
@@ -126,3 +134,9 @@ void kube_token_done(struct kube_token *t);
 char *kube_token_get(struct kube_token *t, int64_t now);
 /* The server did not take `sent`. Whether there is another by now. */
 bool kube_token_refused(struct kube_token *t, const char *sent, int64_t now);
+
+/* client_warning.c */
+void kube_warnings_init(struct kube_warnings *w);
+void kube_warnings_done(struct kube_warnings *w);
+/* Values of Warning headers, each with a line end. */
+void kube_warnings_log(struct kube_warnings *w, const char *lines, const char *url);

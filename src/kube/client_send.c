@@ -71,6 +71,7 @@ static int attempt_send(struct attempt *a, struct kube_client *c, struct http_re
             e->code = ERR_UNAVAILABLE;
     }
     count(c, a->exchange.method, ret->status);
+    kube_warnings_log(&c->warnings, str_get(&ret->warnings), a->url);
     if (c->metrics && !a->exchange.receive)
         metrics_observe(metrics_at(c->durations, METRICS_VALUES(a->exchange.method, c->host)),
                         (double)(clock_mono_ns(c->clock) - begin) / CLOCK_SECOND);

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/log.h"
 #include "kube/client.h"
 #include "kube/fake.h"
 #include "metrics/metrics.h"
@@ -388,6 +389,35 @@ static void test_metrics(void **state)
     assert_non_null(strstr(text.p, "rest_client_request_duration_seconds_count{verb=\"GET\""));
 }
 
+/* Each warning is logged once, whatever it is written like. */
+static void test_warnings(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {NULL, 200, "Warning: 299 - \"a \\\"b\\\" c\"\r\nWarning: 299 - \"d\"\r\n", OBJECT},
+        {NULL, 404, "Warning: 299 - \"d\"\r\nWarning: bare\r\n", "x"},
+    };
+    char path[] = "/tmp/kube-log-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    log_init(fd, LOG_FORMAT_JSON, LOG_LEVEL_WARN);
+    _cleanup_(fake_freep) struct fake *f = fake_new(steps, ARRAY_SIZE(steps));
+    _cleanup_(kube_client_freep) struct kube_client *c = fake_client(f, NULL);
+    json_decref(call(c, "get", NULL));
+    assert_null(call(c, "get", NULL));
+    log_init(STDERR_FILENO, LOG_FORMAT_TEXT, LOG_LEVEL_INFO);
+    _cleanup_(str_done) struct str text = {0};
+    assert_int_equal(file_read(path, 1 << 20, &text, NULL), 0);
+    static const char *const wanted[] = {"\"a \\\"b\\\" c\"", "\"d\"", "\"bare\""};
+    for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+        const char *once = strstr(text.p, wanted[i]);
+        assert_non_null(once);
+        assert_null(strstr(once + 1, wanted[i]));
+    }
+    close(fd);
+    unlink(path);
+}
+
 static void test_raw(void **state)
 {
     (void)state;
@@ -415,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_nobody_there), cmocka_unit_test(test_rate),
         cmocka_unit_test(test_stop),         cmocka_unit_test(test_token),
         cmocka_unit_test(test_metrics),      cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_warnings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
