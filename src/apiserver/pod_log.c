@@ -146,7 +146,8 @@ static const char *choose_container(struct call *c, const json_t *pod)
     return NULL;
 }
 
-static const json_t *container_state(const json_t *pod, const char *container, const char *state)
+/* What the status says of the container; NULL: nothing. */
+static const json_t *container_status(const json_t *pod, const char *container)
 {
     static const char *const lists[] = {"containerStatuses", "initContainerStatuses",
                                         "ephemeralContainerStatuses", NULL};
@@ -156,10 +157,20 @@ static const json_t *container_state(const json_t *pod, const char *container, c
         json_array_foreach(json_at(pod, "status", *list), i, status) {
             const char *name = json_str(status, "name");
             if (name && str_eq(name, container))
-                return json_at(status, "state", state);
+                return status;
         }
     }
     return NULL;
+}
+
+static const json_t *container_state(const json_t *pod, const char *container, const char *state)
+{
+    return json_at(container_status(pod, container), "state", state);
+}
+
+static json_int_t restarts_of(const json_t *pod, const char *container)
+{
+    return json_integer_value(json_object_get(container_status(pod, container), "restartCount"));
 }
 
 /* It has ended and waits to be started again: that will be another log. */
@@ -175,6 +186,7 @@ struct log_stream {
     struct pod_log_follow *follow; /* NULL: as it is now, and no more */
     struct pod_log_watch *watch;
     char *key, *uid, *container;
+    json_int_t restarts; /* of the container whose log it is */
 };
 
 static struct apiserver_object *find_pod(struct apiserver *a, const char *key)
@@ -234,6 +246,7 @@ static void stream_log(struct call *c, int fd, const struct pod_log_options *o, 
     s->key = mem_printf("%s/%s", c->path.namespace, c->path.name);
     s->uid = mem_strdup(uid ? uid : "");
     s->container = mem_strdup(container);
+    s->restarts = restarts_of(pod, container);
     s->follow = o->follow ? follow_of(c->server) : NULL;
     struct http_stream *stream = http_reply_stream(c->http, 200, "text/plain", &ops, s);
     if (!stream)
