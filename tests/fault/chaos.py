@@ -48,7 +48,7 @@ def deployment(number, replicas, ledger):
 def claim(number):
     return {"apiVersion": "openebs.io/v1alpha1", "kind": "BlockDeviceClaim",
             "metadata": {"name": f"claim-{number}", "namespace": "openebs"},
-            "spec": {"resources": {"requests": {"storage": "32Mi"}}}}
+            "spec": {"deviceType": "sparse", "resources": {"requests": {"storage": "32Mi"}}}}
 
 
 def config_map(number, value):
