@@ -11,9 +11,10 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "kube/manager_impl.h"
 
-enum { WATCHDOG_MS = 10000 };
+enum { WATCHDOG_MS = 10000, PATIENCE_MS = 4000 };
 static const int64_t lease_default = 15 * CLOCK_SECOND;
 
 static void wake(struct kube_manager *m)
@@ -119,7 +120,8 @@ static int init_leader(struct kube_manager *m, const struct kube_manager_options
 static int init(struct kube_manager *m, const struct kube_manager_options *o, struct err *e)
 {
     m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (m->wake < 0)
+    m->stopped = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (m->wake < 0 || m->stopped < 0)
         return err_errno(e, errno, "eventfd");
     m->metrics = metrics_new();
     metrics_process(m->metrics);
@@ -167,6 +169,8 @@ void kube_manager_free(struct kube_manager *m)
         metrics_free(m->metrics);
     if (m->wake >= 0)
         close(m->wake);
+    if (m->stopped >= 0)
+        close(m->stopped);
     vec_done(&m->stops);
     vec_done(&m->controllers);
     vec_done(&m->informers);
@@ -305,13 +309,36 @@ static int wait_for_stop(struct kube_manager *m, int stop_fd, struct err *e)
     }
 }
 
-static void stop(struct kube_manager *m)
+/* What a server that is away would hold up is cut off after a while. */
+static void *lose_patience(void *context)
 {
-    vec_for_each(&m->controllers, it)
-        kube_controller_quiesce(
-            *it); /* all at once, so that the slowest is all there is to wait for */
+    struct kube_manager *m = context;
+    struct pollfd stopped = {.fd = m->stopped, .events = POLLIN};
+    if (poll(&stopped, 1, PATIENCE_MS) == 0)
+        kube_client_stop(m->client);
+    return NULL;
+}
+
+static void stop_controllers(struct kube_manager *m)
+{
+    pthread_t patience;
+    struct err e = {0};
+    bool started = thread_start(&patience, "patience", lose_patience, m, &e) == 0;
+    if (!started)
+        kube_client_stop(m->client);
+    vec_for_each(&m->controllers,
+                 it) /* all at once, so that there is only the slowest to wait for */
+        kube_controller_quiesce(*it);
     vec_for_each(&m->controllers, it)
         kube_controller_stop(*it);
+    eventfd_write(m->stopped, 1);
+    if (started)
+        pthread_join(patience, NULL);
+}
+
+static void stop(struct kube_manager *m)
+{
+    stop_controllers(m);
     if (m->leader)
         kube_leader_stop(m->leader);
     kube_recorder_free(m->recorder);

@@ -6,7 +6,7 @@
  *
  * Order of a start: health and metrics are served; informers list; with leader election the process
  * waits to be elected; controllers work when their informers are synced. Order of a stop: controllers
- * finish what they are at, the lease is given back, events are written, the rest ends. When leadership
+ * finish what they are at (a server that does not answer is waited for for some seconds), the lease is given back, events are written, the rest ends. When leadership
  * is lost, what is under way is cut off instead.
  *
  * Served are /healthz and /livez (is it alive), /readyz (are its caches filled, and what was added),

@@ -42,6 +42,7 @@ struct kube_manager {
     VEC(struct manager_stop) stops;
     int wake; /* an eventfd: elected or lost */
     _Atomic bool elected, lost;
+    int stopped; /* an eventfd: the controllers have */
     bool controllers_run;
 };
 
