@@ -116,8 +116,12 @@ class Server:
         self.url = self.process.stdout.readline().strip()
         if not self.url:
             raise RuntimeError(f"{argv[0]} did not start: exit status {self.process.wait()}")
-        self.port = int(self.url.rsplit(":", 1)[1])
-        if self.url.startswith("https") and self.context is None:
+        return self.reach(self.url)
+
+    def reach(self, url):
+        """Of one that is there, in its folder, also when somebody else has started it."""
+        self.url, self.port = url, int(url.rsplit(":", 1)[1])
+        if url.startswith("https") and self.context is None:
             self.context = self._tls()
         return self
 
