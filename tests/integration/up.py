@@ -6,6 +6,7 @@ up.py ORLOP
 import os
 import signal
 import stat
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
@@ -42,6 +43,7 @@ def leftovers(folder):
 
 
 def conditions(system, name):
+    """Whether nodes are Ready: of one, or of all (-A)."""
     return {n["metadata"]["name"]: c["status"] for n in system.get("nodes", name)
             for c in n.get("status", {}).get("conditions", []) if c["type"] == "Ready"}
 
@@ -124,6 +126,26 @@ with Scratch() as scratch:
         line = tap.ran(run(orlop, "token", "create", "--data", folder), "orlop token create", 0,
                        stdout="orlop node --join https://").stdout.split()
         tap.ok("--ca-hash" in line and "sha256:" in line[-1], "it says how to join", line)
+        own = ["--name", "other", "--data-dir", scratch.file("other"), "--health-port", "off",
+               "--discover=false", "--sparse-disks", "1x1Gi"]
+        pin, token = line[-1], line[line.index("--token") + 1]
+        for wrong, text in ((pin, "the cluster's authority is not the one with the public key"),
+                            (token, "is not signed with this token")):
+            other = wrong[:-1] + ("0" if wrong[-1] != "0" else "1")
+            argv = [other if word == wrong else word for word in line[1:]]
+            tap.ran(run(orlop, *argv, *own), f"a {'pin' if wrong == pin else 'token'} that is wrong", 1,
+                    stderr=text)
+        for turn in ("joins", "comes back with its own credentials"):
+            argv = line[1:] if turn == "joins" else line[1:4]
+            with subprocess.Popen([orlop, *argv, *own], stderr=subprocess.DEVNULL) as node:
+                tap.ok(wait_for(lambda: conditions(system, "other") == {"other": "True"}),
+                       f"another machine {turn}", conditions(system, "-A"))
+                tap.ok(wait_for(lambda: sum(d["spec"]["nodeAttributes"]["nodeName"] == "other" for d in
+                                            system.get("blockdevices", "-A")) == 1), "with its disk")
+                node.terminate()
+        system.kubectl("delete", "node", "other")
+        tap.equal(oct(stat.S_IMODE(os.stat(scratch.file("other/kubeconfig")).st_mode)), "0o600",
+                  "its credentials are its own")
 
         tap.equal(system.stop(signal.SIGINT), 0, "Ctrl-C ends it")
     tap.equal(leftovers(folder), [], "and nothing is left behind")
@@ -136,8 +158,8 @@ with Scratch() as scratch:
                  "127.0.0.1:0", "--detach")
         tap.ran(up, "orlop up --detach", 0, stdout="Orlop is ready")
         tap.equal(sorted(p["metadata"]["uid"] for p in system.get("pods")), uids, "the same Pods as before")
-        tap.equal(sorted(d["metadata"]["name"] for d in system.get("blockdevices", "-A")),
-                  sorted(d["metadata"]["name"] for d in devices), "the same devices")
+        tap.ok(set(d["metadata"]["name"] for d in devices) <=
+               set(d["metadata"]["name"] for d in system.get("blockdevices", "-A")), "the same devices")
         tap.ok(wait_for(lambda: sum(words == "sleep 1000" for words in processes(folder).values()) == 3),
                "their processes run again")
 

@@ -40,8 +40,7 @@ static const struct api_field spec[] = {
     {"username", API_STRING, .doc = "Who asks; the server says it."},
     {"uid", API_STRING, .doc = "Their uid; the server says it."},
     {"groups", API_STRING, API_LIST, API_ATOMIC, .doc = "Their groups; the server says it."},
-    {"extra", API_OBJECT, .flags = API_KEEP,
-     .doc = "What else is known of them; the server says it."},
+    {"extra", API_ANY, API_MAP, .doc = "What else is known of them; the server says it."},
     {0},
 };
 
