@@ -6,6 +6,8 @@
 
 /* In alphabetical order. */
 const struct controller controllers[] = {
+    {"blockdevice-lifecycle", "marks devices whose node is silent", false,
+     controllers_device_lifecycle},
     {"daemonset", "pods of DaemonSets, one on every node", true, embedded_daemon_sets},
     {"deployment", "ReplicaSets of Deployments, and moving from one to the next", true,
      embedded_deployments},

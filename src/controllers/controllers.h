@@ -29,6 +29,8 @@ int controllers_check(const char *list, struct err *e);
 /* Sets up those that are asked for, in the order of the table. */
 int controllers_setup(struct kube_manager *m, const char *list, bool embedded, struct err *e);
 
+/* devicelife.c */
+int controllers_device_lifecycle(struct kube_manager *m, struct err *e);
 /* nodelife.c */
 int controllers_node_lifecycle(struct kube_manager *m, struct err *e);
 /* How long a node may be silent; before the setup. */

@@ -17,6 +17,7 @@ from tap import Scratch, run, wait_for  # noqa: E402
 
 program, controller_program = sys.argv[1], sys.argv[4]
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
+DEVICES = "/apis/openebs.io/v1alpha1/namespaces/default/blockdevices"
 GRACE = 3
 METRICS = """workqueue_depth workqueue_adds_total workqueue_queue_duration_seconds_count
 workqueue_work_duration_seconds_count workqueue_unfinished_work_seconds workqueue_retries_total
@@ -43,6 +44,18 @@ def make_pod(server, name, node):
                   {"metadata": {"name": name},
                    "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}})
     say_ready(server, f"{CORE}/namespaces/default/pods/{name}")
+
+
+def make_device(server, node):
+    server.create(DEVICES, {
+        "metadata": {"name": f"of-{node}"},
+        "spec": {"nodeAttributes": {"nodeName": node}, "path": "/dev/x",
+                 "capacity": {"storage": 1 << 30}, "details": {"deviceType": "disk"}},
+        "status": {"claimState": "Unclaimed", "state": "Active"}})
+
+
+def state_of(server, node):
+    return server.get(f"{DEVICES}/of-{node}")[1]["status"]["state"]
 
 
 def say_ready(server, path):
@@ -120,6 +133,9 @@ def check_nodes(server):
                ("node.kubernetes.io/unreachable", "NoSchedule")], "it has taints, beside others'")
     until("nor are its pods ready", lambda: ready(server, pod)[0] == "False")
     tap.equal(ready(server, f"{CORE}/namespaces/default/pods/q")[0], "True", "those of others are")
+    until("nothing is known of its devices", lambda: state_of(server, "silent") == "Unknown")
+    until("nor of a node's that is not there", lambda: state_of(server, "nobody") == "Unknown")
+    tap.equal(state_of(server, "alive"), "Active", "those of others are as they were")
     tap.ok("NotReady" in server.kubectl("get", "node", "silent").stdout, "kubectl get says so")
     until("and kubectl describe", lambda: "Node silent status is now: NodeNotReady"
           in server.kubectl("describe", "node", "silent").stdout)
@@ -218,8 +234,10 @@ with Scratch() as scratch, Server(program, scratch.file("data")) as server:
         content_type="application/merge-patch+json")
     make_pod(server, "p", "silent")
     make_pod(server, "q", "alive")
+    for node in ("silent", "alive", "nobody"):
+        make_device(server, node)
     with Controller(controller_program, server, scratch.file("controller.log"), "--embedded",
-                    "--controllers=node-lifecycle",
+                    "--controllers=node-lifecycle,blockdevice-lifecycle",
                     f"--node-monitor-grace-period={GRACE}s", "--leader-elect",
                     "--namespace=kube-node-lease") as nodes:
         check_health(nodes)
