@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "api/openapi.h"
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
@@ -60,6 +61,30 @@ static int make_namespace(struct up_cluster *c, struct err *e)
     return made || e->code == ERR_ALREADY_EXISTS ? 0 : -1;
 }
 
+/* The definitions of our kinds, for those who look for them; the server has the kinds built in. */
+static int make_definitions(struct up_cluster *c, struct err *e)
+{
+    struct kube_resource definitions =
+        kube_resource("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    for (const struct api_kind *const *kind = api_kinds; *kind; kind++) {
+        if ((*kind)->flags & API_BUILTIN)
+            continue;
+        const char *before = NULL; /* versions of a group stand together */
+        for (const struct api_group_version *gv = (*kind)->versions; gv->group; gv++) {
+            if (before && str_eq(before, gv->group))
+                continue;
+            before = gv->group;
+            json_auto_t *definition = api_crd(*kind, gv->group);
+            struct kube_write force = {.force = true};
+            json_auto_t *made = kube_patch(c->client, &definitions, NULL, kube_name(definition),
+                                           KUBE_APPLY, definition, &force, e);
+            if (!made)
+                return -1;
+        }
+    }
+    return 0;
+}
+
 static int prepare(struct up_cluster *c, struct err *e)
 {
     if (!c->client) {
@@ -72,7 +97,7 @@ static int prepare(struct up_cluster *c, struct err *e)
         if (!c->client)
             return -1;
     }
-    if (make_namespace(c, e) < 0)
+    if (make_namespace(c, e) < 0 || make_definitions(c, e) < 0)
         return -1;
     return *c->token ? 0 : up_token_create(c->client, "orlop up", UP_TOKEN_SECONDS, c->token, e);
 }

@@ -2,7 +2,7 @@
  * What a new system needs in its API before its programs start, and whether it is ready: done by a
  * thread of its own, because it waits for answers while the keeper keeps the programs running.
  *
- *     PREPARING ──> PREPARED: the namespace and the token are there ──> READY: all nodes are
+ *     PREPARING ──> PREPARED: namespace, definitions, token are there ──> READY: all nodes are
  *
  * Everything is done with the administrator's kubeconfig, which the API server writes before it says
  * where it listens. What is there already is left as it is.

@@ -81,6 +81,8 @@ with Scratch() as scratch:
         tap.ran(system.kubectl("get", "nodes,blockdevices", "-A"), "kubectl get nodes,blockdevices -A",
                 stdout="blockdevice.openebs.io/sparse-")
 
+        tap.ok({"cstorvolumes.cstor.openebs.io", "logicalvolumes.topolvm.io"} <=
+               {d["metadata"]["name"] for d in system.get("crds")}, "the definitions are there")
         second = run(orlop, "up", "--data", folder)
         tap.ran(second, "a second orlop up on the same folder refuses", 1,
                 stderr=f"has {folder} already")
