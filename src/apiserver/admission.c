@@ -12,14 +12,10 @@ typedef int step(struct apiserver_admission *a, struct err *e);
  * of the object.
  */
 static step *const mutating[] = {
-    rules_namespace_exists,
-    rules_namespace_fill,
-    rules_storage_fill,
-    rules_service_fill,
-    rules_node_fill,
-    csr_fill,
-    apiserver_webhooks_mutate,
-    NULL,
+    rules_namespace_exists,    rules_namespace_fill,
+    rules_storage_fill,        rules_service_fill,
+    rules_node_fill,           csr_fill,
+    apiserver_webhooks_mutate, NULL,
 };
 static step *const validating[] = {
     apiserver_definitions_admit,

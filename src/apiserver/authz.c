@@ -9,8 +9,7 @@
 bool apiserver_authorized(struct apiserver *a, const struct apiserver_user *user,
                           const struct apiserver_attributes *attributes, struct str *ret_reason)
 {
-    return apiserver_user_in(user, "system:masters") ||
-           authz_node_allows(a, user, attributes) ||
+    return apiserver_user_in(user, "system:masters") || authz_node_allows(a, user, attributes) ||
            apiserver_rbac_allows(a->registry.rbac, user, attributes, ret_reason);
 }
 

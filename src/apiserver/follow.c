@@ -13,18 +13,10 @@ enum { EVENTS_AT_ONCE = 500, GATHER_US = 1000 };
 
 /* In the order in which they are called. */
 static const struct apiserver_follower *const followers[] = {
-    &watch_follower,
-    &apiserver_follow_definitions,
-    &apiserver_rbac_aggregation,
-    &gc_follower,
-    &namespaces_follower,
-    &protection_follower,
-    &quota_follower,
-    &event_ttl_follower,
-    &apiserver_serviceaccounts,
-    &csr_follower,
-    &cluster_info_follower,
-    NULL,
+    &watch_follower, &apiserver_follow_definitions, &apiserver_rbac_aggregation,
+    &gc_follower,    &namespaces_follower,          &protection_follower,
+    &quota_follower, &event_ttl_follower,           &apiserver_serviceaccounts,
+    &csr_follower,   &cluster_info_follower,        NULL,
 };
 
 struct apiserver_follow {

@@ -20,9 +20,10 @@ struct collection {
 
 struct apiserver_keys;
 struct str;
-struct write_op;      /* a change that is waiting, store_commit.c */
-struct write_wait;    /* a writer that waits for a key */
-struct store_journal; /* store_commit.c: from the start on changes can be written; the stop waits for all of them. */
+struct write_op;   /* a change that is waiting, store_commit.c */
+struct write_wait; /* a writer that waits for a key */
+struct
+    store_journal; /* store_commit.c: from the start on changes can be written; the stop waits for all of them. */
 int store_commit_start(struct apiserver_store *s, struct err *e);
 void store_commit_stop(struct apiserver_store *s);
 

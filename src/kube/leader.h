@@ -19,11 +19,11 @@ struct kube_leader;
 
 struct kube_leader_options {
     struct kube_client *client; /* best one of its own: with deadlines well below renew_ns */
-    const char *ns, *name;                /* of the Lease */
-    const char *identity;                 /* unique to this process: host_uuid; NULL: made up */
-    int64_t lease_ns; /* 0: 15 s; whole seconds, as others read it in the Lease */
-    int64_t renew_ns; /* less than that; 0: two thirds of it */
-    int64_t retry_ns; /* how often it is renewed, or tried; 0: two fifteenths */
+    const char *ns, *name;      /* of the Lease */
+    const char *identity;       /* unique to this process: host_uuid; NULL: made up */
+    int64_t lease_ns;           /* 0: 15 s; whole seconds, as others read it in the Lease */
+    int64_t renew_ns;           /* less than that; 0: two thirds of it */
+    int64_t retry_ns;           /* how often it is renewed, or tried; 0: two fifteenths */
     /* On the elector's thread. lost() is final: the process should end and be started again. */
     void (*elected)(void *context);
     void (*lost)(void *context);

@@ -496,8 +496,7 @@ static const struct {
      message_mutating_webhook_configuration},
 };
 
-const struct api_message_field *api_message_find(const char *api_version,
-                                                               const char *kind)
+const struct api_message_field *api_message_find(const char *api_version, const char *kind)
 {
     for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
         if (str_eq(messages[i].kind, kind) &&

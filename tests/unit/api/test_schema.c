@@ -508,14 +508,10 @@ static void test_unknown_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_validate),
-        cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_prune_and_default),
-        cmocka_unit_test(test_not_structural),
-        cmocka_unit_test(test_root),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_validate),       cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_formats),        cmocka_unit_test(test_prune_and_default),
+        cmocka_unit_test(test_not_structural), cmocka_unit_test(test_root),
+        cmocka_unit_test(test_bounds),         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_unknown_words),
     };
     return cmocka_run_group_tests_name("schema", tests, NULL, NULL);

@@ -13,7 +13,8 @@ static struct apiserver_definition *define(const char *quoted, struct err *e)
         apiserver_object_new("c", "k", 1, text.p, text.len, "", 0);
     /* The revision's digit behind it is not part of the JSON. */
     source->size = text.len;
-    return apiserver_definition_new(NULL, source, definition, json_at(definition, "spec", "names"), e);
+    return apiserver_definition_new(NULL, source, definition, json_at(definition, "spec", "names"),
+                                    e);
 }
 
 #define GADGETS                                                                                    \

@@ -16,7 +16,8 @@ static struct apiserver_definition *define(void)
     _cleanup_(apiserver_object_unrefp) struct apiserver_object *source =
         apiserver_object_new("c", "k", 1, crd, sizeof(crd) - 1, "", 0);
     source->size = sizeof(crd) - 1;
-    return apiserver_definition_new(NULL, source, definition, json_at(definition, "spec", "names"), NULL);
+    return apiserver_definition_new(NULL, source, definition, json_at(definition, "spec", "names"),
+                                    NULL);
 }
 
 static void test_tables_only(void **state)
