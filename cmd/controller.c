@@ -1,17 +1,15 @@
 /*
  * orlop-controller: flags, and the controllers until it is told to stop.
  */
-#include <errno.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/flags.h"
+#include "cmd/stop.h"
 #include "controllers/controllers.h"
 
 enum { HEALTH_PORT = 10281 };
@@ -154,36 +152,8 @@ static const struct flag table[] = {
     {0},
 };
 
-/* The first signal asks it to stop, the second does not ask. */
-
-static int stop_fd;
-
-static void on_signal(int signum)
-{
-    static volatile sig_atomic_t seen;
-    uint64_t one = 1;
-    if (seen)
-        _exit(128 + signum);
-    seen = 1;
-    int was = errno;
-    if (write(stop_fd, &one, sizeof(one)) < 0)
-        _exit(128 + signum);
-    errno = was;
-}
-
-static int catch_signals(struct err *e)
-{
-    const struct sigaction ends = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (stop_fd < 0)
-        return err_errno(e, errno, "eventfd");
-    sigaction(SIGINT, &ends, NULL);
-    sigaction(SIGTERM, &ends, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    return 0;
-}
-
-static int run(const struct settings *s, const struct kube_config *config, struct err *e)
+static int run(const struct settings *s, const struct kube_config *config, int stop_fd,
+               struct err *e)
 {
     const struct kube_manager_options o = {
         .config = config,
@@ -229,8 +199,10 @@ int main(int argc, char **argv)
     log_init(STDERR_FILENO, s.log_format, s.log_level);
     struct err e = {0};
     struct kube_config config = {0};
-    if (catch_signals(&e) < 0 || kube_config_load(s.kubeconfig, s.context, &config, &e) < 0 ||
-        run(&s, &config, &e) < 0) {
+    int stop_fd;
+    if (stop_catch(&stop_fd, &e) < 0 ||
+        kube_config_load(s.kubeconfig, s.context, &config, &e) < 0 ||
+        run(&s, &config, stop_fd, &e) < 0) {
         fprintf(stderr, "orlop controller: %s\n", e.msg);
         status = 1;
     }

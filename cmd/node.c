@@ -8,10 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -19,16 +16,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/thread.h"
 #include "cmd/flags.h"
+#include "cmd/stop.h"
 #include "node/join.h"
 #include "node/pods.h"
 #include "node/wipe.h"
 
-enum { HEALTH_PORT = 10282, TEXT_MAX = 64 << 10, RENEW_MS = 3600 * 1000 };
-
-#define JOIN_DELAY      (CLOCK_SECOND / 10)
-#define JOIN_DELAY_MOST (10 * CLOCK_SECOND)
+enum { HEALTH_PORT = 10282, TEXT_MAX = 64 << 10 };
 
 struct settings {
     struct node_options node;
@@ -208,35 +202,6 @@ static const struct flag table[] = {
     {0},
 };
 
-/* The first signal asks it to stop, the second does not ask. */
-
-static int stop_fd;
-
-static void on_signal(int signum)
-{
-    static volatile sig_atomic_t seen;
-    uint64_t one = 1;
-    if (seen)
-        _exit(128 + signum);
-    seen = 1;
-    int was = errno;
-    if (write(stop_fd, &one, sizeof(one)) < 0)
-        _exit(128 + signum);
-    errno = was;
-}
-
-static int catch_signals(struct err *e)
-{
-    const struct sigaction ends = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (stop_fd < 0)
-        return err_errno(e, errno, "eventfd");
-    sigaction(SIGINT, &ends, NULL);
-    sigaction(SIGTERM, &ends, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    return 0;
-}
-
 /* One agent for a folder; the lock goes with the process. */
 static int lock_folder(const char *folder, struct err *e)
 {
@@ -253,7 +218,7 @@ static int lock_folder(const char *folder, struct err *e)
     return 0;
 }
 
-static int run(struct settings *s, const struct kube_config *config, struct err *e)
+static int run(struct settings *s, const struct kube_config *config, int stop_fd, struct err *e)
 {
     const struct kube_manager_options o = {
         .config = config,
@@ -274,12 +239,14 @@ static int run(struct settings *s, const struct kube_config *config, struct err 
     return kube_manager_run(m, stop_fd, e);
 }
 
-/* Makes the kubeconfig if there is none that is good; waits for a server that is not there yet. */
-static int join_cluster(struct settings *s, struct err *e)
+/* Makes the kubeconfig if there is none that is good, and has it kept so. */
+static int join(struct settings *s, int stop_fd, struct node_keeper **ret_keeper, struct err *e)
 {
     _cleanup_(str_done) struct str token = {0}, ca = {0};
+    _cleanup_free_ char *path = mem_printf("%s/kubeconfig", s->node.data_dir);
+    s->join.kubeconfig = s->kubeconfig = copy(s, path);
+    s->join.name = s->node.name;
     struct node_join_options o = s->join;
-    o.name = s->node.name;
     if ((s->token_file && file_read(s->token_file, TEXT_MAX, &token, e) < 0) ||
         (s->ca_file && file_read(s->ca_file, TEXT_MAX, &ca, e) < 0))
         return -1;
@@ -287,73 +254,32 @@ static int join_cluster(struct settings *s, struct err *e)
         token.p[strcspn(token.p, " \n")] = '\0';
         o.token = token.p;
     }
-    if (ca.len)
-        o.ca = ca.p;
-    for (int64_t delay = JOIN_DELAY;; delay = delay < JOIN_DELAY_MOST ? 2 * delay : delay) {
-        if (node_join(&o, NULL, e) == 0)
-            return 0;
-        if (e->code != ERR_UNAVAILABLE && e->code != ERR_DEADLINE_EXCEEDED)
-            return -1;
-        log_warn("cannot join yet", LOG_S("url", o.url), LOG_ERR(e));
-        struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
-        if (poll(&stop, 1, (int)(delay / 1000000)) > 0)
-            return err_set(e, ERR_CANCELLED, "Stopped", "stopped while joining");
-    }
+    o.ca = ca.len ? ca.p : NULL;
+    if (node_join_wait(&o, stop_fd, e) < 0)
+        return -1;
+    return node_keeper_start(&s->join, stop_ask, ret_keeper, e);
 }
 
-/*
- * A thread that looks at the credentials now and then, and has the agent start anew with others when
- * they are renewed. Pods go on meanwhile.
- */
-static void *renew_credentials(void *context)
-{
-    struct settings *s = context;
-    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
-    while (poll(&stop, 1, RENEW_MS) == 0) {
-        struct err e = {0};
-        bool changed = false;
-        struct node_join_options o = s->join;
-        o.name = s->node.name;
-        if (node_join(&o, &changed, &e) < 0)
-            log_warn("the credentials cannot be renewed", LOG_ERR(&e));
-        uint64_t one = 1;
-        s->again = changed;
-        if (changed && write(stop_fd, &one, sizeof(one)) > 0)
-            break;
-    }
-    return NULL;
-}
-
-static int join_and_run(struct settings *s, struct err *e)
+static int join_and_run(struct settings *s, int stop_fd, struct err *e)
 {
     struct kube_config config = {0};
-    pthread_t renewer;
-    bool renews = false;
-    if (s->join.url) {
-        _cleanup_free_ char *path = mem_printf("%s/kubeconfig", s->node.data_dir);
-        s->join.kubeconfig = s->kubeconfig = copy(s, path);
-        if (join_cluster(s, e) < 0 || thread_start(&renewer, "renew", renew_credentials, s, e) < 0)
-            return -1;
-        renews = true;
-    }
+    struct node_keeper *keeper = NULL;
+    if (s->join.url && join(s, stop_fd, &keeper, e) < 0)
+        return -1;
     int status = kube_config_load(s->kubeconfig, s->context, &config, e);
     if (status == 0)
-        status = run(s, &config, e);
+        status = run(s, &config, stop_fd, e);
     kube_config_done(&config);
-    if (renews) {
-        uint64_t one = 1;
-        if (write(stop_fd, &one, sizeof(one)) < 0)
-            _exit(1);
-        pthread_join(renewer, NULL);
-    }
+    s->again = node_keeper_stop(keeper);
     return status;
 }
 
 static int serve(struct settings *s)
 {
     struct err e = {0};
-    if (catch_signals(&e) == 0 && lock_folder(s->node.data_dir, &e) == 0 &&
-        join_and_run(s, &e) == 0)
+    int stop_fd;
+    if (stop_catch(&stop_fd, &e) == 0 && lock_folder(s->node.data_dir, &e) == 0 &&
+        join_and_run(s, stop_fd, &e) == 0)
         return 0;
     if (e.code == ERR_CANCELLED)
         return 0;

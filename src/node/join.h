@@ -37,6 +37,21 @@ int node_join(const struct node_join_options *o, bool *ret_changed, struct err *
 /* When the kubeconfig is to be looked at again, in seconds since 1970; 0: there is none. */
 int64_t node_join_due(const char *kubeconfig);
 
+/* join_keep.c */
+
+/* Joins, and waits for a cluster that is not there yet; CANCELLED once stop_fd is readable. */
+int node_join_wait(const struct node_join_options *o, int stop_fd, struct err *e);
+
+struct node_keeper;
+/*
+ * Looks at the credentials now and then, on a thread of its own. When they were renewed it calls
+ * renewed(), for the program to start anew with them. The texts of the options must outlive it.
+ */
+int node_keeper_start(const struct node_join_options *o, void (*renewed)(void),
+                      struct node_keeper **ret_keeper, struct err *e);
+/* Whether they were. NULL is ignored. */
+bool node_keeper_stop(struct node_keeper *k);
+
 /* join_trust.c: the authorities of a cluster that is known by URL and token; PEM, appended. */
 int node_join_trust(const char *url, const char *token, const char *ca_hash, struct str *ret_ca,
                     struct err *e);
