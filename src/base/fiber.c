@@ -70,10 +70,7 @@ static _Thread_local struct fiber *current;
 
 static size_t page(void)
 {
-    static size_t size;
-    if (!size)
-        size = (size_t)sysconf(_SC_PAGESIZE);
-    return size;
+    return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static struct fiber *stack_new(void)
