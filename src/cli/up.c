@@ -115,6 +115,8 @@ const struct cli_command cli_logs = {
 static const struct cli_option token_options[] = {
     DATA_OPTION,
     {"ttl", 0, "SECONDS", .doc = "How long it is good for; 86400, a day, without it."},
+    {"server", 0, "URL",
+     .doc = "The API as the other machine reaches it; without it as this one does."},
     {"description", 0, "TEXT", .doc = "What it is for, to be read in `kubectl get secrets`."},
     {0},
 };

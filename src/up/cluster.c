@@ -92,10 +92,13 @@ static int prepare(struct up_cluster *c, struct err *e)
         if (kube_config_load(c->kubeconfig, NULL, &config, e) < 0)
             return -1;
         struct kube_client_options o = {.config = &config, .field_manager = "orlop"};
-        c->client = kube_client_new(&o, e);
+        struct kube_client *client = kube_client_new(&o, e);
         kube_config_done(&config);
-        if (!c->client)
+        if (!client)
             return -1;
+        pthread_mutex_lock(&c->lock);
+        c->client = client;
+        pthread_mutex_unlock(&c->lock);
     }
     if (make_namespace(c, e) < 0 || make_definitions(c, e) < 0)
         return -1;
@@ -189,8 +192,10 @@ void up_cluster_stop(struct up_cluster *c)
         return;
     if (c->thread) {
         eventfd_write(c->stop_fd, 1);
-        if (c->stage != UP_PREPARING)
+        pthread_mutex_lock(&c->lock);
+        if (c->client)
             kube_client_stop(c->client);
+        pthread_mutex_unlock(&c->lock);
         pthread_join(c->thread, NULL);
     }
     kube_client_free(c->client);

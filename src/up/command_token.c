@@ -21,8 +21,8 @@ static int load_config(const struct cli_args *args, struct kube_config *ret_conf
     return 0;
 }
 
-static int create(const struct kube_config *config, const char *description, unsigned seconds,
-                  struct err *e)
+static int create(const struct kube_config *config, const char *server, const char *description,
+                  unsigned seconds, struct err *e)
 {
     struct kube_client_options o = {.config = config, .field_manager = "orlop"};
     _cleanup_(kube_client_freep) struct kube_client *client = kube_client_new(&o, e);
@@ -31,7 +31,8 @@ static int create(const struct kube_config *config, const char *description, uns
     if (!client || up_token_create(client, description, seconds, token, e) < 0 ||
         pki_cert_pin(config->ca, &pin, e) < 0)
         return -1;
-    printf("orlop node --join %s --token %s --ca-hash %s\n", config->server, token, pin.p);
+    printf("orlop node --join %s --token %s --ca-hash %s\n", server ? server : config->server,
+           token, pin.p);
     return 0;
 }
 
@@ -48,7 +49,8 @@ int up_command_token(const struct cli_args *args)
         return cli_misuse(args, "--ttl takes seconds, from 1 to %d, not '%s'", MOST, ttl);
     int status = load_config(args, &config, &e);
     if (status == 0)
-        status = create(&config, description ? description : "orlop token", (unsigned)seconds, &e);
+        status = create(&config, cli_get(args, "server"), description ? description : "orlop token",
+                        (unsigned)seconds, &e);
     kube_config_done(&config);
     return status < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
 }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "base/vec.h"
+#include "kube/config.h"
 #include "up/child.h"
 #include "up/cluster.h"
 #include "up/programs.h"
@@ -83,9 +84,13 @@ static int start_all(struct up *u, size_t first, struct err *e)
 /* The API server has said where it is. */
 static int begin_cluster(struct up *u, struct err *e)
 {
-    u->url = mem_strdup(str_get(&u->children[0].line));
-    up_programs_stay(&u->children[0], u->url);
     _cleanup_free_ char *kubeconfig = up_place_path(u->o->place, "apiserver/admin.kubeconfig");
+    struct kube_config config = {0};
+    up_programs_stay(&u->children[0], str_get(&u->children[0].line));
+    if (kube_config_load(kubeconfig, NULL, &config, e) < 0)
+        return -1;
+    u->url = TAKE_PTR(config.server); /* how it is reached from here, wherever it listens */
+    kube_config_done(&config);
     _cleanup_free_ char *link = up_place_path(u->o->place, "kubeconfig");
     unlink(link);
     if (symlink("apiserver/admin.kubeconfig", link) < 0)
@@ -142,19 +147,26 @@ static int advance(struct up *u, struct err *e)
     return 0;
 }
 
+/* Stops children first to last - 1; true once none of them runs. */
+static bool stop_some(struct up *u, size_t first, size_t last, int64_t grace_seconds)
+{
+    bool stopped = true;
+    for (size_t i = first; i < last; i++) {
+        up_child_stop(&u->children[i], u->stops > 1 ? 0 : grace_seconds * CLOCK_SECOND);
+        stopped &= u->children[i].state == UP_STOPPED;
+    }
+    return stopped || u->stops > 1;
+}
+
 /* Nodes first, which have Pods to end; the API server last, which they need for that. */
 static void stop_next(struct up *u)
 {
-    bool nodes_run = false, controllers_run = false;
-    for (size_t i = 2; i < u->n; i++)
-        nodes_run |= u->children[i].state != UP_STOPPED;
-    controllers_run = u->n > 1 && u->children[1].state != UP_STOPPED;
-    int64_t grace = u->stops > 1 ? 0 : (nodes_run ? NODE_GRACE : GRACE) * CLOCK_SECOND;
-    for (size_t i = 0; i < u->n; i++) {
-        bool turn = i > 1 || (i == 1 && !nodes_run) || (i == 0 && !nodes_run && !controllers_run);
-        if (turn || u->stops > 1)
-            up_child_stop(&u->children[i], grace);
-    }
+    if (u->n > 2 && !stop_some(u, 2, u->n, NODE_GRACE))
+        return;
+    if (u->n > 1 && !stop_some(u, 1, 2, GRACE))
+        return;
+    if (u->n > 0)
+        stop_some(u, 0, 1, GRACE);
 }
 
 static bool all_stopped(const struct up *u)

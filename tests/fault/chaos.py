@@ -117,7 +117,7 @@ class World:
             gone = random.sample(sorted(self.claims), min(10, len(self.claims)))
             self.claims -= set(gone)
             self.delete("-n", "openebs", "blockdeviceclaims", *(f"claim-{n}" for n in gone))
-        elif turn == 2:
+        elif turn == 2 and len(self.claims) < CLAIMS:
             first = max(self.claims, default=0) + 1
             new = range(first, first + min(10, CLAIMS - len(self.claims)))
             self.claims |= set(new)

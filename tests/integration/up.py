@@ -174,6 +174,27 @@ with Scratch() as scratch:
         tap.ran(run(orlop, "down", "--data", folder), "orlop down", 0, stdout="stopped")
         tap.equal(leftovers(folder), [], "nothing is left behind")
 
+        # Everywhere, and ended while a program cannot start.
+        os.rename(f"{folder}/nodes/node-1/kubeconfig", f"{folder}/kept")
+        os.mkdir(f"{folder}/nodes/node-1/kubeconfig")
+        with subprocess.Popen([orlop, "up", "--data", folder, "--listen", "0.0.0.0:0"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as up:
+            tap.ok(wait_for(lambda: any(p["name"] == "node-1" and p["restarts"] > 1
+                                        for p in system.status()["programs"])),
+                   "a node that cannot start is tried again")
+            os.rmdir(f"{folder}/nodes/node-1/kubeconfig")
+            os.rename(f"{folder}/kept", f"{folder}/nodes/node-1/kubeconfig")
+            tap.ok("ready" in up.stdout.readline(), "and comes up when it can, on every address")
+            os.rename(f"{folder}/nodes/node-1/kubeconfig", f"{folder}/kept")
+            os.mkdir(f"{folder}/nodes/node-1/kubeconfig")
+            os.kill(system.pid("node-1"), signal.SIGKILL)
+            tap.ok(wait_for(lambda: system.status()["programs"][2]["state"] == "restarting"),
+                   "one that ends again")
+            up.terminate()
+            tap.equal(up.wait(60), 0, "does not hold up the end")
+        os.rmdir(f"{folder}/nodes/node-1/kubeconfig")
+        os.rename(f"{folder}/kept", f"{folder}/nodes/node-1/kubeconfig")
+
         # A start that fails says why and leaves nothing.
         store = f"{folder}/apiserver/store.db"
         with open(store, "r+b") as file:
