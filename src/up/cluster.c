@@ -26,6 +26,7 @@ struct up_cluster {
     pthread_t thread;
     int event_fd, stop_fd;
     char token[UP_TOKEN_MAX];
+    int64_t begun; /* real time */
     _Atomic enum up_cluster_stage stage;
     pthread_mutex_t lock;
     char text[TEXT_MAX];
@@ -43,6 +44,12 @@ static void say(struct up_cluster *c, const char *text)
     pthread_mutex_lock(&c->lock);
     snprintf(c->text, sizeof(c->text), "%.*s", (int)str_cut(text, TEXT_MAX - 1), text);
     pthread_mutex_unlock(&c->lock);
+}
+
+const char *up_node_name(unsigned number, char buf[UP_NODE_NAME])
+{
+    snprintf(buf, UP_NODE_NAME, "node-%u", number);
+    return buf;
 }
 
 /* Waits a moment; false when it is to stop. */
@@ -105,37 +112,43 @@ static int prepare(struct up_cluster *c, struct err *e)
     return *c->token ? 0 : up_token_create(c->client, "orlop up", UP_TOKEN_SECONDS, c->token, e);
 }
 
-/* How many are as they should be. */
-static unsigned count(const json_t *items, bool (*is_good)(const json_t *))
+static const json_t *find(const json_t *items, const char *name)
 {
     size_t i;
     json_t *item;
-    unsigned n = 0;
-    json_array_foreach(items, i, item)
-        n += is_good(item);
-    return n;
+    json_array_foreach(items, i, item) {
+        if (str_eq(kube_name(item), name))
+            return item;
+    }
+    return NULL;
 }
 
-static bool node_is_ready(const json_t *node)
+/* Whether the node is Ready and has said so since the start: what it said before may be over. */
+static bool node_is_ready(const struct up_cluster *c, const json_t *nodes, const json_t *leases,
+                          const char *name)
 {
-    return kube_condition_is_true(node, "Ready");
-}
-
-static bool any(const json_t *object)
-{
-    (void)object;
-    return true;
+    const char *renewed = json_str(json_at(find(leases, name), "spec"), "renewTime");
+    struct timespec at;
+    return kube_condition_is_true(find(nodes, name), "Ready") && renewed &&
+           rfc3339_parse(renewed, &at, NULL) == 0 && rfc3339_to_ns(at) >= c->begun;
 }
 
 static int check_ready(struct up_cluster *c, bool *ret_ready, struct err *e)
 {
     struct kube_resource nodes = kube_resource("v1", "Node");
+    struct kube_resource leases = kube_resource("coordination.k8s.io/v1", "Lease");
     struct kube_resource devices = kube_resource("openebs.io/v1alpha1", "BlockDevice");
     json_auto_t *node_list = kube_list(c->client, &nodes, NULL, NULL, e);
-    json_auto_t *device_list = node_list ? kube_list(c->client, &devices, c->ns, NULL, e) : NULL;
+    json_auto_t *lease_list =
+        node_list ? kube_list(c->client, &leases, "kube-node-lease", NULL, e) : NULL;
+    json_auto_t *device_list = lease_list ? kube_list(c->client, &devices, c->ns, NULL, e) : NULL;
     if (!device_list)
         return -1;
-    unsigned ready = count(node_list, node_is_ready), found = count(device_list, any);
+    unsigned ready = 0, found = (unsigned)json_array_size(device_list);
+    for (unsigned i = 1; i <= c->o.nodes; i++) {
+        char name[UP_NODE_NAME];
+        ready += node_is_ready(c, node_list, lease_list, up_node_name(i, name));
+    }
     char text[TEXT_MAX];
     snprintf(text, sizeof(text), "%u of %u nodes are ready, %u of %u block devices are there",
              ready, c->o.nodes, found, c->o.nodes * c->o.disks);
@@ -169,6 +182,7 @@ int up_cluster_start(const struct up_cluster_options *o, struct up_cluster **ret
 {
     struct up_cluster *c = NEW(struct up_cluster);
     c->o = *o;
+    c->begun = clock_real_ns(clock_system());
     c->kubeconfig = mem_strdup(o->kubeconfig);
     c->ns = mem_strdup(o->ns);
     pthread_mutex_init(&c->lock, NULL);

@@ -16,6 +16,10 @@
 
 enum up_cluster_stage { UP_PREPARING, UP_PREPARED, UP_READY };
 
+enum { UP_NODE_NAME = 32 };
+/* What the n-th virtual node is called, from 1. */
+const char *up_node_name(unsigned number, char buf[UP_NODE_NAME]);
+
 struct up_cluster;
 
 struct up_cluster_options {

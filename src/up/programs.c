@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "node/pods.h"
+#include "up/cluster.h"
 
 #define GRACE (5 * CLOCK_SECOND)
 
@@ -80,8 +81,8 @@ static int add_node(const struct up_options *o, unsigned number, const char *url
                     struct up_child **children, size_t *n, struct err *e)
 {
     struct words w = {0};
-    char name[32];
-    snprintf(name, sizeof(name), "node-%u", number);
+    char name[UP_NODE_NAME];
+    up_node_name(number, name);
     _cleanup_free_ char *folder = mem_printf("%s/nodes/%s", o->place->folder, name);
     _cleanup_free_ char *token_file = mem_printf("%s/join-token", folder); /* others see words */
     if (file_make_dirs(folder, 0700, e) < 0 ||

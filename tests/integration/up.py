@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`orlop up` and its companions: a whole system on one machine, with real kubectl.
 
-up.py ORLOP
+up.py ORLOP TOP
 """
 import os
 import signal
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from system import HOST, System, processes  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
-orlop = sys.argv[1]
+orlop, top = sys.argv[1:3]
 tap = Tap()
 
 
@@ -124,6 +124,20 @@ with Scratch() as scratch:
         tap.ran(run(orlop, "logs", "--data", folder, "nobody"), "logs of nobody", 1,
                 stderr="there is no log of nobody")
 
+        # The tour of the README.
+        tap.ran(system.kubectl("apply", "-f", f"{top}/examples/devices/claim.yaml"), "the README's claim")
+        tap.ok(wait_for(lambda: [c.get("status", {}).get("phase") for c in
+                                 system.get("blockdeviceclaims", "-A")] == ["Bound"]), "is bound")
+        tap.ran(system.kubectl("delete", "-f", f"{top}/examples/devices/claim.yaml"), "and deleted")
+        tap.ok(wait_for(lambda: all(d["status"]["claimState"] == "Unclaimed" for d in
+                                    system.get("blockdevices", "-A"))), "its device is given back")
+        tap.ran(system.kubectl("apply", "-f", f"{top}/examples/pods/hello.yaml"), "the README's Pods")
+        tap.ran(system.kubectl("rollout", "status", "deployment/hello", "--timeout", "90s"), "roll out",
+                stdout="successfully rolled out")
+        tap.ran(system.kubectl("logs", "deployment/hello"), "and say hello", stdout="hello from 127.10.")
+        tap.ran(system.kubectl("delete", "-f", f"{top}/examples/pods/hello.yaml"), "and are deleted")
+        tap.ok(wait_for(lambda: len(system.get("pods")) == 3), "until they have ended")
+
         # Another machine joins; here it is another folder.
         line = tap.ran(run(orlop, "token", "create", "--data", folder), "orlop token create", 0,
                        stdout="orlop node --join https://").stdout.split()
@@ -187,7 +201,7 @@ with Scratch() as scratch:
             tap.ok("ready" in up.stdout.readline(), "and comes up when it can, on every address")
             os.rename(f"{folder}/nodes/node-1/kubeconfig", f"{folder}/kept")
             os.mkdir(f"{folder}/nodes/node-1/kubeconfig")
-            os.kill(system.pid("node-1"), signal.SIGKILL)
+            system.kill("node-1")
             tap.ok(wait_for(lambda: system.status()["programs"][2]["state"] == "restarting"),
                    "one that ends again")
             up.terminate()
