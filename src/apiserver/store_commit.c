@@ -294,6 +294,7 @@ static void await_key(struct apiserver_store *s, const char *id)
     while (map_has(&s->pending, id)) {
         struct write_wait wait = {.next = s->blocked};
         park_init(&wait.park);
+        /* cppcheck-suppress autoVariables ; it is off the list before this returns */
         s->blocked = &wait;
         pthread_mutex_unlock(&s->queue);
         park_wait(&wait.park);
