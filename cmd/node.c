@@ -20,6 +20,7 @@
 #include "cmd/stop.h"
 #include "node/join.h"
 #include "node/pods.h"
+#include "node/services.h"
 #include "node/wipe.h"
 
 enum { HEALTH_PORT = 10282, TEXT_MAX = 64 << 10 };
@@ -234,7 +235,7 @@ static int run(struct settings *s, const struct kube_config *config, int stop_fd
     s->pods.address = s->node.address ? s->node.address : "127.0.0.1";
     s->pods.pod_cidr = s->node.pod_cidr;
     s->pods.data_dir = s->node.data_dir;
-    if (s->run_pods && node_pods_setup(m, &s->pods, e) < 0)
+    if (s->run_pods && (node_pods_setup(m, &s->pods, e) < 0 || node_services_setup(m, e) < 0))
         return -1;
     return kube_manager_run(m, stop_fd, e);
 }

@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from system import HOST, System, processes  # noqa: E402
@@ -32,6 +33,26 @@ spec:
       containers:
       - {{name: c, image: host, command: [sh, -c, '{script}']}}
 """
+
+
+SERVICE = """
+---
+apiVersion: v1
+kind: Service
+metadata: {name: http}
+spec:
+  selector: {app: http}
+  ports: [{port: 80, targetPort: 8080}]
+"""
+
+
+def fetch(url):
+    """The status, or None when nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            return reply.status
+    except OSError:
+        return None
 
 
 def leftovers(folder):
@@ -137,6 +158,25 @@ with Scratch() as scratch:
         tap.ran(system.kubectl("logs", "deployment/hello"), "and say hello", stdout="hello from 127.10.")
         tap.ran(system.kubectl("delete", "-f", f"{top}/examples/pods/hello.yaml"), "and are deleted")
         tap.ok(wait_for(lambda: len(system.get("pods")) == 3), "until they have ended")
+
+        # A Service's address leads to its Pods, whichever they are.
+        tap.ran(system.kubectl("apply", "-f", "-", stdin=deployment(
+            "http", 2, "exec python3 -m http.server 8080 --bind $POD_IP --directory /proc/self/task")
+            + SERVICE), "a Service")
+        tap.ran(system.kubectl("rollout", "status", "deployment/http", "--timeout", "90s"), "its Pods run",
+                stdout="successfully rolled out")
+        ip = system.get("service", "http")[0]["spec"]["clusterIP"]
+        tap.ok(wait_for(lambda: fetch(f"http://{ip}:80/") == 200), "is reached at its address", ip)
+        system.kubectl("delete", "pods", "-l", "app=http", "--wait=false")
+        tap.ok(wait_for(lambda: system.kubectl("rollout", "status", "deployment/http", "--timeout",
+                                               "60s").returncode == 0 and fetch(f"http://{ip}:80/") == 200),
+               "also when the Pods are others")
+        for name in ("node-1", "node-2", "node-3"):
+            system.kill(name)
+        tap.ok(wait_for(lambda: fetch(f"http://{ip}:80/") == 200), "and after the agents were killed")
+        system.kubectl("delete", "deployment,service", "http")
+        tap.ok(wait_for(lambda: fetch(f"http://{ip}:80/") is None), "until it is gone")
+        tap.ok(wait_for(lambda: len(system.get("pods")) == 3), "and its Pods have ended")
 
         # Another machine joins; here it is another folder.
         line = tap.ran(run(orlop, "token", "create", "--data", folder), "orlop token create", 0,
