@@ -174,9 +174,10 @@ def check_nodes(cluster, nodes):
     tap.equal(condition(node, "DiskPressure")[0],
               str(free.f_bavail < free.f_blocks // 10), "pressure on the disk as it is")
     lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1"
+    until("the lease is the node's", lambda: [
+        o["uid"] for o in server.get(lease)[1]["metadata"].get("ownerReferences", [])]
+        == [node["metadata"]["uid"]])
     first = server.get(lease)[1]
-    tap.equal(first["metadata"]["ownerReferences"][0]["uid"], node["metadata"]["uid"],
-              "the lease is the node's")
     until("it is renewed", lambda: server.get(lease)[1]["spec"]["renewTime"]
           != first["spec"]["renewTime"])
     tap.ran(server.kubectl("describe", "node", "n1"), "kubectl describe node",
