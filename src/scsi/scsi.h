@@ -45,10 +45,15 @@ enum scsi_status {
     SCSI_TASK_ABORTED = 0x40,
 };
 
-enum { SCSI_CDB_MAX = 32, SCSI_SENSE_MAX = 64 };
+enum {
+    SCSI_CDB_MAX = 32,
+    SCSI_SENSE_MAX = 64,
+    SCSI_TRANSFER_MAX = 8 << 20, /* bytes of one command, in or out: in_wanted, out_wanted */
+};
 
 struct scsi_unit;
 struct scsi_nexus;
+struct scsi_command; /* a row of the table of commands */
 
 struct scsi_task {
     /* Set by the transport before scsi_task_begin(): */
@@ -56,6 +61,7 @@ struct scsi_task {
     uint64_t lun; /* as on the wire: eight bytes, big-endian, read into a number */
     uint8_t cdb[SCSI_CDB_MAX];
     uint8_t cdb_length;
+    uint32_t out_offered; /* how much data-out the initiator says it has, whatever the CDB says */
 
     /* Set by scsi_task_begin(): what the command itself asks for, whatever the transport expects. */
     uint32_t out_wanted;
@@ -77,11 +83,21 @@ struct scsi_task {
     uint8_t sense_length;
     uint32_t in_length; /* bytes of data-in that are valid; the transport works out residuals */
 
-    /* The unit's: */
+    /* The unit's, from scsi_task_begin() on: */
     struct scsi_unit *unit;
-    struct list link;
+    const struct scsi_command *command;
+    struct list_link link;    /* among those that run, or that wait for a range */
+    uint64_t lba, blocks;     /* what it touches; blocks == 0: nothing of the medium */
+    bool running, aborted;    /* between run and done; asked to end */
+    bool exclusive, waiting;  /* nothing else may touch the range; it waits for that */
+    bool stepping, stepped;   /* inside step(); its I/O was done already */
+    int error;                /* of the last I/O */
+    bool (*step)(struct scsi_task *task); /* of a command that is a series of I/Os */
+    uint8_t *memory;          /* what such a command works in; NULL for reads, writes and flushes */
+    struct iovec piece[1];
+    uint64_t at;              /* how far it is */
+    uint32_t phase, size;
     struct store_io io;
-    uint64_t state[8];
 };
 
 struct scsi_unit_config {
@@ -93,6 +109,8 @@ struct scsi_unit_config {
     const char *serial;    /* of the volume: the unit serial number and the designators follow from it */
     bool read_only;
     bool thin;             /* UNMAP and provisioning pages */
+    bool removable;        /* the medium can be ejected */
+    uint32_t atomic_bytes; /* what the store writes whole or not at all; 0: there is no WRITE ATOMIC */
     const char *state_dir; /* where reservations that survive a loss of power are kept; NULL: they do not */
 };
 
@@ -107,7 +125,7 @@ struct scsi_nexus *scsi_nexus_new(struct scsi_unit *unit, const char *initiator_
                                   const char *target_port, uint16_t target_port_id);
 void scsi_nexus_free(struct scsi_nexus *nexus);
 
-/* False: no such command or unit; task holds the answer already and done() is not called. */
+/* False: the CDB is refused; task holds the answer already and done() is not called. */
 bool scsi_task_begin(struct scsi_task *task);
 void scsi_task_run(struct scsi_task *task);
 
@@ -115,3 +133,5 @@ void scsi_task_run(struct scsi_task *task);
  * time, with status SCSI_TASK_ABORTED: its buffers are in use until then. */
 void scsi_task_abort(struct scsi_task *task);
 void scsi_unit_reset(struct scsi_unit *unit, struct scsi_nexus *by);
+/* The same for all tasks of one nexus: ABORT TASK SET. */
+void scsi_nexus_abort(struct scsi_nexus *nexus);

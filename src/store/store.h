@@ -48,7 +48,7 @@ struct store_io {
 
     /* The store's, from submit to done: */
     struct store *store;
-    struct list link;
+    struct list_link link;
     uint64_t state[4];
 };
 
