@@ -11,10 +11,10 @@
 #include "base/err.h"
 
 /* The address is numeric; port 0 is any. The socket does not block and is closed on exec. */
-int http_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e);
+int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e);
 
 /* Only programs of this machine reach it. Text that is no address does not count. */
-bool http_address_is_loopback(const char *address);
+bool net_is_loopback(const char *address);
 /* The address without the port; that of a v4 client of a v6 socket as v4. "" for other families. */
 struct sockaddr;
-void http_address_text(const struct sockaddr *address, char *text, size_t size);
+void net_address_text(const struct sockaddr *address, char *text, size_t size);

@@ -1,4 +1,4 @@
-#include "http/listen.h"
+#include "base/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ static int open_listener(const struct sockaddr_storage *address, socklen_t size)
     return -1;
 }
 
-int http_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
+int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
 {
     struct sockaddr_storage storage = {0};
     socklen_t size = 0;
@@ -83,7 +83,7 @@ static bool is_loopback_v4(const void *bytes)
     return *(const unsigned char *)bytes == 127;
 }
 
-bool http_address_is_loopback(const char *address)
+bool net_is_loopback(const char *address)
 {
     struct in_addr v4;
     struct in6_addr v6;
@@ -95,7 +95,7 @@ bool http_address_is_loopback(const char *address)
            (IN6_IS_ADDR_V4MAPPED(&v6) && is_loopback_v4(&v6.s6_addr[12]));
 }
 
-void http_address_text(const struct sockaddr *address, char *text, size_t size)
+void net_address_text(const struct sockaddr *address, char *text, size_t size)
 {
     const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
     *text = '\0';
