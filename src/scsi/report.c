@@ -41,7 +41,7 @@ static size_t put_usage(uint8_t *p, const struct scsi_command *c, bool action)
     for (; *hex && digits < 2 * CDB_BYTES; hex++) {
         if (*hex == ' ')
             continue;
-        unsigned value = (unsigned)(*hex <= '9' ? *hex - '0' : *hex - 'a' + 10);
+        int value = *hex <= '9' ? *hex - '0' : *hex - 'a' + 10;
         p[digits / 2] = (uint8_t)(p[digits / 2] << 4 | value);
         digits++;
     }
