@@ -18,7 +18,7 @@ enum { BIT_IMMED = 0x80, BIT_AUSE = 0x20, BIT_INVERT = 0x80, HEADER = 4 };
 uint16_t scsi_sanitize_progress(const struct scsi_unit *u)
 {
     uint64_t total = u->blocks << u->shift;
-    return total ? (uint16_t)(u->sanitize.at / (total / 65536 + 1)) : 0;
+    return (uint16_t)(u->sanitize.at / (total / 65536 + 1));
 }
 
 void scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t)
