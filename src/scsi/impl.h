@@ -89,7 +89,8 @@ enum scsi_shape { SHAPE_NONE, SHAPE_6, SHAPE_10, SHAPE_12, SHAPE_16, SHAPE_SHAPE
 /* What data goes with a command, and how much the CDB says that is. */
 enum scsi_data {
     DATA_NONE,
-    DATA_IN,         /* parameter data: the allocation length stands at `at`, in `width` bytes */
+    DATA_IN,         /* parameter data: the allocation length stands at `at`, in `width` bytes;
+                      * of 0 bytes: it is `at` */
     DATA_OUT,        /* a parameter list: its length stands there */
     DATA_IN_BLOCKS,  /* the blocks of the range */
     DATA_OUT_BLOCKS, /* the same */
@@ -147,6 +148,7 @@ struct scsi_nexus {
     struct scsi_unit *unit;
     struct list_link link;
     struct scsi_port port; /* its name in reservations */
+    char *target_port;
     uint32_t attentions;   /* bits: those not yet told */
     bool prevents;         /* removal of the medium */
 };
@@ -198,7 +200,10 @@ void scsi_attention_all(struct scsi_unit *u, const struct scsi_nexus *but, enum 
 /* Whether the gate has to look; after each change of what it looks at. */
 void scsi_unit_review(struct scsi_unit *u);
 bool scsi_is_protected(const struct scsi_unit *u);
-/* 1 to 100 percent of a sanitize, as a fraction of 65536. */
+uint64_t scsi_write_same_most(const struct scsi_unit *u); /* limits, in blocks */
+uint32_t scsi_unmap_blocks(const struct scsi_unit *u);
+extern const uint32_t scsi_unmap_descriptors;
+/* How far a sanitize is, of 65536. */
 uint16_t scsi_sanitize_progress(const struct scsi_unit *u);
 void scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t);
 void scsi_mode_reset(struct scsi_unit *u);
@@ -237,3 +242,6 @@ static inline bool scsi_in_range(const struct scsi_unit *u, uint64_t lba, uint64
 void scsi_steps(struct scsi_task *t, bool (*step)(struct scsi_task *t));
 bool scsi_step_io(struct scsi_task *t, enum store_op op, uint64_t offset, uint64_t length,
                   struct iovec *iov, unsigned iovs);
+/* For step(): the task ends, with t->error or without; false. */
+bool scsi_step_failed(struct scsi_task *t);
+bool scsi_step_good(struct scsi_task *t);

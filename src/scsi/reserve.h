@@ -48,7 +48,6 @@ enum scsi_pr_type {
 struct scsi_registration {
     uint64_t key;
     struct scsi_port port;
-    bool all_ports; /* as it was registered: for READ FULL STATUS */
 };
 
 struct scsi_pr {

@@ -90,6 +90,7 @@ struct scsi_task {
     uint64_t lba, blocks;     /* what it touches; blocks == 0: nothing of the medium */
     bool running, aborted;    /* between run and done; asked to end */
     bool exclusive, waiting;  /* nothing else may touch the range; it waits for that */
+    bool fua;                 /* what it writes is durable when it is done */
     bool stepping, stepped;   /* inside step(); its I/O was done already */
     int error;                /* of the last I/O */
     bool (*step)(struct scsi_task *task); /* of a command that is a series of I/Os */
