@@ -12,6 +12,8 @@
 #include <linux/falloc.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "io/impl.h"
 
@@ -62,7 +64,8 @@ static void done(struct io_loop *loop)
 static void enable(struct uring *u)
 {
     if (!u->enabled)
-        io_uring_enable_rings(&u->ring);
+        /* io_uring_enable_rings() is not exported by the library of Debian 12. */
+        syscall(__NR_io_uring_register, u->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
     u->enabled = true;
 }
 
