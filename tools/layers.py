@@ -29,10 +29,13 @@ BELOW = {
     "apiserver": ["base", "json", "cel", "api", "pki", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
+    "bench": ["base", "json", "ui", "cli"],
     "up": ["base", "json", "api", "pki", "kube", "node", "ui", "cli"],
 }
 # The headers of these libraries appear in one module only.
 OWNERS = {
+    "iscsi/iscsi.h": ["src/bench/session.c"],
+    "iscsi/scsi-lowlevel.h": ["src/bench/session.c"],
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c"],
