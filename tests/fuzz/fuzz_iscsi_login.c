@@ -2,13 +2,14 @@
  * Bytes of an initiator from the first on: login with CHAP, and what follows it. The first byte says
  * how they are cut into pieces and whether the target asks for CHAP.
  */
-#include "fuzz.h"
 #include "base/log.h"
+#include "fuzz.h"
 #include "wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct iscsi_auth auth = {"user", "a-secret-of-some", "target", "another-secret-x"};
+    static const struct iscsi_auth auth = {"user", "a-secret-of-some", "target",
+                                           "another-secret-x"};
     struct wire_target t;
     struct wire w;
     if (size < 1)

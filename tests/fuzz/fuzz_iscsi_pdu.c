@@ -3,8 +3,8 @@
  * which digests are agreed on (with them, the fuzzer's bytes get right ones), and whether a session of
  * another initiator is there, which must not suffer.
  */
-#include "fuzz.h"
 #include "base/log.h"
+#include "fuzz.h"
 #include "wire.h"
 
 /* Whole PDUs as the fuzzer wrote their headers, with digests and as much data as there is. */
@@ -55,8 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool with_other = data[1] & 4;
     wire_open(&other, &t);
     if (with_other) {
-        wire_login(&other, 0x87, "InitiatorName=iqn.2026-01.test:other|"
-                                 "TargetName=iqn.2026-01.io.orlop:v|SessionType=Normal");
+        wire_login(&other, 0x87,
+                   "InitiatorName=iqn.2026-01.test:other|"
+                   "TargetName=iqn.2026-01.io.orlop:v|SessionType=Normal");
         uint8_t h[ISCSI_HEADER];
         CHECK(wire_take(&other, h) && h[36] == 0);
     }

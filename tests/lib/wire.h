@@ -73,8 +73,9 @@ static inline void wire_target_init(struct wire_target *t, const char *store,
                                         .thin = true};
     t->unit = scsi_unit_new(&uc, NULL);
     t->node = iscsi_node_new(io_loop_pool(t->loop), &t->clock.clock, NULL);
-    const struct iscsi_target_config tc = {
-        .name = "iqn.2026-01.io.orlop:v", .unit = t->unit, .auth = auth ? *auth : (struct iscsi_auth){0}};
+    const struct iscsi_target_config tc = {.name = "iqn.2026-01.io.orlop:v",
+                                           .unit = t->unit,
+                                           .auth = auth ? *auth : (struct iscsi_auth){0}};
     struct iscsi_target *target = iscsi_target_new(t->node, &tc, NULL);
     assert(target && t->unit && t->store);
     (void)target;
@@ -239,8 +240,8 @@ static inline void wire_rw(struct wire *w, uint8_t *h, bool write, uint8_t flags
     uint8_t cdb[10] = {write ? 0x2a : 0x28};
     iscsi_put32(cdb + 2, lba);
     iscsi_put16(cdb + 7, blocks);
-    wire_command(w, h, (uint8_t)(flags | (write ? ISCSI_CMD_WRITE : ISCSI_CMD_READ)),
-                 blocks * 512u, cdb, sizeof(cdb));
+    wire_command(w, h, (uint8_t)(flags | (write ? ISCSI_CMD_WRITE : ISCSI_CMD_READ)), blocks * 512u,
+                 cdb, sizeof(cdb));
 }
 
 /* TEST UNIT READY until there is no unit attention left. */

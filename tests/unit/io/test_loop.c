@@ -284,7 +284,7 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timers), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_timers),  cmocka_unit_test(test_messages),
         cmocka_unit_test(test_watches), cmocka_unit_test(test_files),
         cmocka_unit_test(test_names),
     };

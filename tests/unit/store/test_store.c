@@ -357,8 +357,10 @@ static void test_faults(void **state)
     uint8_t data[4 * BLOCK], back[4 * BLOCK];
     memset(data, 'f', sizeof(data));
     b.loop = io_loop_new(IO_EPOLL, NULL);
-    b.store = open_name(&b, "fault:read=EIO@8192+512,write=torn#2,write=lost#3,flush=ENOSPC/2,"
-                            "unmap=20ms;mem:", SIZE, false, &e);
+    b.store = open_name(&b,
+                        "fault:read=EIO@8192+512,write=torn#2,write=lost#3,flush=ENOSPC/2,"
+                        "unmap=20ms;mem:",
+                        SIZE, false, &e);
     assert_non_null(b.store);
     assert_int_equal(run(&b, STORE_READ, 8192 - BLOCK, BLOCK, back, false), 0);
     assert_int_equal(run(&b, STORE_READ, 8192 - BLOCK, 2 * BLOCK, back, false), EIO);
@@ -387,9 +389,9 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),   cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_growth),  cmocka_unit_test(test_extents),
-        cmocka_unit_test(test_crowd),   cmocka_unit_test(test_open),
+        cmocka_unit_test(test_model),  cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_growth), cmocka_unit_test(test_extents),
+        cmocka_unit_test(test_crowd),  cmocka_unit_test(test_open),
         cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
