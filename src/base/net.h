@@ -1,5 +1,5 @@
 /*
- * A listening TCP socket whose connections notice peers that vanish without a word: one that answers
+ * Addresses as text, and a listening TCP socket whose connections notice peers that vanish without a word: one that answers
  * neither data nor keep-alive probes is given up after about a minute.
  */
 #pragma once
@@ -12,6 +12,10 @@
 
 /* The address is numeric; port 0 is any. The socket does not block and is closed on exec. */
 int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e);
+
+/* "ADDRESS", "ADDRESS:PORT", "[ADDRESS]:PORT"; *ret_address is the caller's to free. */
+int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,
+              struct err *e);
 
 /* Only programs of this machine reach it. Text that is no address does not count. */
 bool net_is_loopback(const char *address);
