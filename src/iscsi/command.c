@@ -157,8 +157,6 @@ static const char *check_data_out(const struct iscsi_conn *c, const struct iscsi
     bool final = h[1] & ISCSI_FINAL;
     if (ttt == ISCSI_NO_TAG ? !t->unsolicited : !t->r2t_end || ttt != t->ttt)
         return "data that was not asked for";
-    if (iscsi_get32(h + 36) != t->data_sn)
-        return "a DataSN that does not follow";
     if (iscsi_get32(h + 40) != t->received)
         return "data that is not in order";
     if (t->unsolicited) {
@@ -182,6 +180,12 @@ void iscsi_data_out_begin(struct iscsi_conn *c)
     if (wrong) {
         iscsi_conn_violated(c, wrong);
         return;
+    }
+    /* A PDU was lost or came twice: the task ends with an error once its data has passed. */
+    if (iscsi_get32(c->header + 36) != t->data_sn && !t->refused) {
+        scsi_task_broken(&t->scsi);
+        t->refused = true;
+        t->want = 0;
     }
     c->task = t;
     c->sink = t->want ? SINK_TASK : SINK_DROP;

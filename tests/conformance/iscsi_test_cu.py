@@ -91,13 +91,13 @@ def verdict(output, status):
     line = re.search(r"^ +tests +(\d+) +(\d+) +(\d+) +(\d+)", output, re.M)
     if status is None:
         return "hung"
-    if status != 0 or not line or line.group(2) == "0":
+    if not line or line.group(2) == "0":
         return "error"
-    if line.group(4) != "0":
-        return "failed"
     asserts = re.search(r"^ +asserts +(\d+) +(\d+) +(\d+) +(\d+)", output, re.M)
-    if asserts.group(4) != "0":
+    if line.group(4) != "0" or asserts.group(4) != "0":
         return "failed"
+    if status != 0:
+        return "error"
     return "skipped" if "[SKIPPED]" in output else "passed"
 
 
