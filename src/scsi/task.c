@@ -237,6 +237,11 @@ void scsi_task_run(struct scsi_task *t)
         t->command->run(t);
 }
 
+void scsi_task_broken(struct scsi_task *t)
+{
+    scsi_refuse(t, SENSE_DATA_PHASE);
+}
+
 /* ---- finish ---- */
 
 void scsi_finish(struct scsi_task *t)

@@ -288,7 +288,7 @@ static void test_order(void **state)
         assert_true(wire_take(&p.w, h));
         assert_int_equal(iscsi_opcode(h), ISCSI_RESPONSE);
         assert_int_equal(h[3], SCSI_CHECK_CONDITION);
-        assert_int_equal(p.w.data.p[2 + 12], 0x47);
+        assert_int_equal(p.w.data.p[2 + 12], 0x4b);
         assert_false(p.w.closed);
     }
     fill(data, 512, 1);
