@@ -21,13 +21,14 @@ uint16_t scsi_sanitize_progress(const struct scsi_unit *u)
     return (uint16_t)(u->sanitize.at / (total / 65536 + 1));
 }
 
-void scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t)
+bool scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t)
 {
     struct scsi_task *mine = u->sanitize.task;
     if (mine != t)
-        return;
+        return false;
     u->sanitize.task = NULL;
     scsi_finish(mine);
+    return true;
 }
 
 bool scsi_check_sanitize(struct scsi_task *t)

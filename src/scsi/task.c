@@ -288,8 +288,7 @@ void scsi_task_abort(struct scsi_task *t)
     if (!t->running || t->aborted)
         return;
     t->aborted = true;
-    scsi_sanitize_forget(t->unit, t);
-    if (t->waiting)
+    if (!scsi_sanitize_forget(t->unit, t) && t->waiting)
         scsi_finish(t);
 }
 

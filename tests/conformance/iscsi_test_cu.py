@@ -5,8 +5,11 @@ iscsi_test_cu.py TARGET [--quick] [--only PREFIX] [--block-size N] [--header-dig
 
 Each test is run on the unit that it needs (NEEDS): a fixed one, one with a medium that can be
 ejected, one that is read-only, one whose store writes atomically. --quick leaves out those that
-sleep (SLOW). A test that is skipped by the suite has its reason in SKIPS, else it fails here; so
-does one that is in SKIPS and is not skipped.
+sleep (SLOW).
+
+A test that the suite skips has its reason in SKIPS, else it fails here; one that the suite skips in
+part has it in PARTLY; where the suite itself is wrong FAULTS says how. What is in these tables and
+does not happen is a failure too, so the tables stay true.
 """
 import argparse
 import os
@@ -21,6 +24,7 @@ from iscsi_target import Target  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 
 LIMIT = 40  # seconds for a test
+SLOW_LIMIT = 150
 GOAL = {"SCSI": 190, "iSCSI": 15}
 
 # What a unit is made with, by name.
@@ -28,7 +32,10 @@ UNITS = {
     "fixed": {"store": "file"},
     "removable": {"store": "file", "flags": ["--removable"]},
     "read-only": {"store": "file", "flags": ["--read-only"]},
-    "atomic": {"store": "mem"},
+    "atomic": {"store": "mem:"},
+    "large blocks": {"store": "file", "flags": ["--block-size", "4096"]},
+    # A sanitize of 64 MiB takes six seconds and more.
+    "slow": {"store": "fault:write=25ms;mem:"},
 }
 
 # Tests that another unit than the fixed one is for, by the beginning of their names.
@@ -38,13 +45,40 @@ NEEDS = {
     "SCSI.StartStopUnit": "removable",
     "SCSI.ReadOnly": "read-only",
     "SCSI.WriteAtomic16": "atomic",
+    # It asks at one LBA and expects an answer of another where a physical block has several logical.
+    "SCSI.GetLBAStatus.UnmapSingle": "large blocks",
+    # It expects a sanitize to be still going on after four seconds.
+    "SCSI.Sanitize.Reset": "slow",
 }
 
-# Tests that sleep for seconds; they are left out of the quick run.
-SLOW = ()
+# Tests that sleep for seconds, or a minute; they are left out of the quick run.
+SLOW = (
+    "SCSI.Reserve6.ITNexusLoss",
+    "SCSI.Reserve6.LUNReset",
+    "SCSI.Reserve6.TargetColdReset",
+    "SCSI.Reserve6.TargetWarmReset",
+    "SCSI.Sanitize.Readonly",
+    "SCSI.Sanitize.Reset",
+    "iSCSI.iSCSIcmdsn.iSCSICmdSnTooHigh",
+    "iSCSI.iSCSIcmdsn.iSCSICmdSnTooLow",
+)
 
-# Why a test cannot be passed. Each is skipped by the suite itself, for this reason.
+# Why a test is not passed. Each is skipped by the suite itself, for this reason.
 SKIPS = {
+    "SCSI.Sanitize.CryptoErase": "there is no key that could be thrown away",
+}
+
+# What is left out of a test that is passed otherwise.
+PARTLY = {
+    "SCSI.Sanitize.Readonly": "cryptographic erase, of which there is none",
+    "SCSI.Sanitize.Reservations": "cryptographic erase, of which there is none",
+    "SCSI.WriteAtomic16.VPD": "limits of alignment and granularity, of which there are none",
+}
+
+# Where the suite is wrong: the only assertion that may fail, and what has to be in the output.
+FAULTS = {
+    # It looks whether the answer has come before it has waited for it (mended in later versions).
+    "iSCSI.iSCSITMF.LUNResetSimpleAsync": ("reconnect_succeeded,1", "LU RESET completed"),
 }
 
 
@@ -73,12 +107,13 @@ class Units:
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
         spec = UNITS[kind]
-        store = "mem:" if spec["store"] == "mem" else f"file:{folder}/volume"
+        store = f"file:{folder}/volume" if spec["store"] == "file" else spec["store"]
         if "--read-only" in spec.get("flags", []):
             with open(f"{folder}/volume", "wb") as volume:
                 volume.truncate(64 << 20)
         self.running[kind] = Target(self.program, folder, store, "64Mi", [
-            "--block-size", str(self.block_size), *spec.get("flags", [])]).start()
+            *([] if "--block-size" in spec.get("flags", []) else
+              ["--block-size", str(self.block_size)]), *spec.get("flags", [])]).start()
         return self.running[kind]
 
     def stop(self, kind):
@@ -101,16 +136,29 @@ def verdict(output, status):
     return "skipped" if "[SKIPPED]" in output else "passed"
 
 
+def excused(test, output):
+    """Whether nothing failed but what is wrong in the suite."""
+    assertion, seen = FAULTS[test]
+    failures = re.findall(r"^ +\d+\. +\S+\.c:\d+ +- (.*)$", output, re.M)
+    return len(failures) == 1 and assertion in failures[0] and seen in output
+
+
 def run(target, test, query):
     urls = [target.url(query)] * (2 if "MultipathIO" in test else 1)
     argv = ["iscsi-test-cu", "-d", "-S", "-n", "-V", "-t", test, *urls]
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=LIMIT, check=False)
+        done = subprocess.run(argv, capture_output=True, check=False,
+                              timeout=SLOW_LIMIT if test in SLOW else LIMIT)
         status, out = done.returncode, done.stdout + done.stderr
     except subprocess.TimeoutExpired as late:
         status, out = None, (late.stdout or b"") + (late.stderr or b"")
     output = out.decode("utf-8", "replace")
-    return verdict(output, status), output
+    what = verdict(output, status)
+    if what == "failed" and test in FAULTS and excused(test, output):
+        what = "passed"
+    if what == "skipped" and test in PARTLY:
+        what = "passed"
+    return what, output
 
 
 def interesting(output):
@@ -118,10 +166,6 @@ def interesting(output):
     marks = [i for i, line in enumerate(lines) if "FAIL" in line or "SKIPPED" in line]
     near = sorted({j for i in marks for j in range(max(0, i - 4), min(len(lines), i + 2))})
     return "\n".join(lines[i] for i in near[:80]) if near else "\n".join(lines[-30:])
-
-
-def reason(test):
-    return next((why for prefix, why in SKIPS.items() if test.startswith(prefix)), None)
 
 
 def main():
@@ -154,7 +198,7 @@ def main():
             detail = interesting(output) + ("" if alive else "\nthe target died:\n" + target.said())
             if what in ("failed", "hung", "error") or not alive:
                 units.stop(kind)  # the next one is not to suffer for it
-            why = reason(test)
+            why = SKIPS.get(test)
             name = f"{test} ({took:.1f} s)" if args.times else test
             if what == "skipped" and why and alive:
                 tap.skip(name, why)
