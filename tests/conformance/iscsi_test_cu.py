@@ -68,6 +68,15 @@ SKIPS = {
     "SCSI.Sanitize.CryptoErase": "there is no key that could be thrown away",
 }
 
+# The same where blocks are of 4096 bytes.
+SKIPS_4096 = dict.fromkeys([
+    "SCSI.CompareAndWrite.InvalidDataOutSize",
+    "SCSI.WriteSame10.InvalidDataOutSize",
+    "SCSI.WriteSame10.UnmapUnaligned",
+    "SCSI.WriteSame16.InvalidDataOutSize",
+    "SCSI.WriteSame16.UnmapUnaligned",
+], "a physical block holds one logical block only")
+
 # What is left out of a test that is passed otherwise.
 PARTLY = {
     "SCSI.Sanitize.Readonly": "cryptographic erase, of which there is none",
@@ -182,6 +191,7 @@ def main():
         tap.skip("iscsi-test-cu", "libiscsi-bin is not installed")
         tap.done()
     chosen = [t for t in tests() if t.startswith(args.only)]
+    skips = {**SKIPS, **(SKIPS_4096 if args.block_size == 4096 else {})}
     query = "?header_digest=crc32c" if args.header_digest else ""
     passed = {"SCSI": 0, "iSCSI": 0}
     with Scratch() as folder:
@@ -198,7 +208,7 @@ def main():
             detail = interesting(output) + ("" if alive else "\nthe target died:\n" + target.said())
             if what in ("failed", "hung", "error") or not alive:
                 units.stop(kind)  # the next one is not to suffer for it
-            why = SKIPS.get(test)
+            why = skips.get(test)
             name = f"{test} ({took:.1f} s)" if args.times else test
             if what == "skipped" and why and alive:
                 tap.skip(name, why)
