@@ -64,6 +64,7 @@ static void done(struct io_loop *loop)
 static void enable(struct uring *u)
 {
     if (!u->enabled)
+        /* io_uring_enable_rings() is not exported by the library of Debian 12. */
         syscall(SYS_io_uring_register, u->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
     u->enabled = true;
 }

@@ -148,7 +148,19 @@ void iscsi_command_data(struct iscsi_conn *c)
     go_on(c, t);
 }
 
-/* NULL when this PDU is the one to come. */
+/* A PDU is missing or out of order: without recovery within a command (level 0) the command fails,
+ * once what was announced has passed, and the connection lives. */
+static void check_order(const struct iscsi_conn *c, struct iscsi_task *t)
+{
+    if (t->refused ||
+        (iscsi_get32(c->header + 36) == t->data_sn && iscsi_get32(c->header + 40) == t->received))
+        return;
+    scsi_task_broken(&t->scsi);
+    t->refused = true;
+    t->want = 0;
+}
+
+/* NULL when data like this may come. */
 static const char *check_data_out(const struct iscsi_conn *c, const struct iscsi_task *t)
 {
     const uint8_t *h = c->header;
@@ -157,8 +169,6 @@ static const char *check_data_out(const struct iscsi_conn *c, const struct iscsi
     bool final = h[1] & ISCSI_FINAL;
     if (ttt == ISCSI_NO_TAG ? !t->unsolicited : !t->r2t_end || ttt != t->ttt)
         return "data that was not asked for";
-    if (iscsi_get32(h + 40) != t->received)
-        return "data that is not in order";
     if (t->unsolicited) {
         if (end > c->params.first_burst || end > t->expected)
             return "more unsolicited data than was agreed on or announced";
@@ -181,12 +191,7 @@ void iscsi_data_out_begin(struct iscsi_conn *c)
         iscsi_conn_violated(c, wrong);
         return;
     }
-    /* A PDU was lost or came twice: the task ends with an error once its data has passed. */
-    if (iscsi_get32(c->header + 36) != t->data_sn && !t->refused) {
-        scsi_task_broken(&t->scsi);
-        t->refused = true;
-        t->want = 0;
-    }
+    check_order(c, t);
     c->task = t;
     c->sink = t->want ? SINK_TASK : SINK_DROP;
 }
