@@ -36,7 +36,7 @@ static void stop_step(struct io_timer *timer)
         t->closing = true;
         iscsi_server_close(t->server, server_closed, t);
     }
-    if (t->closing && !t->server && idle) {
+    if (t->closing && !t->server && idle && scsi_unit_stop(t->unit)) {
         t->flush = (struct store_io){.op = STORE_FLUSH, .done = flushed};
         store_submit(t->store, &t->flush);
         return;
