@@ -27,8 +27,8 @@ enum { REPORT_ALL, REPORT_OPCODE, REPORT_ACTION, REPORT_EITHER };
 static size_t put_timeouts(uint8_t *p, const struct scsi_command *c)
 {
     put_16(p, TIMEOUTS - 2);
-    put_32(p + 4, 0);           /* nominal: not said */
-    put_32(p + 8, c->seconds);  /* recommended */
+    put_32(p + 4, 0);          /* nominal: not said */
+    put_32(p + 8, c->seconds); /* recommended */
     return TIMEOUTS;
 }
 

@@ -203,9 +203,9 @@ void scsi_run_sanitize(struct scsi_task *t)
 {
     struct scsi_unit *u = t->unit;
     if (u->sanitize.going) {
-        scsi_sense_set(t, SENSE_SANITIZING,
-                       &(struct scsi_sense_more){.has_progress = true,
-                                                 .progress = scsi_sanitize_progress(u)});
+        scsi_sense_set(
+            t, SENSE_SANITIZING,
+            &(struct scsi_sense_more){.has_progress = true, .progress = scsi_sanitize_progress(u)});
         scsi_finish(t);
     } else if (t->command->action == OVERWRITE) {
         overwrite(t);
