@@ -94,7 +94,7 @@ static enum scsi_sense check_list(const struct scsi_unit *u, const uint8_t *list
         return wrong;
     struct lists l = lists_of(list);
     for (unsigned i = 0; i < l.target_count; i++) {
-        if (l.targets[i * TARGET] != TYPE_IDENTIFICATION)
+        if (l.targets[(size_t)i * TARGET] != TYPE_IDENTIFICATION)
             return SENSE_BAD_TARGET_TYPE;
     }
     /* A segment of another type is of another length: the first one says so. */

@@ -13,9 +13,10 @@ static uint64_t holder_key(const struct scsi_pr *pr)
 
 static size_t put_keys(const struct scsi_pr *pr, uint8_t *p)
 {
-    for (unsigned i = 0; i < pr->count; i++)
-        put_64(p + 8 * i, pr->registrations[i].key);
-    return 8 * pr->count;
+    size_t at = 0;
+    for (unsigned i = 0; i < pr->count; i++, at += 8)
+        put_64(p + at, pr->registrations[i].key);
+    return at;
 }
 
 static size_t put_reservation(const struct scsi_pr *pr, uint8_t *p)

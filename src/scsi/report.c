@@ -38,7 +38,7 @@ static size_t put_usage(uint8_t *p, const struct scsi_command *c, bool action)
     const char *hex = c->usage;
     size_t digits = 0;
     memset(p, 0, CDB_BYTES);
-    for (; *hex && digits < 2 * CDB_BYTES; hex++) {
+    for (; *hex && digits < (size_t)2 * CDB_BYTES; hex++) {
         if (*hex == ' ')
             continue;
         int value = *hex <= '9' ? *hex - '0' : *hex - 'a' + 10;

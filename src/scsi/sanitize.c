@@ -128,7 +128,7 @@ static bool submit(struct scsi_unit *u)
 static void go_on(struct scsi_unit *u)
 {
     struct scsi_sanitize *s = &u->sanitize;
-    bool more;
+    bool more = true;
     do {
         s->stepped = false;
         s->stepping = true;

@@ -7,7 +7,7 @@
 void scsi_attention_all(struct scsi_unit *u, const struct scsi_nexus *but, enum scsi_attention a)
 {
     list_for_each(&u->nexuses, it, struct scsi_nexus, link) {
-        if (it != but)
+        if (!but || it != but)
             it->attentions |= 1U << a;
     }
 }

@@ -4,10 +4,10 @@
 #include "scsi/inquiry.h"
 
 struct page {
-    uint8_t code;
     size_t (*write)(const struct scsi_task *t,
                     uint8_t *p); /* what follows the header; its length */
-    bool thin;                   /* only where provisioning is thin */
+    uint8_t code;
+    bool thin; /* only where provisioning is thin */
 };
 
 enum { PAGE_MAX = 1024, HEADER = 4 };
@@ -100,13 +100,13 @@ static size_t write_provisioning(const struct scsi_task *t, uint8_t *p)
 }
 
 static const struct page pages[] = {
-    {0x00, write_supported},
-    {0x80, write_serial},
-    {0x83, write_designators},
-    {0x86, write_extended},
-    {0xb0, write_limits},
-    {0xb1, write_characteristics},
-    {0xb2, write_provisioning, .thin = true},
+    {write_supported, 0x00},
+    {write_serial, 0x80},
+    {write_designators, 0x83},
+    {write_extended, 0x86},
+    {write_limits, 0xb0},
+    {write_characteristics, 0xb1},
+    {write_provisioning, 0xb2, .thin = true},
 };
 
 static size_t write_supported(const struct scsi_task *t, uint8_t *p)
