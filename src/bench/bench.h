@@ -17,8 +17,8 @@ struct bench_options {
     enum bench_pattern pattern;
     unsigned sessions, depth, read_percent, flush_every;
     uint32_t block_size;
-    uint64_t count, span, seed;     /* count 0: no limit; span 0: the whole volume */
-    int64_t time_ns, warm_up_ns;    /* time 0: no limit */
+    uint64_t count, span, seed;  /* count 0: no limit; span 0: the whole volume */
+    int64_t time_ns, warm_up_ns; /* time 0: no limit */
     bool verify, fua, header_digest, reconnect, keep_going, progress;
     bool expect_flushed; /* for CHECK: what was acknowledged and not flushed may be gone */
     const char *save_map, *load_map;

@@ -6,8 +6,6 @@
  * see is known exactly. What a flush makes durable is what was acknowledged before it was sent: those
  * writes are on the list of its session's slot until it succeeds.
  */
-#include "bench/bench.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "bench/bench.h"
 
 struct acknowledged {
     uint64_t block;
@@ -83,10 +82,11 @@ static void check(struct run *u, struct slot *s)
     u->r->checked++;
     u->r->findings[f]++;
     if (f != BENCH_FINE && !u->r->first_finding[0])
-        snprintf(u->r->first_finding, sizeof(u->r->first_finding),
-                 "block %llu is %s: it was written %u times, acknowledged up to %u, flushed up to %u",
-                 (unsigned long long)s->block, bench_finding_names[f], v->submitted,
-                 v->acknowledged, v->flushed);
+        snprintf(
+            u->r->first_finding, sizeof(u->r->first_finding),
+            "block %llu is %s: it was written %u times, acknowledged up to %u, flushed up to %u",
+            (unsigned long long)s->block, bench_finding_names[f], v->submitted, v->acknowledged,
+            v->flushed);
 }
 
 static void acknowledge(struct run *u, struct slot *s)
@@ -351,11 +351,12 @@ static int prepare_map(struct run *u, struct err *e)
     } else if (bench_map_load(&u->map, o->load_map, e) < 0) {
         return -1;
     } else if (u->map.blocks != u->blocks || u->map.block_size != o->block_size) {
-        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidMap",
-                       "%s is of %llu blocks of %u bytes, not of %llu of %u; give the same span and "
-                       "block size",
-                       o->load_map, (unsigned long long)u->map.blocks, u->map.block_size,
-                       (unsigned long long)u->blocks, o->block_size);
+        return err_set(
+            e, ERR_INVALID_ARGUMENT, "InvalidMap",
+            "%s is of %llu blocks of %u bytes, not of %llu of %u; give the same span and "
+            "block size",
+            o->load_map, (unsigned long long)u->map.blocks, u->map.block_size,
+            (unsigned long long)u->blocks, o->block_size);
     }
     u->busy = mem_zalloc(u->blocks);
     return 0;

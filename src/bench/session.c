@@ -141,8 +141,8 @@ int bench_session_submit(struct bench_session *s, struct bench_io *io, struct er
                                   0, done, io, place, 1);
         break;
     case BENCH_WRITE:
-        t = iscsi_write16_iov_task(s->iscsi, s->lun, lba, NULL, io->length, (int)s->block_size, 0, 0,
-                                   io->fua, 0, 0, done, io, place, 1);
+        t = iscsi_write16_iov_task(s->iscsi, s->lun, lba, NULL, io->length, (int)s->block_size, 0,
+                                   0, io->fua, 0, 0, done, io, place, 1);
         break;
     default:
         t = iscsi_synchronizecache16_task(s->iscsi, s->lun, 0, 0, 0, 0, done, io);

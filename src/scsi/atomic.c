@@ -7,8 +7,6 @@
  */
 #include "scsi/rw.h"
 
-
-
 bool scsi_check_compare(struct scsi_task *t)
 {
     t->blocks = t->cdb[13];

@@ -27,7 +27,8 @@ void scsi_run_read_capacity_16(struct scsi_task *t)
     uint8_t p[32] = {0};
     put_64(p, u->blocks - 1);
     put_32(p + 8, u->block_size);
-    p[13] = (uint8_t)(__builtin_ctz(PHYSICAL_BLOCK) - u->shift); /* logical in a physical: exponent */
+    p[13] =
+        (uint8_t)(__builtin_ctz(PHYSICAL_BLOCK) - u->shift); /* logical in a physical: exponent */
     p[14] = u->thin ? 0xc0 : 0x00; /* provisioning is managed; unmapped blocks read as zeroes */
     scsi_give(t, p, sizeof(p));
 }

@@ -6,7 +6,8 @@
 #include "scsi/inquiry.h"
 #include "scsi/rw.h"
 
-#define PROTECT 0xe0 /* RDPROTECT, WRPROTECT, VRPROTECT, ORPROTECT: there is no protection information */
+#define PROTECT                                                                                    \
+    0xe0 /* RDPROTECT, WRPROTECT, VRPROTECT, ORPROTECT: there is no protection information */
 
 /* ---- service actions ---- */
 
@@ -25,25 +26,23 @@ static const struct scsi_command maintenance_in[] = {
     {"REPORT SUPPORTED OPERATION CODES", "a3 0c 87 ff ffff ffffffff 00 07", .action = 0x0c,
      .data = DATA_IN, .at = 6, .width = 4, .guard = GUARD_PUBLIC, .flags = FLAG_SANITIZE,
      .seconds = 10, .run = scsi_run_report_opcodes},
-    {"REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS", "a3 0d 80 000000 ffffffff 00 07",
-     .action = 0x0d, .data = DATA_IN, .at = 6, .width = 4, .guard = GUARD_PUBLIC,
-     .flags = FLAG_SANITIZE, .seconds = 10, .run = scsi_run_report_management},
+    {"REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS", "a3 0d 80 000000 ffffffff 00 07", .action = 0x0d,
+     .data = DATA_IN, .at = 6, .width = 4, .guard = GUARD_PUBLIC, .flags = FLAG_SANITIZE,
+     .seconds = 10, .run = scsi_run_report_management},
     {0},
 };
 
 #define PR_IN(name_, action_)                                                                      \
     {                                                                                              \
-        name_, "5e 1f 0000000000 ffff 07", .action = action_, .data = DATA_IN, .at = 7,            \
-                                           .width = 2, .flags = FLAG_SANITIZE,                     \
-                                           .guard = GUARD_PUBLIC, .seconds = 10,                   \
-                                           .run = scsi_run_pr_in                                   \
+        name_, "5e 1f 0000000000 ffff 07",                                                         \
+            .action = action_, .data = DATA_IN, .at = 7, .width = 2, .flags = FLAG_SANITIZE,       \
+            .guard = GUARD_PUBLIC, .seconds = 10, .run = scsi_run_pr_in                            \
     }
 #define PR_OUT(name_, action_)                                                                     \
     {                                                                                              \
-        name_, "5f 1f ff 0000 ffffffff 07", .action = action_, .data = DATA_OUT, .at = 5,          \
-                                            .width = 4, .flags = FLAG_SANITIZE,                    \
-                                            .guard = GUARD_SELF, .seconds = 30,                    \
-                                            .run = scsi_run_pr_out                                 \
+        name_, "5f 1f ff 0000 ffffffff 07",                                                        \
+            .action = action_, .data = DATA_OUT, .at = 5, .width = 4, .flags = FLAG_SANITIZE,      \
+            .guard = GUARD_SELF, .seconds = 30, .run = scsi_run_pr_out                             \
     }
 
 static const struct scsi_command pr_in[] = {
@@ -89,10 +88,9 @@ static const struct scsi_command copy_out[] = {
 
 #define COPY_RESULTS(name_, action_)                                                               \
     {                                                                                              \
-        name_, "84 1f ff 00000000000000 ffffffff 00 07", .action = action_, .data = DATA_IN,       \
-                                                         .at = 10, .width = 4,                     \
-                                                         .guard = GUARD_READ, .seconds = 10,       \
-                                                         .run = scsi_run_copy_results              \
+        name_, "84 1f ff 00000000000000 ffffffff 00 07",                                           \
+            .action = action_, .data = DATA_IN, .at = 10, .width = 4, .guard = GUARD_READ,         \
+            .seconds = 10, .run = scsi_run_copy_results                                            \
     }
 
 static const struct scsi_command copy_in[] = {
@@ -137,8 +135,8 @@ static const struct scsi_command copy_in[] = {
     }
 #define SYNCHRONIZE(name_, shape_, usage_)                                                         \
     {                                                                                              \
-        name_, usage_, .shape = shape_, .flags = FLAG_MEDIUM, .guard = GUARD_WRITE,                \
-                       .seconds = 60, .run = scsi_run_synchronize                                  \
+        name_, usage_, .shape = shape_, .flags = FLAG_MEDIUM, .guard = GUARD_WRITE, .seconds = 60, \
+                       .run = scsi_run_synchronize                                                 \
     }
 #define PREFETCH(name_, shape_, usage_)                                                            \
     {                                                                                              \
@@ -186,13 +184,13 @@ const struct scsi_command scsi_commands[256] = {
               .run = scsi_run_read_defects},
     [0x41] = WRITE_SAME("WRITE SAME(10)", SHAPE_10, "41 18 ffffffff 1f ffff 07"),
     [0x42] = {"UNMAP", "42 01 00000000 1f ffff 07", .data = DATA_OUT, .at = 7, .width = 2,
-              .flags = FLAG_MEDIUM | FLAG_WRITES | FLAG_THIN, .guard = GUARD_WRITE,
-              .seconds = 60, .check = scsi_check_unmap, .run = scsi_run_unmap},
+              .flags = FLAG_MEDIUM | FLAG_WRITES | FLAG_THIN, .guard = GUARD_WRITE, .seconds = 60,
+              .check = scsi_check_unmap, .run = scsi_run_unmap},
     [0x48] = {.actions = sanitize},
-    [0x55] = MODE("MODE SELECT(10)", "55 11 0000000000 ffff 07", DATA_OUT, 7, 2,
-                  scsi_run_mode_select),
-    [0x5a] = MODE("MODE SENSE(10)", "5a 18 ff ff 000000 ffff 07", DATA_IN, 7, 2,
-                  scsi_run_mode_sense),
+    [0x55] =
+        MODE("MODE SELECT(10)", "55 11 0000000000 ffff 07", DATA_OUT, 7, 2, scsi_run_mode_select),
+    [0x5a] =
+        MODE("MODE SENSE(10)", "5a 18 ff ff 000000 ffff 07", DATA_IN, 7, 2, scsi_run_mode_sense),
     [0x5e] = {.actions = pr_in},
     [0x5f] = {.actions = pr_out},
     [0x83] = {.actions = copy_out},
@@ -207,12 +205,12 @@ const struct scsi_command scsi_commands[256] = {
               .data = DATA_OUT_BLOCKS, .refused = PROTECT,
               .flags = FLAG_MEDIUM | FLAG_WRITES | FLAG_EXCLUSIVE, .guard = GUARD_WRITE,
               .seconds = 60, .run = scsi_run_orwrite},
-    [0x8e] = WRITE_VERIFY("WRITE AND VERIFY(16)", SHAPE_16,
-                          "8e 16 ffffffffffffffff ffffffff 1f 07"),
+    [0x8e] =
+        WRITE_VERIFY("WRITE AND VERIFY(16)", SHAPE_16, "8e 16 ffffffffffffffff ffffffff 1f 07"),
     [0x8f] = VERIFY("VERIFY(16)", SHAPE_16, "8f 16 ffffffffffffffff ffffffff 1f 07"),
     [0x90] = PREFETCH("PRE-FETCH(16)", SHAPE_16, "90 02 ffffffffffffffff ffffffff 1f 07"),
-    [0x91] = SYNCHRONIZE("SYNCHRONIZE CACHE(16)", SHAPE_16,
-                         "91 06 ffffffffffffffff ffffffff 1f 07"),
+    [0x91] =
+        SYNCHRONIZE("SYNCHRONIZE CACHE(16)", SHAPE_16, "91 06 ffffffffffffffff ffffffff 1f 07"),
     [0x93] = WRITE_SAME("WRITE SAME(16)", SHAPE_16, "93 19 ffffffffffffffff ffffffff 1f 07"),
     [0x9c] = {"WRITE ATOMIC(16)", "9c 18 ffffffffffffffff ffff ffff 1f 07", .shape = SHAPE_16,
               .data = DATA_OUT_BLOCKS, .refused = PROTECT,

@@ -9,7 +9,14 @@
  */
 #include "scsi/rw.h"
 
-enum { HEADER = 16, TARGET = 32, SEGMENT = 28, TARGETS_MAX = 4, SEGMENTS_MAX = 16, LISTS_MAX = 1024 };
+enum {
+    HEADER = 16,
+    TARGET = 32,
+    SEGMENT = 28,
+    TARGETS_MAX = 4,
+    SEGMENTS_MAX = 16,
+    LISTS_MAX = 1024
+};
 enum { TYPE_BLOCK_TO_BLOCK = 0x02, TYPE_IDENTIFICATION = 0xe4 };
 enum { STATUS, PARAMETERS = 3, FAILED_DETAILS = 4 };
 enum { GOING = 0x00, COMPLETED = 0x01, FAILED = 0x02, NEVER = 0xff };
@@ -87,7 +94,7 @@ static enum scsi_sense check_list(const struct scsi_unit *u, const uint8_t *list
         return wrong;
     struct lists l = lists_of(list);
     for (unsigned i = 0; i < l.target_count; i++) {
-        if (l.targets[i * TARGET] != TYPE_IDENTIFICATION)
+        if (l.targets[(size_t)i * TARGET] != TYPE_IDENTIFICATION)
             return SENSE_BAD_TARGET_TYPE;
     }
     /* A segment of another type is of another length: the first one says so. */
@@ -136,8 +143,8 @@ static bool step_copy(struct scsi_task *t)
         if (t->at == total)
             continue;
         t->piece[0] = (struct iovec){work, total - t->at < WORK_BYTES ? total - t->at : WORK_BYTES};
-        return scsi_step_io(t, STORE_READ, (get_64(d + 12) << u->shift) + t->at, t->piece[0].iov_len,
-                            t->piece, 1);
+        return scsi_step_io(t, STORE_READ, (get_64(d + 12) << u->shift) + t->at,
+                            t->piece[0].iov_len, t->piece, 1);
     }
     t->nexus->copied.state = COMPLETED;
     return scsi_step_good(t);

@@ -26,9 +26,9 @@
 #include "scsi/sense.h"
 
 enum {
-    PHYSICAL_BLOCK = 4096, /* bytes; what is smaller is read, changed and written by the store */
+    PHYSICAL_BLOCK = 4096,  /* bytes; what is smaller is read, changed and written by the store */
     WORK_BYTES = 256 << 10, /* how much a series of I/Os does at a time */
-    LIST_BYTES = 64 << 10, /* the longest parameter list; as long as a 16-bit length */
+    LIST_BYTES = 64 << 10,  /* the longest parameter list; as long as a 16-bit length */
 };
 
 /* ---- bytes on the wire ---- */
@@ -113,13 +113,15 @@ enum scsi_flags {
 struct scsi_command {
     const char *name;  /* NULL: there is no such command */
     const char *usage; /* hex: the bits of the CDB that mean something, opcode first */
-    const struct scsi_command *actions; /* service actions, in place of all below; ends without name */
+    const struct scsi_command
+        *actions; /* service actions, in place of all below; ends without name */
     uint8_t action;
     uint8_t shape, data, at, width;
-    uint8_t refused; /* bits of CDB byte 1 that have to be zero: there is no protection information */
+    uint8_t
+        refused; /* bits of CDB byte 1 that have to be zero: there is no protection information */
     uint8_t flags;
     enum scsi_guard guard;
-    uint16_t seconds; /* how long it may well take */
+    uint16_t seconds;                   /* how long it may well take */
     bool (*check)(struct scsi_task *t); /* more of the CDB; false: refused */
     void (*run)(struct scsi_task *t);
 };
@@ -149,8 +151,8 @@ struct scsi_nexus {
     struct list_link link;
     struct scsi_port port; /* its name in reservations */
     char *target_port;
-    uint32_t attentions;   /* bits: those not yet told */
-    bool prevents;         /* removal of the medium */
+    uint32_t attentions; /* bits: those not yet told */
+    bool prevents;       /* removal of the medium */
     struct {
         uint8_t list;  /* the identifier of the last EXTENDED COPY */
         uint8_t state; /* its COPY COMMAND STATUS, 0xff: there was none */
@@ -173,7 +175,8 @@ struct scsi_sanitize {
     struct iovec iov;
     unsigned passes;
     bool invert, stepping, stepped, stopping;
-    char *path; /* a file that is there while one goes on or has failed; NULL: none is kept. Owned */
+    char
+        *path; /* a file that is there while one goes on or has failed; NULL: none is kept. Owned */
     struct store_io io;
 };
 

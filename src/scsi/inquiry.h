@@ -8,7 +8,7 @@
 
 void scsi_run_inquiry(struct scsi_task *t);
 /* Answers with a page of vital product data, or refuses. */
-void scsi_give_vpd(struct scsi_task *t, uint8_t page);
+void scsi_give_vpd(struct scsi_task *t, uint8_t code);
 
 void scsi_run_mode_sense(struct scsi_task *t);
 void scsi_run_mode_select(struct scsi_task *t);

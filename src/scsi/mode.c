@@ -138,7 +138,8 @@ void scsi_run_mode_sense(struct scsi_task *t)
         scsi_finish(t);
         return;
     }
-    uint8_t device = (uint8_t)((scsi_is_protected(u) ? 0x80 : 0) | 0x10); /* DPO and FUA are taken */
+    uint8_t device =
+        (uint8_t)((scsi_is_protected(u) ? 0x80 : 0) | 0x10); /* DPO and FUA are taken */
     if (is_10(t)) {
         put_16(p, at - 2);
         p[3] = device;

@@ -13,9 +13,10 @@ static uint64_t holder_key(const struct scsi_pr *pr)
 
 static size_t put_keys(const struct scsi_pr *pr, uint8_t *p)
 {
-    for (unsigned i = 0; i < pr->count; i++)
-        put_64(p + 8 * i, pr->registrations[i].key);
-    return 8 * pr->count;
+    size_t at = 0;
+    for (unsigned i = 0; i < pr->count; i++, at += 8)
+        put_64(p + at, pr->registrations[i].key);
+    return at;
 }
 
 static size_t put_reservation(const struct scsi_pr *pr, uint8_t *p)
@@ -61,10 +62,10 @@ static void give_capabilities(struct scsi_task *t)
     const struct scsi_reserve *r = &t->unit->reserve;
     uint8_t p[8] = {0};
     put_16(p, sizeof(p));
-    p[2] = (uint8_t)(0x10 | (r->path ? 0x01 : 0)); /* CRH; PTPL_C */
+    p[2] = (uint8_t)(0x10 | (r->path ? 0x01 : 0));         /* CRH; PTPL_C */
     p[3] = (uint8_t)(0x80 | (r->pr->survives ? 0x01 : 0)); /* the mask below counts; PTPL_A */
-    p[4] = 0xea; /* every type: WE_AR EA_RO WE_RO EA WE */
-    p[5] = 0x01; /* EA_AR */
+    p[4] = 0xea;                                           /* every type: WE_AR EA_RO WE_RO EA WE */
+    p[5] = 0x01;                                           /* EA_AR */
     scsi_give(t, p, sizeof(p));
 }
 

@@ -146,8 +146,8 @@ static bool act_preempt(struct change *c)
 {
     const struct scsi_pr *old = c->old;
     bool all = scsi_pr_is_all(old->type);
-    bool takes = old->type != PR_NONE && (all ? !c->action_key
-                                              : old->registrations[old->holder].key == c->action_key);
+    bool takes = old->type != PR_NONE &&
+                 (all ? !c->action_key : old->registrations[old->holder].key == c->action_key);
     if (!takes && !c->action_key)
         return bad_list(c, 8);
     if (!remove_key(c, takes && all, c->action_key))
@@ -203,7 +203,7 @@ static bool act_move(struct change *c)
 
 static struct scsi_nexus *nexus_of(struct scsi_unit *u, const struct scsi_port *port)
 {
-    list_for_each (&u->nexuses, it, struct scsi_nexus, link) {
+    list_for_each(&u->nexuses, it, struct scsi_nexus, link) {
         if (it->port.target == port->target && strcmp(it->port.initiator, port->initiator) == 0)
             return it;
     }

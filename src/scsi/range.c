@@ -19,11 +19,11 @@ static bool in_the_way(const struct scsi_task *t, const struct scsi_task *other)
 /* Whether a task that runs, or one that waits and came before, is in its way. */
 static bool is_blocked(struct scsi_task *t)
 {
-    list_for_each (&t->unit->running, it, struct scsi_task, link) {
+    list_for_each(&t->unit->running, it, struct scsi_task, link) {
         if (in_the_way(t, it))
             return true;
     }
-    list_for_each (&t->unit->waiting, it, struct scsi_task, link) {
+    list_for_each(&t->unit->waiting, it, struct scsi_task, link) {
         if (it == t)
             break;
         if (in_the_way(t, it))
@@ -42,7 +42,7 @@ bool scsi_range_claim_slowly(struct scsi_task *t)
 
 static struct scsi_task *first_free(struct scsi_unit *u)
 {
-    list_for_each (&u->waiting, it, struct scsi_task, link) {
+    list_for_each(&u->waiting, it, struct scsi_task, link) {
         if (!is_blocked(it))
             return it;
     }

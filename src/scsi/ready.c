@@ -13,10 +13,14 @@ void scsi_run_test_unit_ready(struct scsi_task *t)
 void scsi_run_request_sense(struct scsi_task *t)
 {
     static const enum scsi_sense attentions[ATTENTIONS] = {
-        SENSE_POWER_ON,     SENSE_RESET,
-        SENSE_MEDIUM_CHANGED, SENSE_CAPACITY_CHANGED,
-        SENSE_MODE_CHANGED, SENSE_RESERVATIONS_PREEMPTED,
-        SENSE_REGISTRATIONS_PREEMPTED, SENSE_RESERVATIONS_RELEASED,
+        SENSE_POWER_ON,
+        SENSE_RESET,
+        SENSE_MEDIUM_CHANGED,
+        SENSE_CAPACITY_CHANGED,
+        SENSE_MODE_CHANGED,
+        SENSE_RESERVATIONS_PREEMPTED,
+        SENSE_REGISTRATIONS_PREEMPTED,
+        SENSE_RESERVATIONS_RELEASED,
     };
     struct scsi_unit *u = t->unit;
     uint8_t p[SENSE_BYTES];
@@ -50,7 +54,7 @@ bool scsi_check_start_stop(struct scsi_task *t)
 
 static bool is_prevented(struct scsi_unit *u)
 {
-    list_for_each (&u->nexuses, it, struct scsi_nexus, link) {
+    list_for_each(&u->nexuses, it, struct scsi_nexus, link) {
         if (it->prevents)
             return true;
     }

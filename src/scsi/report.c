@@ -27,8 +27,8 @@ enum { REPORT_ALL, REPORT_OPCODE, REPORT_ACTION, REPORT_EITHER };
 static size_t put_timeouts(uint8_t *p, const struct scsi_command *c)
 {
     put_16(p, TIMEOUTS - 2);
-    put_32(p + 4, 0);           /* nominal: not said */
-    put_32(p + 8, c->seconds);  /* recommended */
+    put_32(p + 4, 0);          /* nominal: not said */
+    put_32(p + 8, c->seconds); /* recommended */
     return TIMEOUTS;
 }
 
@@ -38,7 +38,7 @@ static size_t put_usage(uint8_t *p, const struct scsi_command *c, bool action)
     const char *hex = c->usage;
     size_t digits = 0;
     memset(p, 0, CDB_BYTES);
-    for (; *hex && digits < 2 * CDB_BYTES; hex++) {
+    for (; *hex && digits < (size_t)2 * CDB_BYTES; hex++) {
         if (*hex == ' ')
             continue;
         int value = *hex <= '9' ? *hex - '0' : *hex - 'a' + 10;

@@ -68,7 +68,8 @@ static inline void submit(struct scsi_task *t, enum store_op op, uint64_t length
 static bool step_short_read(struct scsi_task *t)
 {
     if (t->phase++ == 0) {
-        uint64_t length = (t->in_room + t->unit->block_size - 1) & ~(uint64_t)(t->unit->block_size - 1);
+        uint64_t length =
+            (t->in_room + t->unit->block_size - 1) & ~(uint64_t)(t->unit->block_size - 1);
         t->memory = mem_alloc(length);
         t->piece[0] = (struct iovec){t->memory, length};
         return scsi_step_io(t, STORE_READ, t->lba << t->unit->shift, length, t->piece, 1);
@@ -128,7 +129,8 @@ bool scsi_check_atomic(struct scsi_task *t)
 {
     t->blocks = get_16(t->cdb + 12);
     /* There are no atomic boundaries: bytes 10 and 11. */
-    return (!get_16(t->cdb + 10) && t->blocks <= t->unit->atomic_blocks) || scsi_refuse_field(t, 12);
+    return (!get_16(t->cdb + 10) && t->blocks <= t->unit->atomic_blocks) ||
+           scsi_refuse_field(t, 12);
 }
 
 void scsi_run_write_atomic(struct scsi_task *t)

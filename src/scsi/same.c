@@ -27,7 +27,7 @@ bool scsi_check_write_same(struct scsi_task *t)
         return scsi_refuse_field(t, 1);
     if (!scsi_in_range(u, t->lba, t->blocks))
         return true; /* said by the caller */
-    if (!t->blocks) /* to the end of the medium */
+    if (!t->blocks)  /* to the end of the medium */
         t->blocks = u->blocks - t->lba;
     if (t->blocks > scsi_write_same_most(u))
         return scsi_refuse_field(t, t->command->shape == SHAPE_10 ? 7 : 10);

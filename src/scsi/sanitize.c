@@ -128,7 +128,7 @@ static bool submit(struct scsi_unit *u)
 static void go_on(struct scsi_unit *u)
 {
     struct scsi_sanitize *s = &u->sanitize;
-    bool more;
+    bool more = true;
     do {
         s->stepped = false;
         s->stepping = true;
@@ -203,9 +203,9 @@ void scsi_run_sanitize(struct scsi_task *t)
 {
     struct scsi_unit *u = t->unit;
     if (u->sanitize.going) {
-        scsi_sense_set(t, SENSE_SANITIZING,
-                       &(struct scsi_sense_more){.has_progress = true,
-                                                 .progress = scsi_sanitize_progress(u)});
+        scsi_sense_set(
+            t, SENSE_SANITIZING,
+            &(struct scsi_sense_more){.has_progress = true, .progress = scsi_sanitize_progress(u)});
         scsi_finish(t);
     } else if (t->command->action == OVERWRITE) {
         overwrite(t);

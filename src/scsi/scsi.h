@@ -86,32 +86,34 @@ struct scsi_task {
     /* The unit's, from scsi_task_begin() on: */
     struct scsi_unit *unit;
     const struct scsi_command *command;
-    struct list_link link;    /* among those that run, or that wait for a range */
-    uint64_t lba, blocks;     /* what it touches; blocks == 0: nothing of the medium */
-    bool running, aborted;    /* between run and done; asked to end */
-    bool exclusive, waiting;  /* nothing else may touch the range; it waits for that */
-    bool fua;                 /* what it writes is durable when it is done */
-    bool stepping, stepped;   /* inside step(); its I/O was done already */
-    int error;                /* of the last I/O */
+    struct list_link link;                /* among those that run, or that wait for a range */
+    uint64_t lba, blocks;                 /* what it touches; blocks == 0: nothing of the medium */
+    bool running, aborted;                /* between run and done; asked to end */
+    bool exclusive, waiting;              /* nothing else may touch the range; it waits for that */
+    bool fua;                             /* what it writes is durable when it is done */
+    bool stepping, stepped;               /* inside step(); its I/O was done already */
+    int error;                            /* of the last I/O */
     bool (*step)(struct scsi_task *task); /* of a command that is a series of I/Os */
-    uint8_t *memory;          /* what such a command works in; NULL for reads, writes and flushes */
+    uint8_t *memory; /* what such a command works in; NULL for reads, writes and flushes */
     struct iovec piece[1];
-    uint64_t at;              /* how far it is */
+    uint64_t at; /* how far it is */
     uint32_t phase, size;
     struct store_io io;
 };
 
 struct scsi_unit_config {
     struct store *store;
-    uint32_t block_size;   /* 512 or 4096; a multiple of the store's */
-    const char *vendor;    /* up to 8 characters */
-    const char *product;   /* up to 16 */
-    const char *revision;  /* up to 4 */
-    const char *serial;    /* of the volume: the unit serial number and the designators follow from it */
+    uint32_t block_size;  /* 512 or 4096; a multiple of the store's */
+    const char *vendor;   /* up to 8 characters */
+    const char *product;  /* up to 16 */
+    const char *revision; /* up to 4 */
+    const char
+        *serial; /* of the volume: the unit serial number and the designators follow from it */
     bool read_only;
-    bool thin;             /* UNMAP and provisioning pages */
-    bool removable;        /* the medium can be ejected */
-    const char *state_dir; /* where reservations that survive a loss of power are kept; NULL: they do not */
+    bool thin;      /* UNMAP and provisioning pages */
+    bool removable; /* the medium can be ejected */
+    const char *
+        state_dir; /* where reservations that survive a loss of power are kept; NULL: they do not */
 };
 
 struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *config, struct err *e);

@@ -14,9 +14,9 @@ bool scsi_refuse(struct scsi_task *t, enum scsi_sense code)
 
 bool scsi_refuse_field(struct scsi_task *t, unsigned byte)
 {
-    scsi_sense_set(t, SENSE_BAD_FIELD,
-                   &(struct scsi_sense_more){
-                       .has_field = true, .in_cdb = true, .field = (uint16_t)byte});
+    scsi_sense_set(
+        t, SENSE_BAD_FIELD,
+        &(struct scsi_sense_more){.has_field = true, .in_cdb = true, .field = (uint16_t)byte});
     return false;
 }
 
@@ -209,9 +209,9 @@ static bool pass_gate(struct scsi_task *t)
         return false;
     }
     if (u->sanitize.going && !(flags & (FLAG_ANY_TIME | FLAG_SANITIZE))) {
-        scsi_sense_set(t, SENSE_SANITIZING,
-                       &(struct scsi_sense_more){.has_progress = true,
-                                                 .progress = scsi_sanitize_progress(u)});
+        scsi_sense_set(
+            t, SENSE_SANITIZING,
+            &(struct scsi_sense_more){.has_progress = true, .progress = scsi_sanitize_progress(u)});
         return false;
     }
     if (flags & FLAG_MEDIUM) {
@@ -221,7 +221,8 @@ static bool pass_gate(struct scsi_task *t)
             return scsi_refuse(t, SENSE_SANITIZE_FAILED);
     }
     if (flags & FLAG_WRITES && scsi_is_protected(u))
-        return scsi_refuse(t, u->mode.write_protect ? SENSE_PROTECTED_BY_SOFTWARE : SENSE_PROTECTED);
+        return scsi_refuse(t,
+                           u->mode.write_protect ? SENSE_PROTECTED_BY_SOFTWARE : SENSE_PROTECTED);
     return true;
 }
 
@@ -298,7 +299,7 @@ static void abort_all(struct scsi_unit *u, const struct scsi_nexus *only)
     struct list_link *const lists[] = {&u->waiting, &u->running};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
     again:
-        list_for_each (lists[i], it, struct scsi_task, link) {
+        list_for_each(lists[i], it, struct scsi_task, link) {
             if (it->aborted || (only && it->nexus != only))
                 continue;
             scsi_task_abort(it);
@@ -318,7 +319,7 @@ void scsi_unit_reset(struct scsi_unit *u, struct scsi_nexus *by)
     abort_all(u, NULL);
     scsi_reserve_reset(u);
     scsi_mode_reset(u);
-    list_for_each (&u->nexuses, it, struct scsi_nexus, link)
+    list_for_each(&u->nexuses, it, struct scsi_nexus, link)
         it->prevents = false;
     scsi_attention_all(u, NULL, ATTENTION_RESET);
     scsi_unit_review(u);

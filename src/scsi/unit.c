@@ -1,14 +1,13 @@
 /*
  * Units and nexuses: how they are made, what they are told, how they end.
  */
-#include "scsi/impl.h"
-
 #include "base/crc.h"
+#include "scsi/impl.h"
 
 void scsi_attention_all(struct scsi_unit *u, const struct scsi_nexus *but, enum scsi_attention a)
 {
-    list_for_each (&u->nexuses, it, struct scsi_nexus, link) {
-        if (it != but)
+    list_for_each(&u->nexuses, it, struct scsi_nexus, link) {
+        if (!but || it != but)
             it->attentions |= 1U << a;
     }
 }

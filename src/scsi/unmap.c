@@ -27,7 +27,7 @@ static bool check_ranges(struct scsi_task *t, const uint8_t *list, unsigned coun
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < count; i++) {
-        const uint8_t *d = list + HEADER + i * DESCRIPTOR;
+        const uint8_t *d = list + HEADER + (size_t)i * DESCRIPTOR;
         sum += get_32(d + 8);
         if (!scsi_in_range(t->unit, get_64(d), get_32(d + 8)))
             return scsi_refuse(t, SENSE_LBA);
@@ -107,7 +107,7 @@ void scsi_run_lba_status(struct scsi_task *t)
         uint64_t blocks = extent(t->unit, lba, &unmapped);
         if (blocks > UINT32_MAX)
             blocks = UINT32_MAX;
-        uint8_t *d = answer + HEADER + count++ * DESCRIPTOR;
+        uint8_t *d = answer + HEADER + (size_t)count++ * DESCRIPTOR;
         put_64(d, lba);
         put_32(d + 8, blocks);
         d[12] = unmapped ? 1 : 0; /* deallocated or mapped */

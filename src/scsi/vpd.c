@@ -4,9 +4,10 @@
 #include "scsi/inquiry.h"
 
 struct page {
+    size_t (*write)(const struct scsi_task *t,
+                    uint8_t *p); /* what follows the header; its length */
     uint8_t code;
-    size_t (*write)(const struct scsi_task *t, uint8_t *p); /* what follows the header; its length */
-    bool thin;                                              /* only where provisioning is thin */
+    bool thin; /* only where provisioning is thin */
 };
 
 enum { PAGE_MAX = 1024, HEADER = 4 };
@@ -36,7 +37,8 @@ static size_t write_designators(const struct scsi_task *t, uint8_t *p)
     enum { BINARY = 0x51, TEXT = 0x52, UTF8 = 0x53 }; /* the protocol is iSCSI */
     enum { PORT = 0x90, UNIT = 0x00, T10 = 1, NAA = 3, RELATIVE = 4, NAME = 8 };
     const struct scsi_unit *u = t->unit;
-    size_t at = put_designator(p, BINARY & 0x0f, UNIT | NAA, u->naa, sizeof(u->naa), sizeof(u->naa));
+    size_t at =
+        put_designator(p, BINARY & 0x0f, UNIT | NAA, u->naa, sizeof(u->naa), sizeof(u->naa));
 
     char text[8 + 64];
     size_t n = strnlen(u->serial, 64);
@@ -65,11 +67,11 @@ static size_t write_limits(const struct scsi_task *t, uint8_t *p)
 {
     const struct scsi_unit *u = t->unit;
     uint32_t transfer = SCSI_TRANSFER_MAX >> u->shift, physical = PHYSICAL_BLOCK >> u->shift;
-    p[1] = 255;                    /* blocks of COMPARE AND WRITE */
-    put_16(p + 2, physical);       /* best multiple */
-    put_32(p + 4, transfer);       /* most */
-    put_32(p + 8, transfer / 8);   /* best */
-    put_32(p + 12, transfer);      /* PRE-FETCH */
+    p[1] = 255;                  /* blocks of COMPARE AND WRITE */
+    put_16(p + 2, physical);     /* best multiple */
+    put_32(p + 4, transfer);     /* most */
+    put_32(p + 8, transfer / 8); /* best */
+    put_32(p + 12, transfer);    /* PRE-FETCH */
     if (u->thin) {
         put_32(p + 16, scsi_unmap_blocks(u));
         put_32(p + 20, scsi_unmap_descriptors);
@@ -98,10 +100,13 @@ static size_t write_provisioning(const struct scsi_task *t, uint8_t *p)
 }
 
 static const struct page pages[] = {
-    {0x00, write_supported},       {0x80, write_serial},
-    {0x83, write_designators},     {0x86, write_extended},
-    {0xb0, write_limits},          {0xb1, write_characteristics},
-    {0xb2, write_provisioning, .thin = true},
+    {write_supported, 0x00},
+    {write_serial, 0x80},
+    {write_designators, 0x83},
+    {write_extended, 0x86},
+    {write_limits, 0xb0},
+    {write_characteristics, 0xb1},
+    {write_provisioning, 0xb2, .thin = true},
 };
 
 static size_t write_supported(const struct scsi_task *t, uint8_t *p)

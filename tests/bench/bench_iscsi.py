@@ -162,8 +162,6 @@ class Istgt(Peer):
   FirstBurstLength 262144
   MaxBurstLength 1048576
   MaxRecvDataSegmentLength 262144
-  InitialR2T No
-  ImmediateData Yes
 [UnitControl]
   AuthMethod None
   Portal UC1 127.0.0.1:{control}
@@ -202,12 +200,13 @@ class Nbdkit(Peer):
         how = ("rand" if pattern == "random" else "") + ("read" if reads else "write")
         done = run("fio", "--name=x", "--ioengine=nbd", f"--uri=nbd://127.0.0.1:{self.port}",
                    f"--rw={how}", f"--bs={block}", f"--iodepth={depth}", f"--numjobs={sessions}",
-                   f"--size={SIZE}", f"--runtime={seconds}", "--time_based", "--ramp_time=200ms",
-                   "--group_reporting", "--output-format=json", "--thread")
+                   f"--size={SIZE}", f"--runtime={int(1000 * seconds)}ms", "--time_based", "--ramp_time=200ms",
+                   "--group_reporting", "--output-format=json", "--thread", "--lat_percentiles=1",
+                   "--clat_percentiles=0")
         if done.returncode:
             raise RuntimeError(f"fio: {done.stderr}")
         side = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]["read" if reads else "write"]
-        times = side["clat_ns"]["percentile"]
+        times = side["lat_ns"]["percentile"]
         return side["iops"], times["50.000000"] / 1e3, times["99.000000"] / 1e3
 
 

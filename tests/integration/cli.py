@@ -16,7 +16,8 @@ orlop, top = sys.argv[1:3]
 tap = Tap()
 good = f"{top}/examples/cspc/stripe.yaml"
 bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
-commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup", "restore", "completion", "help", "version"]
+commands = ["target", "up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup",
+            "restore", "bench", "completion", "help", "version"]
 
 
 def expect(name, argv, status, stdout=None, stderr=None, **options):

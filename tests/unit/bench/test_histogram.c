@@ -1,6 +1,5 @@
-#include "bench/histogram.h"
-
 #include "base/mem.h"
+#include "bench/histogram.h"
 #include "unit.h"
 
 static void test_percentiles(void **state)

@@ -84,6 +84,7 @@ static void test_save(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_findings), cmocka_unit_test(test_save)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_findings),
+                                       cmocka_unit_test(test_save)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ struct lab_store {
     uint8_t *bytes, *unmapped; /* one flag for each block */
     bool held;
     struct list_link waiting;
-    int error;         /* of the next I/O */
+    int error;          /* of the next I/O */
     unsigned ios, fuas; /* how many there were */
 };
 
@@ -100,13 +100,15 @@ static void lab_done(struct scsi_task *t)
 
 static inline void lab_start_with(struct lab *l, struct scsi_unit_config config)
 {
-    static const struct store_ops ops = {
-        .name = "lab", .submit = lab_submit, .extent = lab_extent};
+    static const struct store_ops ops = {.name = "lab", .submit = lab_submit, .extent = lab_extent};
     struct err e;
     l->block = config.block_size ? config.block_size : 512;
     uint64_t size = (uint64_t)LAB_BLOCKS * l->block;
     l->store = (struct lab_store){
-        .store = {.ops = &ops, .size = size, .block_size = l->block, .volatile_cache = true,
+        .store = {.ops = &ops,
+                  .size = size,
+                  .block_size = l->block,
+                  .volatile_cache = true,
                   .atomic = config.removable ? 4096 : 0},
         .bytes = mem_zalloc(2 * size), /* room to grow */
         .unmapped = mem_zalloc(2 * LAB_BLOCKS),

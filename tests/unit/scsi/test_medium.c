@@ -110,7 +110,7 @@ static void test_edges(void **state)
         /* nothing of the kind */
         {"7f 00 00 00 00 00 00 00", OPCODE},
         {"ff", OPCODE},
-        {"9e 11 0000000000000000 00000020 00 00", FIELD}, /* no such service action */
+        {"9e 11 0000000000000000 00000020 00 00", FIELD},   /* no such service action */
         {"9c 00 0000000000000000 0000 0001 00 00", OPCODE}, /* no atomic store */
     };
     for (uint32_t block = 512; block <= 4096; block *= 8) {
@@ -273,7 +273,8 @@ static void test_write_same(void **state)
     memset(l.data, 7, 512);
     assert_int_equal(lab(&l, l.a, "41 00 00000001 00 0800 00", 512), 0);
     assert_true(holds(&l, 1, 0x800, 7) && holds(&l, 0, 1, 0) && holds(&l, 0x801, 1, 0));
-    assert_int_equal(lab(&l, l.a, "93 00 0000000000000f00 00000000 00 00", 512), 0); /* to the end */
+    assert_int_equal(lab(&l, l.a, "93 00 0000000000000f00 00000000 00 00", 512),
+                     0); /* to the end */
     assert_true(holds(&l, 0xf00, 0x100, 7));
     /* Zeroes, and unmapping. */
     assert_int_equal(lab(&l, l.a, "93 09 0000000000000010 00000010 00 00", 0), 0); /* NDOB, UNMAP */
@@ -450,9 +451,9 @@ static uint32_t copy_list(struct lab *l, uint64_t from, uint64_t to, uint64_t bl
     assert_int_equal(lab(l, l->a, "12 01 83 0400 00", 0), 0);
     memcpy(naa, l->data + 8, 8);
     memset(p, 0, 256);
-    p[0] = 9;               /* list */
-    lab_put(p + 2, 2, 32);  /* targets */
-    lab_put(p + 8, 4, 28);  /* segments */
+    p[0] = 9;              /* list */
+    lab_put(p + 2, 2, 32); /* targets */
+    lab_put(p + 8, 4, 28); /* segments */
     p[16] = 0xe4;
     p[20] = 1;
     p[21] = 3;
@@ -493,9 +494,7 @@ static void test_copy(void **state)
         {67, 0xff, 0},        /* the source goes on later: still in range */
         {74, 0x20, 0x0a0000}, /* past the end */
         {3, 31, LENGTH},      /* lists that contradict their lengths */
-        {11, 29, LENGTH},
-        {15, 1, LENGTH},
-        {51, 23, LENGTH},
+        {11, 29, LENGTH},     {15, 1, LENGTH}, {51, 23, LENGTH},
     };
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         n = copy_list(&l, 0, 2048, 16);
@@ -626,22 +625,14 @@ static void test_read_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_read_and_write),
-        cmocka_unit_test(test_durability),
-        cmocka_unit_test(test_errors_of_the_store),
-        cmocka_unit_test(test_verify),
-        cmocka_unit_test(test_compare_and_write),
-        cmocka_unit_test(test_or_write),
-        cmocka_unit_test(test_write_same),
-        cmocka_unit_test(test_unmap),
-        cmocka_unit_test(test_lba_status),
-        cmocka_unit_test(test_write_atomic),
-        cmocka_unit_test(test_exclusive),
-        cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_sanitize),
-        cmocka_unit_test(test_sanitize_interrupted),
+        cmocka_unit_test(test_edges),        cmocka_unit_test(test_read_and_write),
+        cmocka_unit_test(test_durability),   cmocka_unit_test(test_errors_of_the_store),
+        cmocka_unit_test(test_verify),       cmocka_unit_test(test_compare_and_write),
+        cmocka_unit_test(test_or_write),     cmocka_unit_test(test_write_same),
+        cmocka_unit_test(test_unmap),        cmocka_unit_test(test_lba_status),
+        cmocka_unit_test(test_write_atomic), cmocka_unit_test(test_exclusive),
+        cmocka_unit_test(test_abort),        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_sanitize),     cmocka_unit_test(test_sanitize_interrupted),
         cmocka_unit_test(test_read_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,8 +91,8 @@ static void test_access(void **state)
         unsigned type;
         bool registered_reads, registered_writes, other_reads;
     } cases[] = {
-        {WE, true, false, true},   {EA, false, false, false},   {WE_RO, true, true, true},
-        {EA_RO, true, true, false}, {WE_AR, true, true, true},  {EA_AR, true, true, false},
+        {WE, true, false, true},    {EA, false, false, false}, {WE_RO, true, true, true},
+        {EA_RO, true, true, false}, {WE_AR, true, true, true}, {EA_AR, true, true, false},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct lab l;
@@ -389,10 +389,10 @@ static void test_spc2(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_register),          cmocka_unit_test(test_access),
-        cmocka_unit_test(test_reserve_rules),     cmocka_unit_test(test_clear_and_preempt),
-        cmocka_unit_test(test_move),              cmocka_unit_test(test_full_status),
-        cmocka_unit_test(test_too_many),          cmocka_unit_test(test_survives),
+        cmocka_unit_test(test_register),      cmocka_unit_test(test_access),
+        cmocka_unit_test(test_reserve_rules), cmocka_unit_test(test_clear_and_preempt),
+        cmocka_unit_test(test_move),          cmocka_unit_test(test_full_status),
+        cmocka_unit_test(test_too_many),      cmocka_unit_test(test_survives),
         cmocka_unit_test(test_spc2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

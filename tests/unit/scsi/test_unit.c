@@ -163,8 +163,8 @@ static void test_mode_select(void **state)
     assert_int_equal(lab(&l, l.b, "2a 00 00000000 00 0001 00", 512), 0x072702);
     assert_int_equal(lab_in(&l, l.a, "1a 08 0a 00 ff 00", 16)[2], 0x90);
     /* Sense in descriptors from now on, by the longer form and with a block descriptor. */
-    uint8_t list[8 + 8 + 12] = {[7] = 8, [14] = 2, [16] = 0x0a, [17] = 10, [18] = 4, [19] = 0x10,
-                                [24] = 0xff, [25] = 0xff};
+    uint8_t list[8 + 8 + 12] = {
+        [7] = 8, [14] = 2, [16] = 0x0a, [17] = 10, [18] = 4, [19] = 0x10, [24] = 0xff, [25] = 0xff};
     memcpy(l.data, list, sizeof(list));
     assert_int_equal(lab(&l, l.a, "55 10 0000000000 001c 00", sizeof(list)), 0);
     struct lab_task k;
@@ -176,8 +176,8 @@ static void test_mode_select(void **state)
     static const struct {
         unsigned byte, value, expect;
     } wrong[] = {
-        {16, 0x0b, LIST},   {17, 9, LIST},    {17, 11, LENGTH}, {19, 0x11, LIST}, {14, 4, LIST},
-        {7, 200, LENGTH},   {7, 4, LIST},     {11, 7, LIST},    {18, 0x84, LIST},
+        {16, 0x0b, LIST}, {17, 9, LIST}, {17, 11, LENGTH}, {19, 0x11, LIST}, {14, 4, LIST},
+        {7, 200, LENGTH}, {7, 4, LIST},  {11, 7, LIST},    {18, 0x84, LIST},
     };
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         memcpy(l.data, list, sizeof(list));
@@ -297,10 +297,10 @@ static void test_config(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inquiry),     cmocka_unit_test(test_other_units),
-        cmocka_unit_test(test_capacity),    cmocka_unit_test(test_attentions),
-        cmocka_unit_test(test_mode_sense),  cmocka_unit_test(test_mode_select),
-        cmocka_unit_test(test_reports),     cmocka_unit_test(test_media),
+        cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_other_units),
+        cmocka_unit_test(test_capacity),   cmocka_unit_test(test_attentions),
+        cmocka_unit_test(test_mode_sense), cmocka_unit_test(test_mode_select),
+        cmocka_unit_test(test_reports),    cmocka_unit_test(test_media),
         cmocka_unit_test(test_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
