@@ -67,6 +67,18 @@ bool scsi_step_good(struct scsi_task *t)
     return false;
 }
 
+bool scsi_step_differ(struct scsi_task *t, uint64_t at, const uint8_t *a, const uint8_t *b,
+                      size_t size)
+{
+    size_t same = 0;
+    while (same < size && a[same] == b[same])
+        same++;
+    scsi_sense_set(t, SENSE_MISCOMPARE,
+                   &(struct scsi_sense_more){.has_information = true, .information = at + same});
+    scsi_finish(t);
+    return false;
+}
+
 /* ---- data in pieces ---- */
 
 static size_t walk(const struct iovec *iov, unsigned iovs, size_t limit, size_t at, void *data,
