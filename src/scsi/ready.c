@@ -62,6 +62,7 @@ static bool step_start_stop(struct scsi_task *t)
     }
     if (loej && start && u->ejected) {
         u->ejected = false;
+        scsi_attention_all(u, t->nexus, ATTENTION_MEDIUM);
         scsi_unit_review(u);
     } else if (!start && !u->ejected && t->phase++ == 0 && !(t->cdb[4] & BIT_NO_FLUSH)) {
         return scsi_step_io(t, STORE_FLUSH, 0, 0, NULL, 0);
