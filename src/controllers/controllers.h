@@ -1,8 +1,8 @@
 /*
  * The controllers of orlop-controller, as a table.
  *
- * Those that are embedded do what a real cluster has already (the life of nodes, scheduling, ...) and
- * run only beside the embedded API server.
+ * Those that are embedded do what a real cluster has already (the life of nodes, scheduling, ...): "*"
+ * is them too only beside the embedded API server. Elsewhere who wants one says its name.
  */
 #pragma once
 
@@ -31,6 +31,9 @@ int controllers_setup(struct kube_manager *m, const char *list, bool embedded, s
 
 /* devicelife.c */
 int controllers_device_lifecycle(struct kube_manager *m, struct err *e);
+/* topolvm/ */
+int controllers_topolvm(struct kube_manager *m, struct err *e);
+int controllers_topolvm_provisioner(struct kube_manager *m, struct err *e);
 /* nodelife.c */
 int controllers_node_lifecycle(struct kube_manager *m, struct err *e);
 /* How long a node may be silent; before the setup. */

@@ -47,6 +47,17 @@ bool kube_condition_set(json_t *conditions, const struct kube_condition *conditi
     return differs;
 }
 
+bool kube_condition_remove(json_t *conditions, const char *type)
+{
+    size_t n = json_array_size(conditions);
+    for (size_t i = n; i-- > 0;) {
+        const char *found = json_str(json_array_get(conditions, i), "type");
+        if (found && str_eq(found, type))
+            json_array_remove(conditions, i);
+    }
+    return json_array_size(conditions) < n;
+}
+
 const json_t *kube_condition_get(const json_t *object, const char *type)
 {
     return find(json_at(object, "status", "conditions"), type);

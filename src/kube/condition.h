@@ -21,6 +21,8 @@ struct kube_condition {
  */
 bool kube_condition_set(json_t *conditions, const struct kube_condition *condition,
                         const struct clock *clock);
+/* Takes it out of the array; true when it was there. */
+bool kube_condition_remove(json_t *conditions, const char *type);
 /* Borrowed; NULL. */
 const json_t *kube_condition_get(const json_t *object, const char *type);
 bool kube_condition_is_true(const json_t *object, const char *type);

@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""Claims on LVM: made, bound, grown, refused, taken back, deleted, kept; many at once; nodes that are
+lost and forgotten. The nodes only pretend (tests/lib/volumes.py).
+
+topolvm.py APISERVER TOP ORLOP CONTROLLER
+"""
+import concurrent.futures
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from controller import Controller  # noqa: E402
+from server import Server  # noqa: E402
+from tap import Scratch, Tap, wait_for  # noqa: E402
+from volumes import LVS, VolumeNodes  # noqa: E402
+
+program, top, orlop, controller_program = sys.argv[1:5]
+tap = Tap()
+GI = 1 << 30
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+CAPACITIES = "/apis/storage.k8s.io/v1/csistoragecapacities"
+
+
+def storage_class(name, provisioner="topolvm.io", parameters=None, **more):
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
+            "provisioner": provisioner, "allowVolumeExpansion": True,
+            "parameters": parameters or {f"{provisioner}/device-class": "ssd"}, **more}
+
+
+def claim(name, size="1Gi", of="fast", mode="Block", **spec):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": of, "volumeMode": mode,
+                     "resources": {"requests": {"storage": size}}, **spec}}
+
+
+class Cluster:
+    """What is asked of a server in every test here."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def claim(self, name):
+        return self.server.get(f"{CLAIMS}/{name}")[1]
+
+    def phase(self, name):
+        return self.claim(name).get("status", {}).get("phase")
+
+    def capacity(self, name):
+        return self.claim(name).get("status", {}).get("capacity", {}).get("storage")
+
+    def progress(self, name):
+        return self.claim(name)["status"].get("allocatedResourceStatuses", {}).get("storage")
+
+    def condition(self, name, kind):
+        for it in self.claim(name).get("status", {}).get("conditions", []):
+            if it["type"] == kind:
+                return it
+        return None
+
+    def items(self, path):
+        return self.server.get(path)[1]["items"]
+
+    def volume(self, name):
+        return self.server.get(f"{VOLUMES}/{self.claim(name)['spec']['volumeName']}")[1]
+
+    def lv(self, name):
+        return self.server.get(f"{LVS}/pvc-{self.claim(name)['metadata']['uid']}")[1]
+
+    def events(self, reason, name):
+        return [e["message"] for e in self.items("/api/v1/namespaces/default/events")
+                if e["reason"] == reason and e["involvedObject"]["name"] == name]
+
+    def grow(self, name, size):
+        patch = {"spec": {"resources": {"requests": {"storage": size}}}}
+        return self.server.kubectl("patch", "pvc", name, "--type", "merge", "-p", json.dumps(patch))
+
+    def bound(self, name, what):
+        return tap.ok(wait_for(lambda: self.phase(name) == "Bound"), what, self.claim(name))
+
+    def gone(self, path):
+        return wait_for(lambda: self.server.get(path)[0] == 404)
+
+
+def check_life(c, nodes):
+    server = c.server
+    server.create(CLASSES, storage_class("fast", mountOptions=["noatime"]))
+    server.create(CLAIMS, claim("a"))
+    c.bound("a", "a claim is bound")
+    pv, lv, node = c.volume("a"), c.lv("a"), c.lv("a")["spec"]["nodeName"]
+    spec = pv["spec"]
+    tap.equal((spec["csi"]["driver"], spec["csi"]["volumeHandle"], spec["capacity"]["storage"],
+               spec["persistentVolumeReclaimPolicy"], spec["mountOptions"], spec["volumeMode"]),
+              ("topolvm.io", lv["status"]["volumeID"], "1Gi", "Delete", ["noatime"], "Block"),
+              "its volume says what it is")
+    tap.equal(spec["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"],
+              [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}],
+              "and where")
+    tap.equal((lv["spec"]["deviceClass"], lv["metadata"]["labels"],
+               lv["metadata"]["finalizers"]),
+              ("ssd", {"app.kubernetes.io/created-by": "topolvm-controller"},
+               ["topolvm.io/logicalvolume"]), "its LogicalVolume too")
+    tap.ok(wait_for(lambda: "annotations" not in c.lv("a")["metadata"]), "which is marked no more")
+    tap.ran(server.kubectl("wait", "pvc/a", "--for=jsonpath={.status.phase}=Bound",
+                           "--timeout=10s"), "kubectl waits for it")
+
+    for size in ("2Gi", "3Gi"):
+        tap.ran(c.grow("a", size), f"it is asked to grow to {size}")
+        tap.ok(wait_for(lambda size=size: c.capacity("a") == size), "it grows", c.claim("a"))
+    tap.equal((c.volume("a")["spec"]["capacity"]["storage"], c.lv("a")["spec"]["size"],
+               c.progress("a"), c.claim("a")["status"]["allocatedResources"]["storage"],
+               c.claim("a")["status"].get("conditions", [])),
+              ("3Gi", "3Gi", None, "3Gi", []), "all say so, and nothing is left to do")
+
+    c.grow("a", "30Gi")
+    tap.ok(wait_for(lambda: c.progress("a") == "ControllerResizeInfeasible"), "too much is infeasible",
+           c.claim("a"))
+    said = c.condition("a", "ControllerResizeError")["message"]
+    tap.equal(said, f"OUT_OF_RANGE: to grow, the volume needs 27Gi more on node {node}, which has 5Gi",
+              "it says why, with figures")
+    tap.equal((c.capacity("a"), c.lv("a")["spec"]["size"], c.claim("a")["status"]
+               ["allocatedResources"]["storage"]), ("3Gi", "3Gi", "30Gi"), "it stays as it was")
+    tap.ok(wait_for(lambda: c.events("VolumeResizeFailed", "a")), "an event says so")
+    c.grow("a", "4Gi")
+    tap.ok(wait_for(lambda: c.capacity("a") == "4Gi"), "asking for less mends it", c.claim("a"))
+    tap.equal((c.progress("a"), c.condition("a", "ControllerResizeError")), (None, None), "entirely")
+
+    c.grow("a", "10Gi")
+    wait_for(lambda: c.progress("a") == "ControllerResizeInfeasible")
+    nodes.resize(node, 16 * GI)
+    tap.ok(wait_for(lambda: c.capacity("a") == "10Gi"), "what had no room grows when there is some",
+           c.claim("a"))
+    nodes.room[node] = 8 * GI  # and less than it says: the node itself has to refuse
+    c.grow("a", "12Gi")
+    tap.ok(wait_for(lambda: c.progress("a") == "ControllerResizeInfeasible"),
+           "what the node refuses is infeasible too", c.claim("a"))
+    tap.ok("OUT_OF_RANGE: node" in c.condition("a", "ControllerResizeError")["message"],
+           "in the node's words", c.condition("a", "ControllerResizeError"))
+    tap.equal((c.lv("a")["spec"]["size"], c.lv("a")["status"]["code"]), ("10Gi", 11),
+              "and the promise is withdrawn")
+    nodes.resize(node, 8 * GI + 10 * GI)
+    tap.ok(wait_for(lambda: c.capacity("a") == "12Gi"), "until it can", c.claim("a"))
+    nodes.resize(node, 8 * GI)
+
+    server.create(CLAIMS, claim("fs", mode="Filesystem"))
+    c.bound("fs", "a claim for a file system is bound")
+    c.grow("fs", "2Gi")
+    tap.ok(wait_for(lambda: c.progress("fs") == "NodeResizePending"), "its growth waits for the node",
+           c.claim("fs"))
+    tap.equal((c.volume("fs")["spec"]["capacity"]["storage"], c.capacity("fs"),
+               c.volume("fs")["spec"]["csi"]["fsType"],
+               c.condition("fs", "FileSystemResizePending")["status"]),
+              ("2Gi", "1Gi", "ext4", "True"), "which it says")
+
+    name = f"pvc-{c.claim('a')['metadata']['uid']}"
+    for each in ("a", "fs"):
+        server.kubectl("delete", "pvc", each)
+    tap.ok(c.gone(f"{VOLUMES}/{name}") and c.gone(f"{LVS}/{name}"), "all goes with the claim")
+    tap.ok(wait_for(lambda: not c.items(LVS) and not c.items(VOLUMES)), "of both")
+
+
+def check_kinds(c, nodes):
+    server = c.server
+    server.create(CLASSES, storage_class("keep", "topolvm.cybozu.com", {
+        "topolvm.cybozu.com/device-class": "ssd"}, reclaimPolicy="Retain"))
+    server.create(CLASSES, storage_class("oldest", parameters={"topolvm.io/volume-group": "vg0"}))
+    server.create(CLASSES, storage_class("plain", parameters={"x": "y"}))
+    for of in ("keep", "oldest", "plain"):
+        server.create(CLAIMS, claim(of, of=of))
+        c.bound(of, f"a claim of the class {of} is bound")
+    lv = c.lv("keep")
+    tap.equal((lv["metadata"]["finalizers"], c.volume("keep")["spec"]["csi"]["driver"]),
+              (["topolvm.cybozu.com/logicalvolume"], "topolvm.cybozu.com"), "the legacy names")
+    tap.equal(server.get(f"/apis/topolvm.cybozu.com/v1/logicalvolumes/{lv['metadata']['name']}")[1]
+              ["spec"]["vgName"], "ssd", "both groups have it")
+    tap.equal((c.lv("oldest")["spec"]["deviceClass"], "deviceClass" in c.lv("plain")["spec"]),
+              ("vg0", False), "a volume group, and the default")
+    name = lv["metadata"]["name"]
+    server.kubectl("delete", "pvc", "keep")
+    tap.ok(wait_for(lambda: server.get(f"{VOLUMES}/{name}")[1]["status"]["phase"] == "Released"),
+           "what is to be kept is released")
+    server.kubectl("delete", "pv", name)
+    tap.ok(c.gone(f"{VOLUMES}/{name}"), "its volume can be deleted")
+    tap.equal(server.get(f"{LVS}/{name}")[0], 200, "the LogicalVolume stays")
+    server.kubectl("delete", "lv", name)
+    for of in ("oldest", "plain"):
+        server.kubectl("delete", "pvc", of)
+    tap.ok(wait_for(lambda: not c.items(LVS)), "nothing is left")
+
+    server.create(CLAIMS, claim("many", accessModes=["ReadWriteMany"]))
+    tap.ok(wait_for(lambda: c.condition("many", "Provisioned")), "many nodes cannot use one")
+    tap.ok(c.condition("many", "Provisioned")["message"].startswith("INVALID_ARGUMENT: a local"),
+           "it says why")
+    server.create(CLASSES, storage_class("none", parameters={"topolvm.io/device-class": "no"}))
+    server.create(CLAIMS, claim("nowhere", of="none"))
+    tap.ok(wait_for(lambda: c.condition("nowhere", "Provisioned")), "a class that no node has")
+    tap.equal(c.condition("nowhere", "Provisioned")["message"],
+              'RESOURCE_EXHAUSTED: no node that is ready and allowed has the device class "no"',
+              "it says that")
+
+    # A claim that goes before its volume is made leaves nothing.
+    nodes.silent = set(nodes.names)
+    server.create(CLAIMS, claim("early"))
+    tap.ok(wait_for(lambda: len(c.items(LVS)) == 1), "a volume is promised")
+    server.kubectl("delete", "pvc", "early", "many", "nowhere")
+    tap.ok(wait_for(lambda: "deletionTimestamp" in c.items(LVS)[0]["metadata"]),
+           "and not wanted any more when its claim is gone")
+    nodes.silent = set()
+    tap.ok(wait_for(lambda: not c.items(LVS) and not c.items(VOLUMES)), "so it goes")
+
+
+def check_failures(c, nodes, controller):
+    server = c.server
+    server.create(CLAIMS, claim("f"))
+    c.bound("f", "a claim")
+    name = c.lv("f")["metadata"]["name"]
+    nodes.fails[name] = (13, "the disk is on fire")
+    c.grow("f", "2Gi")
+    tap.ok(wait_for(lambda: c.condition("f", "ControllerResizeError")), "a failure is said")
+    tap.equal((c.condition("f", "ControllerResizeError")["message"], c.progress("f")),
+              ("INTERNAL: the disk is on fire", "ControllerResizeInProgress"),
+              "and will be tried again")
+    tap.ok(wait_for(lambda: any(k == "topolvm.io/resize-requested-at"
+                                for k in c.lv("f")["metadata"].get("annotations", {}))),
+           "the node is asked to")
+    metric = 'orlop_topolvm_resize_failures_total{namespace="default",persistentvolumeclaim="f"}'
+    tap.ok(controller.metric(metric) >= 1, "a metric counts it")
+    del nodes.fails[name]
+    nodes.tried.clear()
+    tap.ok(wait_for(lambda: c.capacity("f") == "2Gi"), "it works in the end", c.claim("f"))
+    server.kubectl("delete", "pvc", "f")
+    wait_for(lambda: not c.items(LVS))
+
+
+def check_capacity(c, nodes):
+    server = c.server
+
+    def published():
+        return sorted((it["storageClassName"], it["capacity"],
+                       it["nodeTopology"]["matchLabels"]["kubernetes.io/hostname"])
+                      for it in c.items(CAPACITIES) if it["storageClassName"] == "fast")
+
+    tap.ok(wait_for(lambda: published() == [("fast", "8Gi", n) for n in sorted(nodes.names)]),
+           "capacity is published", published())
+    tap.ok(server.get("/apis/storage.k8s.io/v1/csidrivers/topolvm.io")[1]["spec"]["storageCapacity"],
+           "the driver says that it is")
+    server.create(CLASSES, storage_class("late", volumeBindingMode="WaitForFirstConsumer"))
+    server.create(CLAIMS, claim("w", "6Gi", of="late", mode="Filesystem"))
+    server.create(CLAIMS, claim("v", "1Gi", of="late", mode="Filesystem"))
+    tap.ok(wait_for(lambda: c.events("WaitForFirstConsumer", "w")), "a claim waits for its consumer")
+    tap.equal(c.items(LVS), [], "nothing is made yet")
+    nodes.resize("n1", 2 * GI)
+    nodes.resize("n3", 6 * GI)
+    wait_for(lambda: [it[1] for it in published()] == ["2Gi", "8Gi", "6Gi"])
+    server.create("/api/v1/namespaces/default/pods", {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "user"},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": [
+            {"name": x, "persistentVolumeClaim": {"claimName": x}} for x in ("w", "v")]}})
+    c.bound("w", "it is bound when there is one")
+    c.bound("v", "so is the other")
+    tap.ok(wait_for(lambda: server.get("/api/v1/namespaces/default/pods/user")[1]["spec"].get(
+        "nodeName") == "n2"), "where there is room for both, and there the pod runs")
+    server.kubectl("delete", "pod", "user", "--now")
+    server.kubectl("delete", "pvc", "w", "v")
+    wait_for(lambda: not c.items(LVS))
+    nodes.resize("n1", 8 * GI)
+    nodes.resize("n3", 8 * GI)
+    server.kubectl("delete", "storageclass", "late")
+    tap.ok(wait_for(lambda: not [it for it in c.items(CAPACITIES)
+                                 if it["storageClassName"] == "late"]), "it goes with the class")
+
+
+def check_race(c, nodes, controller):
+    """Fifty claims, room for twenty (8 + 8 + 4)."""
+    server = c.server
+    nodes.resize("n3", 4 * GI)
+    nodes.refusals, nodes.least = 0, GI
+    for number in range(2):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            pool.map(lambda n: server.create(CLAIMS, claim(f"r{n:02}")), range(50))
+            if number:
+                wait_for(lambda: len(c.items(LVS)) >= 5)
+                controller.signal(9)
+                controller.wait()
+                controller.start()
+
+        def state():
+            found = c.items(CLAIMS)
+            return (sum(it.get("status", {}).get("phase") == "Bound" for it in found),
+                    sum(any(x["type"] == "Provisioned" and x["reason"] == "ResourceExhausted"
+                            for x in it.get("status", {}).get("conditions", [])) for it in found))
+        how = ", the controller killed meanwhile" if number else ""
+        tap.ok(wait_for(lambda: state() == (20, 30)), f"of fifty twenty are bound, thirty say why{how}",
+               state())
+        tap.equal((len(c.items(LVS)), len(c.items(VOLUMES)), nodes.refusals, nodes.least),
+                  (20, 20, 0, 0), "no node was ever asked for more than it had")
+        waiting = [it for it in c.items(CLAIMS) if it["status"]["phase"] == "Pending"]
+        message = waiting[0]["status"]["conditions"][0]["message"]
+        tap.equal(message, 'RESOURCE_EXHAUSTED: no node has room for 1Gi of device class "ssd": n1 '
+                  "has 0, n2 has 0, n3 has 0", "with figures")
+        if not number:
+            tap.equal(controller.metric("orlop_topolvm_claims_waiting"), 30, "a metric counts them")
+            tap.equal(controller.metric(
+                'orlop_topolvm_reserved_bytes{node="n1",device_class="ssd"}'), 0, "nothing is owed")
+            nodes.resize("n3", 5 * GI)
+            tap.ok(wait_for(lambda: state()[0] == 21), "one more when there is room for one more")
+            nodes.resize("n3", 4 * GI) if False else None
+        server.kubectl("delete", "pvc", "--all", "--wait=false")
+        tap.ok(wait_for(lambda: not c.items(CLAIMS) and not c.items(LVS) and not c.items(VOLUMES)),
+               "all go again")
+        nodes.room["n3"] = 4 * GI
+        nodes.resize("n3", 4 * GI)
+        nodes.least = GI
+    nodes.resize("n3", 8 * GI)
+
+
+with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as log, \
+        Server(program, scratch.file("data"), log=log) as server, \
+        VolumeNodes(server, "n1", "n2", "n3", room=8 * GI) as nodes:
+    cluster = Cluster(server)
+    with Controller(controller_program, server, scratch.file("controller.log"), "--embedded",
+                    "--node-monitor-grace-period", "3s") as controller:
+        check_life(cluster, nodes)
+        check_kinds(cluster, nodes)
+        check_failures(cluster, nodes, controller)
+        check_capacity(cluster, nodes)
+        check_race(cluster, nodes, controller)
+        tap.equal(controller.stop(), 0, "it stops when told")
+tap.done()
