@@ -13,6 +13,13 @@ static void pending_values(const json_t *lv, struct kube_index_values *out)
         kube_index_add(out, node);
 }
 
+static void node_values(const json_t *lv, struct kube_index_values *out)
+{
+    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
+    if (node)
+        kube_index_add(out, node);
+}
+
 static void name_values(const json_t *lv, struct kube_index_values *out)
 {
     const char *name = json_str(json_object_get(lv, "spec"), "name");
@@ -39,7 +46,7 @@ static void ledger_free(void *context)
 struct topolvm_ledger *topolvm_ledger_new(struct kube_manager *m)
 {
     static const struct kube_index indexes[] = {
-        {"pending", pending_values}, {"name", name_values}, {"id", id_values}};
+        {"node", node_values}, {"pending", pending_values}, {"name", name_values}, {"id", id_values}};
     struct topolvm_ledger *l = NEW(struct topolvm_ledger);
     kube_manager_on_stop(m, ledger_free, l);
     pthread_mutex_init(&l->lock, NULL);
@@ -66,12 +73,12 @@ void topolvm_ledger_unlock(struct topolvm_ledger *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* The volumes of a node that will take room, as they will be when the cache has caught up. */
-static json_t *volumes_of(struct topolvm_ledger *l, const char *node)
+/* Volumes of a node ("node": all; "pending": that will take room) as when the cache has caught up. */
+static json_t *volumes_of(struct topolvm_ledger *l, const char *index, const char *node)
 {
     json_t *volumes = json_object();
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    kube_informer_find(l->lvs, "pending", node, &found);
+    kube_informer_find(l->lvs, index, node, &found);
     for (size_t i = 0; i < found.len; i++)
         json_object_set_new(volumes, found.p[i]->name, kube_object_json(found.p[i]));
     int64_t now = clock_mono_ns(l->clock);
@@ -95,7 +102,9 @@ static json_t *volumes_of(struct topolvm_ledger *l, const char *node)
     return volumes;
 }
 
-static int64_t pending_of(const json_t *volumes, const json_t *node, const char *class)
+/* What the volumes of a class take, all in all or that `of` says. */
+static int64_t sum_of(const json_t *volumes, const json_t *node, const char *class,
+                      int64_t (*of)(const json_t *lv))
 {
     json_auto_t *classes = topolvm_classes(node);
     const char *wanted = topolvm_class_at(node, classes, class);
@@ -104,7 +113,7 @@ static int64_t pending_of(const json_t *volumes, const json_t *node, const char 
     json_t *lv;
     json_object_foreach((json_t *)volumes, name, lv) {
         if (str_eq(topolvm_class_at(node, classes, topolvm_class_wanted(lv)), wanted) &&
-            __builtin_add_overflow(sum, topolvm_pending(lv), &sum))
+            __builtin_add_overflow(sum, of(lv), &sum))
             return INT64_MAX;
     }
     return sum;
@@ -130,19 +139,48 @@ static int64_t most_of(struct topolvm_ledger *l, const json_t *node, const char 
     return INT64_MAX;
 }
 
+/* What a volume has or will have. */
+static int64_t whole(const json_t *lv)
+{
+    int64_t has = topolvm_bytes(json_at(lv, "status", "currentSize"));
+    return has + topolvm_pending(lv);
+}
+
+/* What a class has in all; INT64_MAX where that says nothing of what can be promised. */
+static int64_t size_of(const json_t *node, const char *class)
+{
+    json_auto_t *classes = topolvm_classes(node);
+    const char *wanted = topolvm_class_at(node, classes, class);
+    size_t i;
+    json_t *it;
+    json_array_foreach(classes, i, it) {
+        const char *name = json_str(it, "name"), *type = json_str(it, "type");
+        if (name && str_eq(name, wanted) && type && str_eq(type, "thick"))
+            return json_integer_value(json_object_get(it, "sizeBytes"));
+    }
+    return INT64_MAX;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 bool topolvm_ledger_room(struct topolvm_ledger *l, const char *name, const json_t *node,
                          const char *class, int64_t *ret_bytes)
 {
-    json_auto_t *volumes = volumes_of(l, name); /* before the node is asked */
+    json_auto_t *volumes = volumes_of(l, node ? "pending" : "node", name); /* before the node is asked */
     json_auto_t *live = node ? NULL : kube_get(l->client, &l->nodes_r, NULL, name, NULL);
     const json_t *it = node ? node : live;
     int64_t free_bytes;
     if (!it || !topolvm_free(it, class, &free_bytes))
         return false;
-    int64_t pending = pending_of(volumes, it, class);
-    int64_t room = free_bytes > pending ? free_bytes - pending : 0;
-    int64_t most = most_of(l, it, class, free_bytes);
-    *ret_bytes = room < most ? room : most;
+    int64_t room = free_bytes - sum_of(volumes, it, class, topolvm_pending);
+    room = least(room, most_of(l, it, class, free_bytes));
+    int64_t size = size_of(it, class);
+    if (live && size < INT64_MAX)
+        room = least(room, size - sum_of(volumes, it, class, whole));
+    *ret_bytes = room > 0 ? room : 0;
     return true;
 }
 
@@ -165,8 +203,8 @@ void topolvm_ledger_refused(struct topolvm_ledger *l, const json_t *lv)
 
 int64_t topolvm_ledger_pending(struct topolvm_ledger *l, const json_t *node, const char *class)
 {
-    json_auto_t *volumes = volumes_of(l, kube_name(node));
-    return pending_of(volumes, node, class);
+    json_auto_t *volumes = volumes_of(l, "pending", kube_name(node));
+    return sum_of(volumes, node, class, topolvm_pending);
 }
 
 void topolvm_ledger_wrote(struct topolvm_ledger *l, const json_t *lv, const char *before)
@@ -190,6 +228,13 @@ json_t *topolvm_ledger_volume(struct topolvm_ledger *l, const json_t *pv)
     return lv ? lv : first_of(l, "name", kube_name(pv));
 }
 
+void topolvm_ledger_stamp(struct topolvm_ledger *l, const json_t *lv, json_t *metadata)
+{
+    char text[RFC3339_MAX];
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(l->clock)), RFC3339_MICRO, text);
+    json_object_set_new(metadata, "annotations", json_pack("{s:s}", topolvm_retry_key(lv), text));
+}
+
 int topolvm_ledger_retry(struct topolvm_ledger *l, const json_t *lv, int64_t *ret_again_ns,
                          struct err *e)
 {
@@ -203,10 +248,9 @@ int topolvm_ledger_retry(struct topolvm_ledger *l, const json_t *lv, int64_t *re
             return 0;
         }
     }
-    char text[RFC3339_MAX];
-    rfc3339_format(rfc3339_from_ns(now), RFC3339_MICRO, text);
-    json_auto_t *patch = json_pack("{s:{s:s,s:{s:s}}}", "metadata", "resourceVersion",
-                                   kube_version(lv), "annotations", topolvm_retry_key(lv), text);
+    json_auto_t *patch =
+        json_pack("{s:{s:s}}", "metadata", "resourceVersion", kube_version(lv));
+    topolvm_ledger_stamp(l, lv, json_object_get(patch, "metadata"));
     json_auto_t *done = kube_patch(l->client, &l->lvs_r, NULL, kube_name(lv), KUBE_MERGE_PATCH,
                                    patch, NULL, e);
     *ret_again_ns = RETRY;

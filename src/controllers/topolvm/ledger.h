@@ -8,9 +8,11 @@
  * - A promise is a LogicalVolume in the API, nothing else: a process that starts knows all of them.
  * - Under the lock, what was written a moment ago counts, though the cache lags behind: it is kept in
  *   mind until the cache has it too.
- * - The cache of volumes is read before the node is asked (live). A node says that less is free before
- *   it says that a volume is made; so room is never counted that a volume has already taken. Counted
- *   twice it may be, for a moment: a claim waits then, and is looked at again with the next change.
+ * - The cache of volumes is read before the node is asked (live). What a node says of its room may be
+ *   from before it made a volume; so of a class that is not thin, no more is promised than its volume
+ *   group has in all, less all volumes in it. Counted twice a volume may be, for a moment: a claim waits
+ *   then, and is looked at again with the next change.
+ * - The last word is the node's: what it refuses is not promised again until it says other figures.
  */
 #pragma once
 
@@ -23,7 +25,7 @@ struct topolvm_ledger {
     const struct clock *clock;
     struct kube_client *client;
     struct kube_resource nodes_r, lvs_r;
-    struct kube_informer *nodes, *lvs; /* indexes "pending" (node), "name" (spec.name), "id" */
+    struct kube_informer *nodes, *lvs; /* indexes: node, pending (node), name, id */
     pthread_mutex_t lock;
     json_t *refused; /* "NODE/CLASS" -> {free, size}: what a node refused though it said it was free */
     json_t *recent; /* name of a LogicalVolume -> {lv, before, until}: written, not yet in the cache */
@@ -50,6 +52,8 @@ int64_t topolvm_ledger_pending(struct topolvm_ledger *l, const json_t *node, con
 
 /* The LogicalVolume of a PersistentVolume, from the cache: by its handle, else by its name; NULL. */
 json_t *topolvm_ledger_volume(struct topolvm_ledger *l, const json_t *pv);
+/* Puts the annotation that asks the node to try into the metadata of a patch. */
+void topolvm_ledger_stamp(struct topolvm_ledger *l, const json_t *lv, json_t *metadata);
 /* Asks the node to try again what failed, at most every half minute; *ret_again_ns: when, if not now. */
 int topolvm_ledger_retry(struct topolvm_ledger *l, const json_t *lv, int64_t *ret_again_ns,
                          struct err *e);

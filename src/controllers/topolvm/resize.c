@@ -156,12 +156,14 @@ static int wipe_code(struct growth *g, struct err *e)
                     "status", e);
 }
 
-static int set_size(struct growth *g, const json_t *size, struct err *e)
+/* `asked`: the node is to try, whatever became of it before; else it is only said what there is. */
+static int set_size(struct growth *g, const json_t *size, bool asked, struct err *e)
 {
-    return patch_lv(g,
-                    json_pack("{s:{s:s},s:{s:O}}", "metadata", "resourceVersion",
-                              kube_version(g->lv), "spec", "size", size),
-                    NULL, e);
+    json_t *patch = json_pack("{s:{s:s},s:{s:O}}", "metadata", "resourceVersion",
+                              kube_version(g->lv), "spec", "size", size);
+    if (asked)
+        topolvm_ledger_stamp(g->t->ledger, g->lv, json_object_get(patch, "metadata"));
+    return patch_lv(g, patch, NULL, e);
 }
 
 /* Under the ledger's lock. 1: asked; 0: there is no room, ret_why says how much; -1. */
@@ -184,7 +186,7 @@ static int promise(struct growth *g, struct str *ret_why, struct err *e)
     if (wipe_code(g, e) < 0)
         return -1;
     before = mem_strdup(kube_version(g->lv));
-    if (set_size(g, g->wanted_text, e) < 0)
+    if (set_size(g, g->wanted_text, true, e) < 0)
         return -1;
     topolvm_ledger_wrote(l, g->lv, before);
     return 1;
@@ -199,7 +201,7 @@ static int withdraw(struct growth *g, enum err_code code, struct err *e)
                    said && *said ? said : "it gave no reason");
     if (code == ERR_OUT_OF_RANGE)
         topolvm_ledger_refused(g->t->ledger, g->lv);
-    if (current_of(g->lv) && set_size(g, json_at(g->lv, "status", "currentSize"), e) < 0)
+    if (current_of(g->lv) && set_size(g, json_at(g->lv, "status", "currentSize"), false, e) < 0)
         return -1;
     return say_failed(g, INFEASIBLE, code, why, e);
 }
