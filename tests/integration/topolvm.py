@@ -7,12 +7,13 @@ topolvm.py APISERVER TOP ORLOP CONTROLLER
 import concurrent.futures
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from controller import Controller  # noqa: E402
 from server import Server  # noqa: E402
-from tap import Scratch, Tap, wait_for  # noqa: E402
+from tap import Scratch, Tap, run, wait_for  # noqa: E402
 from volumes import LVS, VolumeNodes  # noqa: E402
 
 program, top, orlop, controller_program = sys.argv[1:5]
@@ -316,6 +317,151 @@ def check_race(c, nodes, controller):
     nodes.resize("n3", 8 * GI)
 
 
+def check_commands(c, nodes, scratch):
+    server = c.server
+    env = {**os.environ, "KUBECONFIG": server.kubeconfig, "HOME": scratch.path}
+
+    def orlop_ran(name, *argv, status=0, stdout=None, stderr="", env=env):
+        result = run(orlop, *argv, env=env)
+        out = re.sub(r"\b\d+s\b", "9s", result.stdout)
+        tap.ok(result.returncode == status and (stdout is None or out == stdout) and
+               result.stderr == stderr, name, f"{result.returncode}\n{result.stdout}{result.stderr}")
+        return result
+
+    lv = "logicalvolume.topolvm.cybozu.com"
+    orlop_ran("nothing to list", "lv", "list", stderr="No resources found\n")
+    orlop_ran("nothing to audit", "lv", "audit", stdout="Nodes and objects say the same.\n")
+    orlop_ran("a volume is made", "lv", "create", "x", "--node", "n1", "--size", "1Gi", "--wait",
+              stdout=f"{lv}/x created\n")
+    orlop_ran("another, of a class", "lv", "create", "y", "-n", "n2", "-s", "2Gi", "-c", "ssd",
+              "-w", "-o", "name", stdout=f"{lv}/y\n")
+    orlop_ran("a table", "lv", "list", stdout="""\
+NAME   NODE   CLASS    SIZE   CURRENT   STATE   MESSAGE   AGE
+x      n1     <none>   1Gi    1Gi       Ready   <none>    9s
+y      n2     ssd      2Gi    2Gi       Ready   <none>    9s
+""")
+    ids = [it["status"]["volumeID"] for it in c.items(LVS)]
+    orlop_ran("a wide one", "lv", "list", "-o", "wide", "x", stdout=f"""\
+NAME   NODE   CLASS    SIZE   CURRENT   STATE   MESSAGE   AGE   CLAIM    VOLUME ID
+x      n1     <none>   1Gi    1Gi       Ready   <none>    9s    <none>   {ids[0]}
+""")
+    orlop_ran("names", "lv", "list", "-o", "name", "--node", "n2", stdout=f"{lv}/y\n")
+    found = json.loads(orlop_ran("json", "lv", "list", "-o", "json").stdout)
+    tap.equal((found["kind"], [it["metadata"]["name"] for it in found["items"]]),
+              ("List", ["x", "y"]), "is a list")
+    one = orlop_ran("yaml", "lv", "list", "-o", "yaml", "y").stdout
+    tap.ok(one.startswith("apiVersion: topolvm.cybozu.com/v1\nkind: LogicalVolume\n") and
+           "  vgName: ssd\n" in one, "is the object", one)
+    tap.ran(server.kubectl("get", "logicalvolumes", "y"), "kubectl has its columns", stdout="""\
+NAME   NODE   CLASS   SIZE   CURRENT   MESSAGE   AGE
+y      n2     ssd     2Gi    2Gi""")
+    orlop_ran("it grows", "lv", "resize", "x", "3Gi", "--wait", stdout=f"{lv}/x resized\n")
+    orlop_ran("not beyond what there is", "lv", "resize", "x", "50Gi", "--wait", status=1,
+              stdout=f"{lv}/x resized\n", stderr="orlop lv resize: x: OUT_OF_RANGE: 47Gi are wanted, "
+              f"{5 * GI} are free\n")
+    orlop_ran("that is taken back", "lv", "resize", "x", "3Gi", stdout=f"{lv}/x resized\n")
+    orlop_ran("it does not shrink", "lv", "resize", "x", "1Gi", status=1, stdout="",
+              stderr='orlop lv resize: LogicalVolume.topolvm.cybozu.com "x" is invalid: spec.size: '
+              'Forbidden: "1Gi": a volume cannot shrink; it has 3Gi, ask for that or more\n')
+    orlop_ran("a node that is none", "lv", "create", "z", "-n", "n9", "-s", "1Gi", status=1,
+              stdout="", stderr='orlop lv create: nodes "n9" not found\n')
+    orlop_ran("a size that is none", "lv", "create", "z", "-n", "n1", "-s", "much", status=2,
+              stderr="orlop lv create: \"much\" is not a quantity: write a number with at most "
+              "one suffix of n u m k M G T P E, Ki Mi Gi Ti Pi Ei or an exponent, such as 100Gi, 1.5Ti, "
+              "250m or 1e3\nTry 'orlop lv create --help'.\n")
+    orlop_ran("no size at all", "lv", "create", "z", "-n", "n1", status=2, stderr="orlop lv create: "
+              "say with --node where it is to be and with --size how large\n"
+              "Try 'orlop lv create --help'.\n")
+
+    server.create(CLAIMS, claim("c"))
+    c.bound("c", "a claim")
+    name = c.lv("c")["metadata"]["name"]
+    orlop_ran("what a claim has grows with it", "lv", "resize", name, "2Gi", status=1,
+              stderr=f"orlop lv resize: {name} is the volume of a claim and grows with it: kubectl "
+              "patch pvc c -n default -p "
+              '\'{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}\'\n')
+    orlop_ran("and goes with it", "lv", "delete", name, status=1, stderr=f"orlop lv delete: {name}: "
+              f"PersistentVolume {name} stands for it: delete its claim instead, or say --force if "
+              "its data may go\n")
+    server.kubectl("delete", "pvc", "c")
+    wait_for(lambda: len(c.items(LVS)) == 2)
+
+    server.ask("PATCH", "/api/v1/nodes/n1", {"metadata": {"annotations": {
+        "topolvm.io/orphans": json.dumps([{"vg": "vg0", "lv": "old", "sizeBytes": GI,
+                                           "owner": "topolvm.io/gone"}])}}},
+               content_type="application/merge-patch+json")
+    server.ask("PATCH", f"{LVS}/y/status", {"status": {"code": 5, "message": "it is gone"}},
+               content_type="application/merge-patch+json")
+    orlop_ran("the audit finds both", "lv", "audit", status=1, stdout="""\
+FINDING   NODE   NAME      SIZE   MESSAGE
+Orphan    n1     vg0/old   1Gi    it belonged to topolvm.io/gone; remove it there: lvremove vg0/old
+Lost      n2     y         2Gi    it is gone
+""")
+    tap.equal([it["finding"] for it in json.loads(run(orlop, "lv", "audit", "-o", "json",
+                                                      env=env).stdout)], ["Orphan", "Lost"], "as JSON")
+    server.ask("PATCH", "/api/v1/nodes/n1", {"metadata": {"annotations": {
+        "topolvm.io/orphans": None}}}, content_type="application/merge-patch+json")
+    orlop_ran("they are deleted", "lv", "delete", "x", "y", "--wait",
+              stdout=f'{lv} "x" deleted\n{lv} "y" deleted\n')
+    orlop_ran("what is gone is not there", "lv", "delete", "x", status=1, stdout="",
+              stderr='orlop lv delete: x: logicalvolumes.topolvm.cybozu.com "x" not found\n')
+
+    # Where the API is.
+    folder = scratch.file("up")
+    os.mkdir(folder)
+    os.symlink(server.kubeconfig, os.path.join(folder, "kubeconfig"))
+    bare = {k: v for k, v in env.items() if k != "KUBECONFIG"}
+    for how, argv, more in (("--kubeconfig", ("--kubeconfig", server.kubeconfig), {}),
+                            ("--data", ("--data", folder), {"KUBECONFIG": "/nowhere"}),
+                            ("$ORLOP_DATA", (), {"ORLOP_DATA": folder})):
+        orlop_ran(f"found by {how}", "lv", "audit", *argv, env={**bare, **more},
+                  stdout="Nodes and objects say the same.\n")
+    tap.ran(run(orlop, "lv", "list", "--data", "/nowhere", env=bare), "not found", status=1,
+            stderr="/nowhere/kubeconfig")
+
+
+def check_forget(c, nodes, scratch):
+    server = c.server
+    env = {**os.environ, "KUBECONFIG": server.kubeconfig, "HOME": scratch.path}
+
+    def forget(*argv):
+        return run(orlop, "node", "forget", *argv, env=env)
+
+    for node in ("n1", "n3"):
+        run(orlop, "lv", "create", f"on-{node}", "-n", node, "-s", "1Gi", "--wait", env=env)
+    result = tap.ran(forget("n3"), "a node that lives is not forgotten", status=1)
+    tap.ok(re.fullmatch(r"orlop node forget: node n3 lives: it renewed its lease \d+ s ago\. Stop it "
+                        r"first, or say --force if you know better\n", result.stderr),
+           "it says why", result.stderr)
+    nodes.silent = {"n3"}
+    server.ask("DELETE", f"{LVS}/on-n3")
+    ready = "/api/v1/nodes/n3"
+
+    def is_ready():
+        return [x["status"] for x in server.get(ready)[1]["status"]["conditions"]
+                if x["type"] == "Ready"] == ["True"]
+    tap.ok(wait_for(lambda: not is_ready()), "a node falls silent")
+    tap.ok(wait_for(lambda: c.events("NodeUnavailable", "on-n3")), "its volume waits and says so")
+    tap.equal(c.events("NodeUnavailable", "on-n3")[0], "To be removed, it waits for node n3, which is "
+              "not ready; if it will not be back, run: orlop node forget n3", "and what to do")
+    server.ask("PATCH", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n3",
+               {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}},
+               content_type="application/merge-patch+json")
+    tap.ran(forget("n3"), "then it can be forgotten", stdout="node/n3 forgotten, 1 logical volumes do "
+            "not wait for it any more\n")
+    tap.ok(c.gone(f"{LVS}/on-n3") and c.gone(ready), "nothing waits for it any more")
+    tap.ok(wait_for(lambda: len(c.events("NodeForgotten", "on-n3")) == 2 and
+                    c.events("NodeForgotten", "n3")), "events tell of it")
+    tap.ok("forgotten by kubernetes-admin at 20" in " ".join(c.events("NodeForgotten", "on-n3")),
+           "and who said so", c.events("NodeForgotten", "on-n3"))
+    tap.ok(wait_for(lambda: not [x for x in c.items(CAPACITIES)
+                                 if x["metadata"]["labels"]["orlop.io/node"] == "n3"]),
+           "its capacity goes with it")
+    tap.ran(forget("n3"), "nobody is forgotten twice", status=1,
+            stderr="there is no node n3, and no LogicalVolume of it")
+    tap.ran(forget("n1", "--force"), "by force one that lives", stdout="node/n1 forgotten, 1 logical")
+
+
 with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as log, \
         Server(program, scratch.file("data"), log=log) as server, \
         VolumeNodes(server, "n1", "n2", "n3", room=8 * GI) as nodes:
@@ -326,6 +472,8 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         check_kinds(cluster, nodes)
         check_failures(cluster, nodes, controller)
         check_capacity(cluster, nodes)
+        check_commands(cluster, nodes, scratch)
         check_race(cluster, nodes, controller)
+        check_forget(cluster, nodes, scratch)
         tap.equal(controller.stop(), 0, "it stops when told")
 tap.done()
