@@ -23,7 +23,7 @@ struct lv_given {
 
 struct lv_group {
     const char *group; /* "topolvm.io" */
-    char *finalizer, *annotation;
+    char *finalizer;
     struct kube_resource kind;
     struct kube_informer *informer;
 };
@@ -31,6 +31,7 @@ struct lv_group {
 struct node_lvs {
     struct node *n;
     struct lvm *lvm;
+    struct err broken; /* why there is no LVM here; code 0: there is */
     struct lvm_classes classes;
     struct node_vg_disks disks;
     struct lv_group groups[LV_GROUPS];
@@ -75,7 +76,10 @@ struct lvm_view *lv_view(struct node_lvs *s);
  */
 int lv_look(struct node_lvs *s, int64_t patience_ns, struct lvm_view **ret_view, struct err *e);
 #define LV_PATIENCE (CLOCK_SECOND / 10)
-/* Whether the last report is so young, and nothing was freed since, that "no room" can be said of it. */
+/*
+ * Whether the last report is so young, and nothing was given or freed since, that "no room" can be said
+ * of it. (What was given while it was made may be in it: then it counts twice.)
+ */
 bool lv_view_is_news(struct node_lvs *s);
 /* Around a change: begin waits for its turn; end says what was given of which class; NULL: freed. */
 void lv_change_begin(struct node_lvs *s);

@@ -58,11 +58,33 @@ json_t *lv_object(struct node_lvs *s, const char *index, const char *value,
     return found;
 }
 
+/*
+ * The names of finalizer and annotation in each group. Whoever came from one to the other may have
+ * brought the old ones along: all count.
+ */
+static const char *const finalizers[] = {"topolvm.cybozu.com/logicalvolume",
+                                         "topolvm.io/logicalvolume", NULL};
+static const char *const annotations[] = {"topolvm.cybozu.com/resize-requested-at",
+                                          "topolvm.io/resize-requested-at", NULL};
+
+static const char *finalizer_of(const json_t *object)
+{
+    const char *const *name = finalizers;
+    while (*name && !kube_finalizer_has(object, *name))
+        name++;
+    return *name;
+}
+
 /* For which wish it was said that it cannot be fulfilled. */
 static char *wish_text(const struct work *w)
 {
-    const char *asked = kube_annotation(w->object, w->group->annotation);
-    return mem_printf("%lld %s", (long long)kube_generation(w->object), asked ? asked : "");
+    struct str text = {0};
+    str_appendf(&text, "%lld", (long long)kube_generation(w->object));
+    for (const char *const *name = annotations; *name; name++) {
+        const char *asked = kube_annotation(w->object, *name);
+        str_appendf(&text, " %s", asked ? asked : "");
+    }
+    return str_take(&text);
 }
 
 static bool was_judged(struct work *w)
@@ -144,6 +166,30 @@ static int tell(struct work *w, const struct lvm_lv *lv, struct err *e)
     return write_status(w, status, e);
 }
 
+static int add_finalizer(struct work *w, struct err *e)
+{
+    if (finalizer_of(w->object))
+        return 0;
+    crash_point("finalizer");
+    int status =
+        kube_finalizer_add(w->s->n->client, &w->group->kind, &w->object, w->group->finalizer, e);
+    crash_point("finalizer");
+    return status;
+}
+
+static int remove_finalizer(struct work *w, struct err *e)
+{
+    int status = 0;
+    for (const char *const *name = finalizers; status == 0 && *name; name++) {
+        if (!kube_finalizer_has(w->object, *name))
+            continue;
+        crash_point("finalizer");
+        status = kube_finalizer_remove(w->s->n->client, &w->group->kind, &w->object, *name, e);
+        crash_point("finalizer");
+    }
+    return status;
+}
+
 /* Steps. */
 
 /* What the source is, if there is to be one; 0, or -1 and why. */
@@ -200,11 +246,8 @@ static int make(struct work *w, struct err *e)
 {
     struct err why = {0};
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
-    crash_point("finalizer");
-    if (kube_finalizer_add(w->s->n->client, &w->group->kind, &w->object, w->group->finalizer, e) <
-        0)
+    if (add_finalizer(w, e) < 0)
         return -1;
-    crash_point("finalizer");
     const struct lvm_lv *lv = lv_find(v, w->uid);
     if (!lv) {
         if (was_judged(w))
@@ -283,7 +326,7 @@ static int keep(struct work *w, const char *id, struct err *e)
 static int delete (struct work *w, struct err *e)
 {
     struct err why = {0};
-    if (!kube_finalizer_has(w->object, w->group->finalizer))
+    if (!finalizer_of(w->object))
         return 0;
     const char *id = text_at(w->object, "status", "volumeID");
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
@@ -303,11 +346,7 @@ static int delete (struct work *w, struct err *e)
         log_info("removed a logical volume", LOG_S("name", kube_name(w->object)));
     }
     judge(w, false);
-    crash_point("finalizer");
-    int status =
-        kube_finalizer_remove(w->s->n->client, &w->group->kind, &w->object, w->group->finalizer, e);
-    crash_point("finalizer");
-    return status;
+    return remove_finalizer(w, e);
 }
 
 int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_result *ret,
@@ -319,12 +358,17 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
     w.object = lv_object(w.s, LV_BY_UID, uid, &w.group);
     if (!w.object) { /* gone, and its volume with it */
         judge(&w, false);
-        kube_controller_add_after(w.s->keeper, "", LV_AUDIT, CLOCK_SECOND);
+        if (w.s->keeper)
+            kube_controller_add_after(w.s->keeper, "", LV_AUDIT, CLOCK_SECOND);
         return 0;
     }
     int status = 0;
     const char *id = text_at(w.object, "status", "volumeID");
-    if (str_eq(text_at(w.object, "spec", "nodeName"), w.s->n->name.node))
+    if (!str_eq(text_at(w.object, "spec", "nodeName"), w.s->n->name.node))
+        status = 0;
+    else if (w.s->broken.code)
+        status = was_judged(&w) ? 0 : fail(&w, &w.s->broken, e);
+    else
         status = kube_deleting(w.object) ? delete (&w, e) : *id ? keep(&w, id, e) : make(&w, e);
     json_decref(w.object);
     return status;

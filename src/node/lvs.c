@@ -54,10 +54,8 @@ static void free_all(void *context)
     if (s->lvm && s->disks.count)
         node_vg_disks_stop(&s->disks, s->lvm);
     node_vg_disks_done(&s->disks);
-    for (size_t i = 0; i < s->n_groups; i++) {
+    for (size_t i = 0; i < s->n_groups; i++)
         free(s->groups[i].finalizer);
-        free(s->groups[i].annotation);
-    }
     map_for_each(&s->judged, it)
         free(it->value);
     map_done(&s->judged);
@@ -89,7 +87,6 @@ static void add_group(struct node_lvs *s, const char *version)
     g->kind = kube_resource(version, "LogicalVolume");
     g->group = size == strlen("topolvm.io") ? "topolvm.io" : "topolvm.cybozu.com";
     g->finalizer = mem_printf("%s/logicalvolume", g->group);
-    g->annotation = mem_printf("%s/resize-requested-at", g->group);
     g->informer = kube_manager_informer(s->n->manager, g->kind, NULL, NULL, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(indexes); i++)
         kube_informer_add_index(g->informer, &indexes[i]);
@@ -132,19 +129,53 @@ static int open_lvm(struct node_lvs *s, struct err *e)
     return 0;
 }
 
-/* Where several nodes share a machine, its disks are of one of them; the others have their own or none. */
-static bool is_wanted(const struct node *n)
+/*
+ * Whether the node is to have volume groups at all. Where several nodes share a machine, its disks are of
+ * one of them; the others have their own or none.
+ */
+static int check_wanted(const struct node *n, struct err *e)
 {
     const struct node_lvs_options *o = &n->options.lvs;
-    return o->disks.count || o->classes_file ||
-           (n->options.discover && access("/usr/sbin/lvm", X_OK) == 0);
+    if (!o->disks.count && !o->classes_file && !n->options.discover)
+        return err_set(e, ERR_FAILED_PRECONDITION, "NoVolumeGroup",
+                       "the node %s offers no volume groups: its agent has neither --vg-disks nor "
+                       "--device-classes",
+                       n->name.node);
+    if (access("/usr/sbin/lvm", X_OK) < 0)
+        return err_set(e, ERR_FAILED_PRECONDITION, "NoLVM", "the node %s has no lvm2: install it",
+                       n->name.node);
+    return 0;
 }
 
-int node_lvs_setup(struct node *n, struct err *e)
+static int add_controller(struct node_lvs *s, const char *name, unsigned workers,
+                          int (*reconcile)(void *, const char *, const char *, struct kube_result *,
+                                           struct err *),
+                          struct kube_controller **ret, struct err *e)
+{
+    const struct kube_controller_options o = {
+        .name = name, .workers = workers, .reconcile = reconcile, .context = s};
+    *ret = kube_manager_controller(s->n->manager, &o, e);
+    return *ret ? 0 : -1;
+}
+
+static int setup_keeper(struct node_lvs *s, struct err *e)
+{
+    if (add_controller(s, "volumegroups", 1, keep_up, &s->keeper, e) < 0)
+        return -1;
+    kube_controller_watch(s->keeper,
+                          (struct kube_source){.informer = s->n->nodes, .map = lv_map_node});
+    for (size_t i = 0; i < s->n_groups; i++) /* the audit must not begin before they are known */
+        kube_controller_watch(s->keeper, (struct kube_source){.informer = s->groups[i].informer,
+                                                              .map = lv_map_nothing});
+    kube_controller_add(s->keeper, "", LV_AUDIT);
+    kube_controller_add(s->keeper, "", LV_ANNOUNCE);
+    lv_metrics_setup(s);
+    return 0;
+}
+
+static struct node_lvs *new_lvs(struct node *n)
 {
     struct node_lvs_options *o = &n->options.lvs;
-    if (!is_wanted(n))
-        return 0;
     if (o->audit_ns <= 0)
         o->audit_ns = AUDIT_NS;
     if (o->orphan_grace_ns <= 0)
@@ -155,32 +186,24 @@ int node_lvs_setup(struct node *n, struct err *e)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->news, NULL);
     kube_manager_on_stop(n->manager, free_all, s);
-    if (read_classes(s, o->classes_file, e) < 0 || open_lvm(s, e) < 0)
-        return err_prefix(e, "logical volumes");
-    s->volumes = kube_manager_controller(
-        n->manager,
-        &(struct kube_controller_options){
-            .name = "logicalvolumes", .workers = WORKERS, .reconcile = lv_reconcile, .context = s},
-        e);
-    s->keeper = s->volumes ? kube_manager_controller(
-                                 n->manager,
-                                 &(struct kube_controller_options){
-                                     .name = "volumegroups", .reconcile = keep_up, .context = s},
-                                 e)
-                           : NULL;
-    if (!s->keeper)
+    return s;
+}
+
+int node_lvs_setup(struct node *n, struct err *e)
+{
+    struct node_lvs *s = new_lvs(n);
+    if (read_classes(s, n->options.lvs.classes_file, e) < 0)
+        return -1;
+    bool wanted = check_wanted(n, &s->broken) == 0, works = wanted && open_lvm(s, &s->broken) == 0;
+    if (wanted && !works)
+        log_error("this node has no logical volumes", LOG_ERR(&s->broken));
+    if (works) /* what was tried in vain on the way is no error */
+        s->broken = (struct err){0};
+    if (add_controller(s, "logicalvolumes", works ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
         return -1;
     for (size_t i = 0; i < LV_GROUPS; i++) {
         if (has_group(n, versions[i]))
             add_group(s, versions[i]);
     }
-    lv_metrics_setup(s);
-    kube_controller_watch(s->keeper,
-                          (struct kube_source){.informer = n->nodes, .map = lv_map_node});
-    for (size_t i = 0; i < s->n_groups; i++) /* the audit must not begin before they are known */
-        kube_controller_watch(s->keeper, (struct kube_source){.informer = s->groups[i].informer,
-                                                              .map = lv_map_nothing});
-    kube_controller_add(s->keeper, "", LV_AUDIT);
-    kube_controller_add(s->keeper, "", LV_ANNOUNCE);
-    return 0;
+    return works ? setup_keeper(s, e) : 0;
 }
