@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Claims on LVM: made, bound, grown, refused, taken back, deleted, kept; many at once; nodes that are
-lost and forgotten. The nodes only pretend (tests/lib/volumes.py).
+lost and forgotten. The nodes only pretend (tests/lib/pretend_volumes.py).
 
 topolvm.py APISERVER TOP ORLOP CONTROLLER
 """
@@ -12,9 +12,9 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from controller import Controller  # noqa: E402
+from pretend_volumes import LVS, VolumeNodes  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
-from volumes import LVS, VolumeNodes  # noqa: E402
 
 program, top, orlop, controller_program = sys.argv[1:5]
 tap = Tap()

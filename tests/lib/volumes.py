@@ -1,110 +1,76 @@
-"""Nodes with volume groups that only pretend: what orlop-node does with LogicalVolumes, without LVM.
-
-Each says what is free before it says that a volume is made, rounds sizes up to extents, refuses what
-does not fit (and counts that), and removes what is deleted. `silent` nodes do nothing.
-"""
+"""LogicalVolumes for tests: what the API says of them, and what a node's own LVM does."""
 import json
+import os
 
-from cluster import STATUS, Nodes
-from server import Client
+from tap import run, wait_for
 
-EXTENT = 4 << 20
-UNITS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
-LVS = "/apis/topolvm.io/v1/logicalvolumes"
-
-
-def size_of(text):
-    text = str(text)
-    return int(text[:-2]) * UNITS[text[-2:]] if text[-2:] in UNITS else int(text)
+GROUPS = ("topolvm.cybozu.com", "topolvm.io")
+MEBI = 1 << 20
 
 
-def size_text(size):
-    for unit, scale in reversed(UNITS.items()):
-        if size % scale == 0:
-            return f"{size // scale}{unit}"
-    return str(size)
+def volume(name, node, size, group=GROUPS[0], **spec):
+    """A manifest."""
+    return {"apiVersion": f"{group}/v1", "kind": "LogicalVolume", "metadata": {"name": name},
+            "spec": {"name": name, "nodeName": node, "size": size, **spec}}
 
 
-class VolumeNodes(Nodes):
-    """`room` bytes of the class on every node; `fails` maps a volume's name to (code, message)."""
+def manifest(*objects):
+    """Several, for kubectl."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
 
-    def __init__(self, server, *names, room, device_class="ssd", group="topolvm.io"):
-        super().__init__(server, *names)
-        self.room, self.device_class, self.group = dict.fromkeys(names, room), device_class, group
-        self.made = {name: {} for name in names}  # node -> uid -> bytes
-        self.tried, self.refusals, self.least, self.fails = {}, 0, room, {}
 
-    def free(self, node):
-        return self.room[node] - sum(self.made[node].values())
+class Lvm:
+    """The LVM of a node, by its data folder."""
 
-    def announce(self, client, node):
-        free = self.free(node)
-        self.least = min(self.least, free)
-        classes = [{"name": self.device_class, "vg": "vg0", "type": "thick", "default": True,
-                    "sizeBytes": self.room[node], "freeBytes": free}]
-        client.ask("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"annotations": {
-            f"capacity.{self.group}/{self.device_class}": str(free),
-            f"capacity.{self.group}/00default": str(free),
-            f"{self.group}/device-classes": json.dumps(classes)}}}, content_type=STATUS)
+    def __init__(self, folder):
+        self.folder = folder
+        self.env = {**os.environ, "LVM_SYSTEM_DIR": f"{folder}/lvm/etc", "LVM_SUPPRESS_FD_WARNINGS": "1"}
 
-    def _node(self, client, name):
-        super()._node(client, name)
-        self.announce(client, name)
+    def run(self, *words):
+        return run(*words, env=self.env)
 
-    def resize(self, node, room):
-        """Another disk, or one less."""
-        client = Client(self.server)
-        self.room[node] = room
-        self.announce(client, node)
-        client.close()
+    def report(self, command, columns):
+        """Rows of lvs or vgs; [] while it cannot be asked."""
+        result = self.run(command, "--reportformat", "json", "--units", "b", "--nosuffix", "-o", columns)
+        if result.returncode != 0:
+            return []
+        return json.loads(result.stdout)["report"][0][command[:-1]]
 
-    def _say(self, client, lv, **status):
-        client.ask("PATCH", f"{LVS}/{lv['metadata']['name']}/status", {"status": status},
-                   content_type=STATUS)
+    def volumes(self):
+        """name -> size"""
+        return {lv["lv_name"]: int(lv["lv_size"]) for lv in self.report("lvs", "lv_name,lv_size")}
 
-    def _remove(self, client, lv, made):
-        metadata = lv["metadata"]
-        mine = [f for f in metadata.get("finalizers", []) if f.endswith("/logicalvolume")]
-        if made.pop(metadata["uid"], None):
-            self.announce(client, lv["spec"]["nodeName"])
-        client.ask("PATCH", f"{LVS}/{metadata['name']}", {"metadata": {"finalizers": [
-            f for f in metadata.get("finalizers", []) if f not in mine]}}, content_type=STATUS)
+    def free(self):
+        return int(self.report("vgs", "vg_free")[0]["vg_free"])
 
-    def _volume(self, client, lv):
-        metadata, spec, node = lv["metadata"], lv["spec"], lv["spec"]["nodeName"]
-        if node not in self.names or node in self.silent:
-            return
-        made, uid = self.made[node], metadata["uid"]
-        if "deletionTimestamp" in metadata:
-            if metadata.get("finalizers"):
-                self._remove(client, lv, made)
-            return
-        asked = (spec["size"], [v for k, v in metadata.get("annotations", {}).items()
-                                if k.endswith("/resize-requested-at")])
-        wanted, has = -(-size_of(spec["size"]) // EXTENT) * EXTENT, made.get(uid, 0)
-        if wanted <= has or self.tried.get(uid) == asked:
-            return
-        self.tried[uid] = asked
-        if metadata["name"] in self.fails:
-            code, message = self.fails[metadata["name"]]
-            self._say(client, lv, code=code, message=message)
-        elif wanted - has > self.free(node):
-            self.refusals += 1
-            self._say(client, lv, code=11 if has else 8,
-                      message=f"{size_text(wanted - has)} are wanted, {self.free(node)} are free")
-        else:
-            made[uid] = wanted
-            self.announce(client, node)
-            self._say(client, lv, volumeID=uid, currentSize=size_text(wanted), code=0, message="")
 
-    def _agent(self):
-        client = Client(self.server)
-        while not self.ended.wait(0.02):
-            try:
-                for lv in client.ask("GET", LVS).json.get("items", []):
-                    self._volume(client, lv)
-                for pod in client.ask("GET", "/api/v1/pods").json.get("items", []):
-                    self._run(client, pod)
-            except (OSError, ValueError, KeyError):
-                client.close()
-        client.close()
+def agree(objects, lvms):
+    """"" when LVM has exactly what these objects say, on each node; else what is different."""
+    for node, lvm in lvms.items():
+        said = {o["status"]["volumeID"]: parse(o["status"]["currentSize"]) for o in objects
+                if o["spec"]["nodeName"] == node and o.get("status", {}).get("volumeID")}
+        there = lvm.volumes()
+        if said != there:
+            return f"{node}: objects say {said}, LVM {there}"
+        wrong = [o for o in objects if o.get("status", {}).get("volumeID", o["metadata"]["uid"])
+                 != o["metadata"]["uid"]]
+        if wrong:
+            return f"not called by their uid: {wrong}"
+    return ""
+
+
+def parse(quantity):
+    """The quantities that the agent writes."""
+    units = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+    return int(quantity[:-2]) * units[quantity[-2:]] if quantity[-2:] in units else int(quantity)
+
+
+def settle(question, seconds=60):
+    """Waits until it answers ""; what it answered last."""
+    last = [question()]
+
+    def asked():
+        last[0] = question()
+        return last[0] == ""
+    wait_for(asked, seconds)
+    return last[0]
