@@ -180,8 +180,9 @@ static void collect(void *context, struct metrics_out *out)
                        "Room that volumes will take which are not made or grown yet.",
                        METRICS_GAUGE);
     for (size_t i = 0; i < nodes.len; i++) {
-        json_auto_t *node = kube_object_json(nodes.p[i]), *classes = topolvm_classes(node), *class;
+        json_auto_t *node = kube_object_json(nodes.p[i]), *classes = topolvm_classes(node);
         size_t k;
+        json_t *class;
         json_array_foreach(classes, k, class) {
             const char *name = json_str(class, "name");
             if (!name)
