@@ -6,9 +6,12 @@
 int main(int argc, char **argv)
 {
     static const struct cli_handler handlers[] = {
-        {"lv list", ctl_lv_list},     {"lv create", ctl_lv_create},
-        {"lv resize", ctl_lv_resize}, {"lv delete", ctl_lv_delete},
-        {"lv audit", ctl_lv_audit},   {"node forget", ctl_node_forget},
+        {"lv list", ctl_lv_list},
+        {"lv create", ctl_lv_create},
+        {"lv resize", ctl_lv_resize},
+        {"lv delete", ctl_lv_delete},
+        {"lv audit", ctl_lv_audit},
+        {"node forget", ctl_node_forget},
         {NULL},
     };
     return cli_program_main(argc, argv, handlers);

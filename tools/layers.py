@@ -25,7 +25,7 @@ BELOW = {
     "apiserver": ["base", "json", "cel", "api", "pki", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
-    "ctl": ["base", "json", "api", "kube", "ui", "cli", "up"],
+    "ctl": ["base", "json", "api", "kube", "controllers", "ui", "cli", "up"],
     "up": ["base", "json", "api", "pki", "kube", "node", "ui", "cli"],
 }
 # The headers of these libraries appear in one module only.

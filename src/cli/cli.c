@@ -25,8 +25,8 @@ const struct cli_command *cli_command_find(const char *name)
 const struct cli_command *cli_command_at(int argc, char **argv, int *ret_words)
 {
     for (int words = argc < 2 ? argc : 2; words > 0; words--) {
-        _cleanup_free_ char *name = words > 1 ? mem_printf("%s %s", argv[0], argv[1])
-                                              : mem_strdup(argv[0]);
+        _cleanup_free_ char *name =
+            words > 1 ? mem_printf("%s %s", argv[0], argv[1]) : mem_strdup(argv[0]);
         const struct cli_command *command = cli_command_find(name);
         *ret_words = words;
         if (command)

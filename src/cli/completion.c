@@ -164,7 +164,8 @@ int cli_complete_zsh(FILE *out)
         _cleanup_free_ char *group = cli_command_begins(c);
         if (!group)
             continue;
-        fprintf(out, "    %s)\n        if (( CURRENT == 2 )); then\n            compadd -- ", group);
+        fprintf(out, "    %s)\n        if (( CURRENT == 2 )); then\n            compadd -- ",
+                group);
         print_group(out, group);
         fputs("\n            return\n        fi\n        command=\"$command ${words[2]}\"\n"
               "        shift words\n        (( CURRENT-- )) ;;\n",

@@ -50,10 +50,11 @@ static int check_lease(const struct forget *f, struct err *e)
     int64_t age = clock_real_ns(clock_system()) - rfc3339_to_ns(at);
     if (age > (seconds ? seconds : 40) * CLOCK_SECOND || f->force)
         return 0;
-    return err_set(e, ERR_FAILED_PRECONDITION, "Alive",
-                   "node %s lives: it renewed its lease %lld s ago. Stop it first, or say --force if "
-                   "you know better",
-                   f->name, (long long)(age / CLOCK_SECOND));
+    return err_set(
+        e, ERR_FAILED_PRECONDITION, "Alive",
+        "node %s lives: it renewed its lease %lld s ago. Stop it first, or say --force if "
+        "you know better",
+        f->name, (long long)(age / CLOCK_SECOND));
 }
 
 static int mark(struct forget *f, const json_t *lv, struct err *e)
@@ -61,8 +62,8 @@ static int mark(struct forget *f, const json_t *lv, struct err *e)
     const struct kube_resource r = ctl_lvs();
     _cleanup_(str_done) struct str text = {0};
     json_format(f->who, &text);
-    json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", TOPOLVM_FORGOTTEN,
-                                   str_get(&text));
+    json_auto_t *patch =
+        json_pack("{s:{s:{s:s}}}", "metadata", "annotations", TOPOLVM_FORGOTTEN, str_get(&text));
     struct err why = {0};
     json_auto_t *now =
         kube_patch(f->client, &r, NULL, kube_name(lv), KUBE_MERGE_PATCH, patch, NULL, &why);

@@ -27,12 +27,11 @@ static void add_orphans(const json_t *node, json_t *found)
     json_array_foreach(orphans, i, it) {
         const char *vg = json_str(it, "vg"), *lv = json_str(it, "lv"), *of = json_str(it, "owner");
         char size[TOPOLVM_SIZE_MAX];
-        json_auto_t *bytes = json_string(
-            topolvm_size(json_integer_value(json_object_get(it, "sizeBytes")), size));
+        json_auto_t *bytes =
+            json_string(topolvm_size(json_integer_value(json_object_get(it, "sizeBytes")), size));
         _cleanup_free_ char *name = mem_printf("%s/%s", vg ? vg : "", lv ? lv : "");
-        _cleanup_free_ char *message =
-            mem_printf("it belonged to %s; remove it there: lvremove %s", of && *of ? of : "nobody",
-                       name);
+        _cleanup_free_ char *message = mem_printf("it belonged to %s; remove it there: lvremove %s",
+                                                  of && *of ? of : "nobody", name);
         json_array_append_new(found, finding("Orphan", kube_name(node), name, bytes, message));
     }
 }

@@ -85,10 +85,10 @@ static int wait_until(const struct cli_args *args, struct kube_client *client, c
         if (done)
             return done < 0 ? -1 : 0;
         if (waited >= most)
-            return err_set(e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                           "node %s has not done it in %d s; `orlop lv list %s` shows how far it is",
-                           json_str(json_object_get(lv, "spec"), "nodeName"), seconds_of(args),
-                           name);
+            return err_set(
+                e, ERR_DEADLINE_EXCEEDED, "Timeout",
+                "node %s has not done it in %d s; `orlop lv list %s` shows how far it is",
+                json_str(json_object_get(lv, "spec"), "nodeName"), seconds_of(args), name);
         usleep(POLL_US);
     }
 }
@@ -131,8 +131,7 @@ static int create(const struct cli_args *args, struct kube_client *client, struc
     if (!output || str_eq(output, "name"))
         printf(CTL_LV "/%s%s\n", kube_name(made), output ? "" : " created");
     fflush(stdout);
-    if (cli_get(args, "wait") &&
-        wait_until(args, client, kube_name(made), is_large, e) < 0)
+    if (cli_get(args, "wait") && wait_until(args, client, kube_name(made), is_large, e) < 0)
         return err_prefix(e, "%s", kube_name(made));
     if (output && !str_eq(output, "name")) {
         json_auto_t *now = kube_get(client, &r, NULL, kube_name(made), e);
@@ -197,8 +196,7 @@ static int resize(const struct cli_args *args, struct kube_client *client, struc
     }
     json_auto_t *patch = json_pack("{s:{s:{s:s}},s:{s:s}}", "metadata", "annotations",
                                    topolvm_retry_key(lv), now, "spec", "size", size);
-    json_auto_t *asked =
-        kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, patch, NULL, e);
+    json_auto_t *asked = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, patch, NULL, e);
     if (!asked)
         return -1;
     printf(CTL_LV "/%s resized\n", name);
@@ -227,8 +225,7 @@ static int delete_one(const struct cli_args *args, struct kube_client *client, c
     const struct kube_resource r = ctl_lvs();
     json_auto_t *lv = kube_get(client, &r, NULL, name, e);
     struct err why = {0};
-    json_auto_t *volume =
-        lv && !cli_get(args, "force") ? ctl_volume_of(client, lv, &why) : NULL;
+    json_auto_t *volume = lv && !cli_get(args, "force") ? ctl_volume_of(client, lv, &why) : NULL;
     if (!lv)
         return -1;
     if (why.code) {
@@ -236,10 +233,11 @@ static int delete_one(const struct cli_args *args, struct kube_client *client, c
         return -1;
     }
     if (volume)
-        return err_set(e, ERR_FAILED_PRECONDITION, "InUse",
-                       "PersistentVolume %s stands for it: delete its claim instead, or say --force "
-                       "if its data may go",
-                       kube_name(volume));
+        return err_set(
+            e, ERR_FAILED_PRECONDITION, "InUse",
+            "PersistentVolume %s stands for it: delete its claim instead, or say --force "
+            "if its data may go",
+            kube_name(volume));
     const struct kube_delete o = {.uid = kube_uid(lv), .grace_seconds = -1};
     if (kube_delete(client, &r, NULL, name, &o, e) < 0)
         return -1;

@@ -47,19 +47,19 @@ static void add_row(struct ctl_table *t, const json_t *lv, const json_t *volumes
     const char *created = json_str(json_object_get(lv, "metadata"), "creationTimestamp");
     age_since(created ? created : "", clock_real_ns(clock_system()), age);
     _cleanup_free_ char *claim = claim_of(lv, volumes);
-    ctl_table_add(t, (const char *const[]){kube_name(lv), at(lv, "spec", "nodeName"),
-                                           topolvm_class_wanted(lv), at(lv, "spec", "size"),
-                                           at(lv, "status", "currentSize"), state_of(lv),
-                                           at(lv, "status", "message"), age, claim,
-                                           at(lv, "status", "volumeID")});
+    ctl_table_add(t, (const char *const[]){
+                         kube_name(lv), at(lv, "spec", "nodeName"), topolvm_class_wanted(lv),
+                         at(lv, "spec", "size"), at(lv, "status", "currentSize"), state_of(lv),
+                         at(lv, "status", "message"), age, claim, at(lv, "status", "volumeID")});
 }
 
 static void print_table(const json_t *lvs, const json_t *volumes, bool wide)
 {
-    static const char *const titles[] = {"NAME",   "NODE",    "CLASS", "SIZE",  "CURRENT", "STATE",
-                                         "MESSAGE", "AGE",     "CLAIM", "VOLUME ID", NULL};
-    static const char *const narrow[] = {"NAME",    "NODE",  "CLASS",   "SIZE",
-                                         "CURRENT", "STATE", "MESSAGE", "AGE", NULL};
+    static const char *const titles[] = {"NAME",    "NODE",      "CLASS",   "SIZE",
+                                         "CURRENT", "STATE",     "MESSAGE", "AGE",
+                                         "CLAIM",   "VOLUME ID", NULL};
+    static const char *const narrow[] = {"NAME",  "NODE",    "CLASS", "SIZE", "CURRENT",
+                                         "STATE", "MESSAGE", "AGE",   NULL};
     struct ctl_table t;
     ctl_table_init(&t, wide ? titles : narrow);
     size_t i;

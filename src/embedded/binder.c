@@ -118,30 +118,34 @@ static int bind(struct binder *b, json_t **claim, const json_t *of_cache, struct
 
 /* Claims. */
 
+/* It waits; why is told when it begins to. */
 static int pend(struct binder *b, json_t **claim, const char *reason, const char *message,
                 struct err *e)
 {
+    if (*phase_of(*claim))
+        return 0;
     if (reason)
         kube_event_normal(b->recorder, *claim, reason, "%s", message);
-    return *phase_of(*claim) ? 0 : write_phase(b, &b->claims_r, claim, "Pending", e);
+    return write_phase(b, &b->claims_r, claim, "Pending", e);
 }
 
 static int give_to_provisioner(struct binder *b, json_t **claim, const char *provisioner,
                                struct err *e)
 {
     const char *said = kube_annotation(*claim, PROVISIONER);
-    if (!(said && str_eq(said, provisioner)) &&
-        patch(b, &b->claims_r, claim,
+    if (said && str_eq(said, provisioner))
+        return pend(b, claim, NULL, NULL, e);
+    if (patch(b, &b->claims_r, claim,
               json_pack("{s:{s:{s:s,s:s}}}", "metadata", "annotations", PROVISIONER, provisioner,
                         PROVISIONER1, provisioner),
               e) < 0)
         return -1;
-    _cleanup_free_ char *text =
-        mem_printf("Waiting for a volume to be created either by the external provisioner '%s' or "
-                   "manually by the system administrator. If volume creation is delayed, please "
-                   "verify that the provisioner is running and correctly registered.",
-                   provisioner);
-    return pend(b, claim, "ExternalProvisioning", text, e);
+    kube_event_normal(b->recorder, *claim, "ExternalProvisioning",
+                      "Waiting for a volume to be created either by the external provisioner '%s' "
+                      "or manually by the system administrator. If volume creation is delayed, "
+                      "please verify that the provisioner is running and correctly registered.",
+                      provisioner);
+    return pend(b, claim, NULL, NULL, e);
 }
 
 /* A claim that names its volume. */
@@ -152,8 +156,9 @@ static int hold(struct binder *b, json_t **claim, const char *name, struct err *
     if (volume && (!json_at(volume, "spec", "claimRef") || binder_is_for(volume, *claim)))
         return bind(b, claim, volume, e);
     if (!completed)
-        return pend(b, claim, volume ? "FailedBinding" : NULL, "volume already bound to another "
-                                                               "claim",
+        return pend(b, claim, volume ? "FailedBinding" : NULL,
+                    "volume already bound to another "
+                    "claim",
                     e);
     if (!volume) { /* what the cache has not, the server may */
         json_auto_t *live = kube_get(b->client, &b->volumes_r, NULL, name, e);
@@ -204,8 +209,7 @@ static int seek(struct binder *b, json_t **claim, struct err *e)
     if (provisioner && !str_eq(provisioner, "kubernetes.io/no-provisioner"))
         return give_to_provisioner(b, claim, provisioner, e);
     if (of && *of && !class) {
-        _cleanup_free_ char *text =
-            mem_printf("storageclass.storage.k8s.io \"%s\" not found", of);
+        _cleanup_free_ char *text = mem_printf("storageclass.storage.k8s.io \"%s\" not found", of);
         return pend(b, claim, "ProvisioningFailed", text, e);
     }
     return pend(b, claim, "FailedBinding",

@@ -1,5 +1,4 @@
 #include "embedded/binder.h"
-
 #include "embedded/pods.h"
 #include "embedded/schedule_impl.h"
 

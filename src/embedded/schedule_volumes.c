@@ -41,8 +41,8 @@ static __int128 wanted_of(const json_t *claims, const json_t *entry)
     json_t *it;
     json_array_foreach((json_t *)claims, i, it) {
         if (!json_object_get(it, "volume") && str_eq(class_name(it), class_name(entry)))
-            sum += schedule_amount(
-                json_at(it, "claim", "spec", "resources", "requests", "storage"));
+            sum +=
+                schedule_amount(json_at(it, "claim", "spec", "resources", "requests", "storage"));
     }
     return sum;
 }

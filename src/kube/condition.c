@@ -89,3 +89,20 @@ int kube_status_write(struct kube_client *c, const struct kube_resource *r, json
     *object = now;
     return 0;
 }
+
+int kube_condition_write(struct kube_client *c, const struct kube_resource *r, json_t **object,
+                         const struct kube_condition *condition, const struct clock *clock,
+                         struct err *e)
+{
+    json_auto_t *status = json_deep_copy(json_object_get(*object, "status"));
+    if (!status)
+        status = json_object();
+    json_t *conditions = json_object_get(status, "conditions");
+    if (!conditions) {
+        conditions = json_array();
+        json_object_set_new(status, "conditions", conditions);
+    }
+    if (!kube_condition_set(conditions, condition, clock))
+        return 0;
+    return kube_status_write(c, r, object, status, e) < 0 ? -1 : 1;
+}

@@ -42,3 +42,7 @@ int kube_finalizer_remove(struct kube_client *c, const struct kube_resource *r, 
  */
 int kube_status_write(struct kube_client *c, const struct kube_resource *r, json_t **object,
                       const json_t *status, struct err *e);
+/* The same for one condition: 1 when it was written, 0 when there was nothing to write, -1. */
+int kube_condition_write(struct kube_client *c, const struct kube_resource *r, json_t **object,
+                         const struct kube_condition *condition, const struct clock *clock,
+                         struct err *e);

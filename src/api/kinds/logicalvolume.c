@@ -10,8 +10,9 @@ static const struct api_field spec[] = {
     {"nodeName", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE, .format = &api_dns_subdomain,
      .doc = "Node on which the volume is created."},
     {"size", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE,
-     .doc = "The size that is wanted. Raise it to grow the volume; lower it, not below the size that "
-            "the volume has, to take back a growth that failed."},
+     .doc =
+         "The size that is wanted. Raise it to grow the volume; lower it, not below the size that "
+         "the volume has, to take back a growth that failed."},
     {"vgName", API_STRING, .flags = API_IMMUTABLE, .aliases = API_ALIASES("deviceClass"),
      .format = &api_lvm_name,
      .doc = "Volume group (or the device class that stands for one) that the volume belongs to. "

@@ -14,12 +14,12 @@
 
 #include "json/json.h"
 
-#define TOPOLVM_GROUP  "topolvm.io"
-#define TOPOLVM_LEGACY "topolvm.cybozu.com"
+#define TOPOLVM_GROUP     "topolvm.io"
+#define TOPOLVM_LEGACY    "topolvm.cybozu.com"
 /* The one version of LogicalVolumes that is read and written: the other group has the same objects. */
-#define TOPOLVM_VERSION TOPOLVM_LEGACY "/v1"
+#define TOPOLVM_VERSION   TOPOLVM_LEGACY "/v1"
 /* On a LogicalVolume that no PersistentVolume stands for yet: "NAMESPACE/NAME/UID" of its claim. */
-#define TOPOLVM_CLAIM "orlop.io/claim"
+#define TOPOLVM_CLAIM     "orlop.io/claim"
 /* On a LogicalVolume whose node was forgotten: {"by", "at", "force"}. */
 #define TOPOLVM_FORGOTTEN "orlop.io/forgotten"
 

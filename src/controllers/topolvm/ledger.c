@@ -45,8 +45,10 @@ static void ledger_free(void *context)
 
 struct topolvm_ledger *topolvm_ledger_new(struct kube_manager *m)
 {
-    static const struct kube_index indexes[] = {
-        {"node", node_values}, {"pending", pending_values}, {"name", name_values}, {"id", id_values}};
+    static const struct kube_index indexes[] = {{"node", node_values},
+                                                {"pending", pending_values},
+                                                {"name", name_values},
+                                                {"id", id_values}};
     struct topolvm_ledger *l = NEW(struct topolvm_ledger);
     kube_manager_on_stop(m, ledger_free, l);
     pthread_mutex_init(&l->lock, NULL);
@@ -169,7 +171,8 @@ static int64_t least(int64_t a, int64_t b)
 bool topolvm_ledger_room(struct topolvm_ledger *l, const char *name, const json_t *node,
                          const char *class, int64_t *ret_bytes)
 {
-    json_auto_t *volumes = volumes_of(l, node ? "pending" : "node", name); /* before the node is asked */
+    json_auto_t *volumes =
+        volumes_of(l, node ? "pending" : "node", name); /* before the node is asked */
     json_auto_t *live = node ? NULL : kube_get(l->client, &l->nodes_r, NULL, name, NULL);
     const json_t *it = node ? node : live;
     int64_t free_bytes;
@@ -195,9 +198,9 @@ void topolvm_ledger_refused(struct topolvm_ledger *l, const json_t *lv)
         return;
     _cleanup_free_ char *key = refusal_key(node, class);
     topolvm_ledger_lock(l);
-    json_object_set_new(l->refused, key,
-                        json_pack("{s:I,s:I}", "free", (json_int_t)free_bytes, "size",
-                                  (json_int_t)size));
+    json_object_set_new(
+        l->refused, key,
+        json_pack("{s:I,s:I}", "free", (json_int_t)free_bytes, "size", (json_int_t)size));
     topolvm_ledger_unlock(l);
 }
 
@@ -248,11 +251,10 @@ int topolvm_ledger_retry(struct topolvm_ledger *l, const json_t *lv, int64_t *re
             return 0;
         }
     }
-    json_auto_t *patch =
-        json_pack("{s:{s:s}}", "metadata", "resourceVersion", kube_version(lv));
+    json_auto_t *patch = json_pack("{s:{s:s}}", "metadata", "resourceVersion", kube_version(lv));
     topolvm_ledger_stamp(l, lv, json_object_get(patch, "metadata"));
-    json_auto_t *done = kube_patch(l->client, &l->lvs_r, NULL, kube_name(lv), KUBE_MERGE_PATCH,
-                                   patch, NULL, e);
+    json_auto_t *done =
+        kube_patch(l->client, &l->lvs_r, NULL, kube_name(lv), KUBE_MERGE_PATCH, patch, NULL, e);
     *ret_again_ns = RETRY;
     return done ? 0 : -1;
 }

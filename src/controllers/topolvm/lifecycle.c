@@ -36,10 +36,11 @@ static int let_go(struct lifecycle *l, json_t **lv, const json_t *forgotten, str
     if (kube_finalizer_remove(l->client, &l->lvs_r, lv, TOPOLVM_GROUP "/logicalvolume", e) < 0 ||
         kube_finalizer_remove(l->client, &l->lvs_r, lv, TOPOLVM_LEGACY "/logicalvolume", e) < 0)
         return -1;
-    kube_event_warning(l->recorder, *lv, "NodeForgotten",
-                       "Nobody waits for node %s any more: it was forgotten by %s at %s. What it has "
-                       "of the volume is still there",
-                       node_of(*lv), by ? by : "somebody", at ? at : "some time");
+    kube_event_warning(
+        l->recorder, *lv, "NodeForgotten",
+        "Nobody waits for node %s any more: it was forgotten by %s at %s. What it has "
+        "of the volume is still there",
+        node_of(*lv), by ? by : "somebody", at ? at : "some time");
     return 0;
 }
 
@@ -59,10 +60,11 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         if (forgotten && (!lives || json_is_true(json_object_get(forgotten, "force"))))
             status = let_go(l, &lv, forgotten, e);
         else if (!lives)
-            kube_event_warning(l->recorder, lv, "NodeUnavailable",
-                               "To be removed, it waits for node %s, which is %s; if it will not be "
-                               "back, run: orlop node forget %s",
-                               node_of(lv), node ? "not ready" : "gone", node_of(lv));
+            kube_event_warning(
+                l->recorder, lv, "NodeUnavailable",
+                "To be removed, it waits for node %s, which is %s; if it will not be "
+                "back, run: orlop node forget %s",
+                node_of(lv), node ? "not ready" : "gone", node_of(lv));
     }
     json_decref(lv);
     return status;

@@ -13,37 +13,26 @@
  * looked at again when a node, a volume or a class changes.
  */
 #include "controllers/topolvm/topolvm.h"
-#include "embedded/schedule.h"
 #include "kube/condition.h"
 
 #define SELECTED    "volume.kubernetes.io/selected-node"
 #define PROVISIONER "volume.kubernetes.io/storage-provisioner"
 #define PROVISIONED "Provisioned"
 /* What comes in a burst is looked at once. */
-#define SOON (CLOCK_SECOND / 20)
+#define SOON        (CLOCK_SECOND / 20)
 
 /* What the claim says of itself while it waits. */
 
 static int say(struct topolvm *t, json_t **claim, const char *reason, enum err_code code,
                const char *message, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(*claim, "status"));
-    if (!status)
-        status = json_object();
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!conditions) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
     _cleanup_free_ char *text = mem_printf("%s: %s", err_code_name(code), message);
     const struct kube_condition waits = {
         .type = PROVISIONED, .status = "False", .reason = reason, .message = text};
-    if (!kube_condition_set(conditions, &waits, t->clock))
-        return 0;
-    if (kube_status_write(t->client, &t->claims_r, claim, status, e) < 0)
-        return -1;
-    kube_event_warning(t->recorder, *claim, "ProvisioningFailed", "%s", text);
-    return 0;
+    int said = kube_condition_write(t->client, &t->claims_r, claim, &waits, t->clock, e);
+    if (said > 0)
+        kube_event_warning(t->recorder, *claim, "ProvisioningFailed", "%s", text);
+    return said < 0 ? -1 : 0;
 }
 
 /* It has a volume and waits for nothing. */
@@ -74,127 +63,6 @@ static const char *impossible(const json_t *claim)
     return NULL;
 }
 
-/* Where. */
-
-struct place {
-    json_t *node; /* of the cache */
-    int64_t room;
-};
-
-static int by_room(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    if (x->room != y->room)
-        return x->room > y->room ? -1 : 1;
-    return strcmp(kube_name(x->node), kube_name(y->node));
-}
-
-/* Nodes that may have it, the one with most room first; to be freed. */
-static struct place *places_of(struct topolvm *t, const json_t *class, const char *only,
-                               size_t *ret_n)
-{
-    _cleanup_(kube_objects_done) struct kube_objects nodes = {0};
-    kube_informer_list(t->ledger->nodes, NULL, &nodes);
-    struct place *places = mem_zalloc((nodes.len + 1) * sizeof(*places));
-    size_t n = 0;
-    for (size_t i = 0; i < nodes.len; i++) {
-        if (only && !str_eq(nodes.p[i]->name, only))
-            continue;
-        json_auto_t *node = kube_object_json(nodes.p[i]);
-        int64_t room;
-        if (kube_deleting(node) || !kube_condition_is_true(node, "Ready") ||
-            !schedule_class_allows(class, node) ||
-            !topolvm_ledger_room(t->ledger, kube_name(node), node, topolvm_class_of(class), &room))
-            continue;
-        places[n++] = (struct place){json_incref(node), room};
-    }
-    qsort(places, n, sizeof(*places), by_room);
-    *ret_n = n;
-    return places;
-}
-
-/* "no node has room for ...: node-1 has 1Gi, node-2 512Mi" */
-static void describe(const struct place *places, size_t n, const char *class, int64_t size,
-                     const char *only, struct str *out)
-{
-    char text[TOPOLVM_SIZE_MAX];
-    _cleanup_free_ char *named = *class ? mem_printf("device class \"%s\"", class)
-                                        : mem_strdup("the default device class");
-    if (!n && only)
-        str_appendf(out, "node \"%s\" is not ready or has no %s", only, *class ? named : named + 4);
-    else if (!n)
-        str_appendf(out, "no node that is ready and allowed has %s%s", *class ? "the " : "", named);
-    else
-        str_appendf(out, "no node has room for %s of %s:", topolvm_size(size, text), named);
-    for (size_t i = 0; i < n && i < 16; i++)
-        str_appendf(out, "%s %s has %s", i ? "," : "", kube_name(places[i].node),
-                    topolvm_size(places[i].room, text));
-    if (n > 16)
-        str_appendf(out, ", %zu more nodes have less", n - 16);
-}
-
-/* Making it. */
-
-static json_t *make_lv(const json_t *claim, const json_t *class, const char *node, const char *name)
-{
-    const char *group = json_str(class, "provisioner"), *device = topolvm_class_of(class);
-    const char *options =
-        topolvm_value(json_object_get(class, "parameters"), "lvcreate-option-class");
-    _cleanup_free_ char *mark =
-        mem_printf("%s/%s/%s", kube_namespace(claim), kube_name(claim), kube_uid(claim));
-    _cleanup_free_ char *finalizer = mem_printf("%s/logicalvolume", group);
-    json_t *lv = json_pack(
-        "{s:s,s:s,s:{s:s,s:{s:s},s:{s:s},s:[s]},s:{s:s,s:s,s:O}}", "apiVersion", TOPOLVM_VERSION,
-        "kind", "LogicalVolume", "metadata", "name", name, "labels", "app.kubernetes.io/created-by",
-        "topolvm-controller", "annotations", TOPOLVM_CLAIM, mark, "finalizers", finalizer, "spec",
-        "name", name, "nodeName", node, "size",
-        json_at(claim, "spec", "resources", "requests", "storage"));
-    json_t *spec = json_object_get(lv, "spec");
-    if (*device)
-        json_object_set_new(spec, "vgName", json_string(device));
-    if (options)
-        json_object_set_new(spec, "lvcreateOptionClass", json_string(options));
-    return lv;
-}
-
-/* 1: promised there; 0: there is no room after all, and *ret_room says how much; -1. */
-static int promise(struct topolvm *t, const json_t *claim, const json_t *class, const char *node,
-                   const char *name, int64_t size, int64_t *ret_room, struct err *e)
-{
-    if (!topolvm_ledger_room(t->ledger, node, NULL, topolvm_class_of(class), ret_room))
-        *ret_room = 0;
-    if (*ret_room < size)
-        return 0;
-    json_auto_t *lv = make_lv(claim, class, node, name);
-    json_auto_t *made = kube_create(t->client, &t->ledger->lvs_r, lv, NULL, e);
-    if (!made)
-        return e->code == ERR_ALREADY_EXISTS ? err_set(e, ERR_ABORTED, "Conflict", "it is there")
-                                             : -1;
-    topolvm_ledger_wrote(t->ledger, made, "");
-    kube_event_normal(t->recorder, claim, "Provisioning",
-                      "LogicalVolume %s is to be made on node %s", name, node);
-    return 1;
-}
-
-/* Chooses and promises under the lock. 1, or 0 with why not. */
-static int find_and_promise(struct topolvm *t, const json_t *claim, const json_t *class,
-                            const char *only, const char *name, struct str *ret_why, struct err *e)
-{
-    int64_t size = topolvm_round(
-        topolvm_bytes(json_at(claim, "spec", "resources", "requests", "storage")));
-    int found = 0;
-    size_t n;
-    struct place *places = places_of(t, class, only, &n);
-    for (size_t i = 0; i < n && !found && places[i].room >= size; i++)
-        found = promise(t, claim, class, kube_name(places[i].node), name, size, &places[i].room, e);
-    if (!found)
-        describe(places, n, topolvm_class_of(class), size, only, ret_why);
-    for (size_t i = 0; i < n; i++)
-        json_decref(places[i].node);
-    free(places);
-    return found;
-}
-
 /* The scheduler is to choose again. */
 static int unselect(struct topolvm *t, const json_t *claim, struct err *e)
 {
@@ -212,9 +80,7 @@ static int place(struct topolvm *t, json_t **claim, const json_t *class, const c
     const char *wrong = impossible(*claim);
     if (wrong)
         return say(t, claim, "InvalidClaim", ERR_INVALID_ARGUMENT, wrong, e);
-    topolvm_ledger_lock(t->ledger);
-    int found = find_and_promise(t, *claim, class, only, name, &why, e);
-    topolvm_ledger_unlock(t->ledger);
+    int found = topolvm_place(t, *claim, class, only, name, &why, e);
     if (found)
         return found > 0 ? 0 : -1;
     if (say(t, claim, "ResourceExhausted", ERR_RESOURCE_EXHAUSTED, str_get(&why), e) < 0)
@@ -277,9 +143,7 @@ static int failed(struct topolvm *t, json_t **claim, const json_t *class, const 
             text, e) < 0)
         return -1;
     if (code != ERR_RESOURCE_EXHAUSTED)
-        return err_is_infeasible(code)
-                   ? 0
-                   : topolvm_ledger_retry(t->ledger, lv, &ret->again_ns, e);
+        return err_is_infeasible(code) ? 0 : topolvm_ledger_retry(t->ledger, lv, &ret->again_ns, e);
     topolvm_ledger_refused(t->ledger, lv);
     const char *mode = json_str(class, "volumeBindingMode");
     if (mode && str_eq(mode, "WaitForFirstConsumer") && kube_annotation(*claim, SELECTED) &&
@@ -355,9 +219,8 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         _cleanup_free_ char *own = mem_printf("pvc-%s", kube_uid(claim));
         json_auto_t *lv = kube_informer_json(t->ledger->lvs, NULL, own, NULL);
         const char *mode = json_str(class, "volumeBindingMode");
-        const char *only = mode && str_eq(mode, "WaitForFirstConsumer")
-                               ? kube_annotation(claim, SELECTED)
-                               : NULL;
+        const char *only =
+            mode && str_eq(mode, "WaitForFirstConsumer") ? kube_annotation(claim, SELECTED) : NULL;
         if (bound && *bound)
             status = unmark(t, lv, e) < 0 ? -1 : say_done(t, &claim, e);
         else if (lv)

@@ -105,13 +105,12 @@ static int publish(struct topolvm *t, const json_t *node, const json_t *class, j
 {
     int64_t room;
     topolvm_ledger_lock(t->ledger);
-    bool known = topolvm_ledger_room(t->ledger, kube_name(node), node, topolvm_class_of(class),
-                                     &room);
+    bool known =
+        topolvm_ledger_room(t->ledger, kube_name(node), node, topolvm_class_of(class), &room);
     topolvm_ledger_unlock(t->ledger);
     if (!known)
         return 0;
-    json_auto_t *capacity =
-        make(t, node, class, kube_condition_is_true(node, "Ready") ? room : 0);
+    json_auto_t *capacity = make(t, node, class, kube_condition_is_true(node, "Ready") ? room : 0);
     json_object_set_new(wanted, kube_name(capacity), json_true());
     return ensure_driver(t, json_str(class, "provisioner"), e) < 0 ? -1 : write(t, capacity, e);
 }

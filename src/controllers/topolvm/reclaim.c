@@ -22,8 +22,7 @@ static bool is_ours(const json_t *volume)
 static bool is_over(const json_t *volume)
 {
     const char *phase = json_str(json_object_get(volume, "status"), "phase");
-    const char *policy =
-        json_str(json_object_get(volume, "spec"), "persistentVolumeReclaimPolicy");
+    const char *policy = json_str(json_object_get(volume, "spec"), "persistentVolumeReclaimPolicy");
     bool unused = phase && (str_eq(phase, "Released") || str_eq(phase, "Failed"));
     bool unclaimed = kube_deleting(volume) && !(phase && str_eq(phase, "Bound"));
     return policy && str_eq(policy, "Delete") && (unused || unclaimed);
@@ -73,8 +72,8 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
             status = kube_finalizer_remove(t->client, &t->volumes_r, &volume,
                                            TOPOLVM_VOLUME_FINALIZER, e);
         else if (!kube_deleting(volume))
-            status = kube_finalizer_add(t->client, &t->volumes_r, &volume, TOPOLVM_VOLUME_FINALIZER,
-                                        e);
+            status =
+                kube_finalizer_add(t->client, &t->volumes_r, &volume, TOPOLVM_VOLUME_FINALIZER, e);
     }
     json_decref(volume);
     return status;

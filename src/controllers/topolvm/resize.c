@@ -15,203 +15,14 @@
  * waits until less is asked for, or until its node has more room. A code of the LogicalVolume speaks of
  * the last time that the node was asked: so it is wiped before the node is asked again.
  */
-#include "controllers/topolvm/topolvm.h"
-#include "kube/condition.h"
-
-#define STORAGE     "storage"
-#define IN_PROGRESS "ControllerResizeInProgress"
-#define INFEASIBLE  "ControllerResizeInfeasible"
-#define PENDING     "NodeResizePending"
-
-struct growth {
-    struct topolvm *t;
-    json_t *claim, *volume, *lv; /* owned; lv may be NULL */
-    int64_t wanted;              /* bytes */
-    json_t *wanted_text;         /* as it was written; borrowed */
-    struct kube_result *result;
-};
-
-static void growth_done(struct growth *g)
-{
-    json_decref(g->claim);
-    json_decref(g->volume);
-    json_decref(g->lv);
-}
-
-/* The claim's status. */
-
-static const char *progress_of(const json_t *claim)
-{
-    const char *word = json_str(json_at(claim, "status", "allocatedResourceStatuses"), STORAGE);
-    if (!word)
-        return "";
-    /* What it was called before. */
-    if (str_eq(word, "ControllerResizeFailed"))
-        return INFEASIBLE;
-    return str_eq(word, "NodeResizeFailed") ? "NodeResizeInfeasible" : word;
-}
-
-static json_t *member(json_t *object, const char *key, json_t *otherwise)
-{
-    json_t *it = json_object_get(object, key);
-    if (!it) {
-        it = otherwise;
-        json_object_set_new(object, key, it);
-    } else {
-        json_decref(otherwise);
-    }
-    return it;
-}
-
-/* One write of everything: how far it is (NULL: done), and the one condition that says so (NULL: none). */
-static int write_claim(struct growth *g, const char *progress, const json_t *allocated,
-                       const json_t *capacity, const struct kube_condition *condition,
-                       struct err *e)
-{
-    static const char *const conditions[] = {"Resizing", "ControllerResizeError",
-                                             "FileSystemResizePending"};
-    json_auto_t *was = json_deep_copy(json_object_get(g->claim, "status"));
-    json_t *status = was;
-    if (progress)
-        json_object_set_new(member(status, "allocatedResourceStatuses", json_object()), STORAGE,
-                            json_string(progress));
-    else
-        json_object_del(json_object_get(status, "allocatedResourceStatuses"), STORAGE);
-    if (!json_object_size(json_object_get(status, "allocatedResourceStatuses")))
-        json_object_del(status, "allocatedResourceStatuses");
-    if (allocated)
-        json_object_set(member(status, "allocatedResources", json_object()), STORAGE,
-                        (json_t *)(uintptr_t)allocated);
-    if (capacity)
-        json_object_set(member(status, "capacity", json_object()), STORAGE,
-                        (json_t *)(uintptr_t)capacity);
-    json_t *list = member(status, "conditions", json_array());
-    for (size_t i = 0; i < ARRAY_SIZE(conditions); i++) {
-        if (!condition || !str_eq(condition->type, conditions[i]))
-            kube_condition_remove(list, conditions[i]);
-    }
-    if (condition)
-        kube_condition_set(list, condition, g->t->clock);
-    return kube_status_write(g->t->client, &g->t->claims_r, &g->claim, status, e);
-}
-
-static void count_failure(struct growth *g)
-{
-    struct metrics_family *f = metrics_counter(
-        g->t->metrics, "orlop_topolvm_resize_failures_total",
-        "Times that a claim could not grow.", METRICS_LABELS("namespace", "persistentvolumeclaim"));
-    metrics_add(metrics_at(f, METRICS_VALUES(kube_namespace(g->claim), kube_name(g->claim))), 1);
-}
-
-/* It did not work: said once, in the claim, in an event and in a metric. */
-static int say_failed(struct growth *g, const char *progress, enum err_code code, const char *why,
-                      struct err *e)
-{
-    _cleanup_free_ char *text = mem_printf("%s: %s", err_code_name(code), why);
-    const json_t *was = kube_condition_get(g->claim, "ControllerResizeError");
-    const char *before = json_str(was, "message");
-    if (before && str_eq(before, text) && str_eq(progress_of(g->claim), progress))
-        return 0;
-    const struct kube_condition failed = {
-        .type = "ControllerResizeError",
-        .status = "True",
-        .reason = code == ERR_OUT_OF_RANGE ? "OutOfRange" : "Failed",
-        .message = text,
-    };
-    if (write_claim(g, progress, g->wanted_text, NULL, &failed, e) < 0)
-        return -1;
-    count_failure(g);
-    kube_event_warning(g->t->recorder, g->claim, "VolumeResizeFailed", "%s", text);
-    return 0;
-}
-
-/* The LogicalVolume. */
-
-static int64_t current_of(const json_t *lv)
-{
-    return topolvm_bytes(json_at(lv, "status", "currentSize"));
-}
-
-static int patch_lv(struct growth *g, json_t *patch, const char *subresource, struct err *e)
-{
-    json_auto_t *own = patch;
-    json_t *now =
-        kube_patch(g->t->client, &g->t->ledger->lvs_r, NULL, kube_name(g->lv), KUBE_MERGE_PATCH,
-                   own, subresource ? &(struct kube_write){.subresource = subresource} : NULL, e);
-    if (!now)
-        return -1;
-    json_decref(g->lv);
-    g->lv = now;
-    return 0;
-}
-
-/* What the node said of the last time is no answer to this one. */
-static int wipe_code(struct growth *g, struct err *e)
-{
-    if (!json_integer_value(json_at(g->lv, "status", "code")))
-        return 0;
-    return patch_lv(g,
-                    json_pack("{s:{s:s},s:{s:i,s:s}}", "metadata", "resourceVersion",
-                              kube_version(g->lv), "status", "code", 0, "message", ""),
-                    "status", e);
-}
-
-/* `asked`: the node is to try, whatever became of it before; else it is only said what there is. */
-static int set_size(struct growth *g, const json_t *size, bool asked, struct err *e)
-{
-    json_t *patch = json_pack("{s:{s:s},s:{s:O}}", "metadata", "resourceVersion",
-                              kube_version(g->lv), "spec", "size", size);
-    if (asked)
-        topolvm_ledger_stamp(g->t->ledger, g->lv, json_object_get(patch, "metadata"));
-    return patch_lv(g, patch, NULL, e);
-}
-
-/* Under the ledger's lock. 1: asked; 0: there is no room, ret_why says how much; -1. */
-static int promise(struct growth *g, struct str *ret_why, struct err *e)
-{
-    struct topolvm_ledger *l = g->t->ledger;
-    const char *node = json_str(json_object_get(g->lv, "spec"), "nodeName");
-    const char *class = topolvm_class_wanted(g->lv);
-    int64_t more = topolvm_round(g->wanted) - current_of(g->lv), room = 0;
-    char need[TOPOLVM_SIZE_MAX], has[TOPOLVM_SIZE_MAX];
-    bool known = topolvm_ledger_room(l, node, NULL, class, &room);
-    if (known && __builtin_add_overflow(room, topolvm_pending(g->lv), &room))
-        room = INT64_MAX; /* what was promised to itself is its own */
-    if (!known || room < more) {
-        str_appendf(ret_why, "to grow, the volume needs %s more on node %s, which has %s",
-                    topolvm_size(more, need), node, known ? topolvm_size(room, has) : "nothing");
-        return 0;
-    }
-    _cleanup_free_ char *before = NULL;
-    if (wipe_code(g, e) < 0)
-        return -1;
-    before = mem_strdup(kube_version(g->lv));
-    if (set_size(g, g->wanted_text, true, e) < 0)
-        return -1;
-    topolvm_ledger_wrote(l, g->lv, before);
-    return 1;
-}
-
-/* The node refused: nothing more is promised to the volume than it has. */
-static int withdraw(struct growth *g, enum err_code code, struct err *e)
-{
-    const char *said = json_str(json_object_get(g->lv, "status"), "message");
-    _cleanup_free_ char *why =
-        mem_printf("node %s: %s", json_str(json_object_get(g->lv, "spec"), "nodeName"),
-                   said && *said ? said : "it gave no reason");
-    if (code == ERR_OUT_OF_RANGE)
-        topolvm_ledger_refused(g->t->ledger, g->lv);
-    if (current_of(g->lv) && set_size(g, json_at(g->lv, "status", "currentSize"), false, e) < 0)
-        return -1;
-    return say_failed(g, INFEASIBLE, code, why, e);
-}
+#include "controllers/topolvm/growth.h"
 
 /* The steps. */
 
 static int begin(struct growth *g, struct err *e)
 {
     const struct kube_condition resizing = {.type = "Resizing", .status = "True"};
-    if (write_claim(g, IN_PROGRESS, g->wanted_text, NULL, &resizing, e) < 0)
+    if (growth_write(g, GROWTH_IN_PROGRESS, g->wanted_text, NULL, &resizing, e) < 0)
         return -1;
     kube_event_normal(g->t->recorder, g->claim, "Resizing", "the volume %s is to grow to %s",
                       kube_name(g->volume), json_string_value(g->wanted_text));
@@ -221,16 +32,16 @@ static int begin(struct growth *g, struct err *e)
 /* The volume is large enough; the claim says so, or what is left to do. */
 static int finish(struct growth *g, struct err *e)
 {
-    const json_t *has = json_at(g->volume, "spec", "capacity", STORAGE);
-    const json_t *said = json_at(g->claim, "status", "capacity", STORAGE);
+    const json_t *has = json_at(g->volume, "spec", "capacity", GROWTH_STORAGE);
+    const json_t *said = json_at(g->claim, "status", "capacity", GROWTH_STORAGE);
     const char *mode = json_str(json_object_get(g->volume, "spec"), "volumeMode");
-    const char *progress = progress_of(g->claim);
+    const char *progress = growth_progress(g->claim);
     bool controller = str_starts_with(progress, "Controller");
     bool smaller = topolvm_bytes(said) < topolvm_bytes(has);
     if (!smaller && !controller)
         return 0;
     if (!smaller || (mode && str_eq(mode, "Block"))) {
-        if (write_claim(g, NULL, NULL, has, NULL, e) < 0)
+        if (growth_write(g, NULL, NULL, has, NULL, e) < 0)
             return -1;
         kube_event_normal(g->t->recorder, g->claim, "VolumeResizeSuccessful",
                           "Resize volume succeeded");
@@ -244,7 +55,7 @@ static int finish(struct growth *g, struct err *e)
         .message = "Waiting for user to (re-)start a pod to finish file system resize of volume on "
                    "node.",
     };
-    if (write_claim(g, PENDING, NULL, NULL, &pending, e) < 0)
+    if (growth_write(g, GROWTH_PENDING, NULL, NULL, &pending, e) < 0)
         return -1;
     kube_event_normal(g->t->recorder, g->claim, "FileSystemResizeRequired",
                       "Require file system resize of volume on node");
@@ -253,9 +64,9 @@ static int finish(struct growth *g, struct err *e)
 
 static int write_capacity(struct growth *g, struct err *e)
 {
-    json_auto_t *patch = json_pack("{s:{s:s},s:{s:{s:O}}}", "metadata", "resourceVersion",
-                                   kube_version(g->volume), "spec", "capacity", STORAGE,
-                                   json_at(g->lv, "status", "currentSize"));
+    json_auto_t *patch =
+        json_pack("{s:{s:s},s:{s:{s:O}}}", "metadata", "resourceVersion", kube_version(g->volume),
+                  "spec", "capacity", GROWTH_STORAGE, json_at(g->lv, "status", "currentSize"));
     json_t *now = kube_patch(g->t->client, &g->t->volumes_r, NULL, kube_name(g->volume),
                              KUBE_MERGE_PATCH, patch, NULL, e);
     if (!now)
@@ -268,14 +79,13 @@ static int write_capacity(struct growth *g, struct err *e)
 /* It was asked for and is not there yet. */
 static int wait_for_node(struct growth *g, struct err *e)
 {
-    enum err_code code =
-        (enum err_code)json_integer_value(json_at(g->lv, "status", "code"));
+    enum err_code code = (enum err_code)json_integer_value(json_at(g->lv, "status", "code"));
     if (!code)
         return 0;
     if (code == ERR_INVALID_ARGUMENT || code == ERR_NOT_FOUND || code == ERR_OUT_OF_RANGE)
-        return withdraw(g, code, e);
+        return growth_withdraw(g, code, e);
     const char *said = json_str(json_object_get(g->lv, "status"), "message");
-    if (say_failed(g, IN_PROGRESS, code, said ? said : "", e) < 0)
+    if (growth_failed(g, GROWTH_IN_PROGRESS, code, said ? said : "", e) < 0)
         return -1;
     return topolvm_ledger_retry(g->t->ledger, g->lv, &g->result->again_ns, e);
 }
@@ -284,46 +94,45 @@ static int ask_node(struct growth *g, struct err *e)
 {
     _cleanup_(str_done) struct str why = {0};
     topolvm_ledger_lock(g->t->ledger);
-    int asked = promise(g, &why, e);
+    int asked = growth_promise(g, &why, e);
     topolvm_ledger_unlock(g->t->ledger);
     return asked ? (asked > 0 ? 0 : -1)
-                 : say_failed(g, INFEASIBLE, ERR_OUT_OF_RANGE, str_get(&why), e);
+                 : growth_failed(g, GROWTH_INFEASIBLE, ERR_OUT_OF_RANGE, str_get(&why), e);
 }
 
 /* Whether something that had no room could have it now. */
 static bool has_room_now(struct growth *g)
 {
-    const char *reason =
-        json_str(kube_condition_get(g->claim, "ControllerResizeError"), "reason");
+    const char *reason = json_str(kube_condition_get(g->claim, "ControllerResizeError"), "reason");
     const char *name = json_str(json_object_get(g->lv, "spec"), "nodeName");
     json_auto_t *node = kube_informer_json(g->t->ledger->nodes, NULL, name ? name : "", NULL);
     int64_t room = 0;
     if (!node || !reason || !str_eq(reason, "OutOfRange"))
         return false;
     topolvm_ledger_lock(g->t->ledger);
-    bool known =
-        topolvm_ledger_room(g->t->ledger, name, node, topolvm_class_wanted(g->lv), &room);
+    bool known = topolvm_ledger_room(g->t->ledger, name, node, topolvm_class_wanted(g->lv), &room);
     topolvm_ledger_unlock(g->t->ledger);
-    return known && room >= topolvm_round(g->wanted) - current_of(g->lv);
+    return known && room >= topolvm_round(g->wanted) - growth_current(g->lv);
 }
 
 static int grow(struct growth *g, struct err *e)
 {
-    const char *progress = progress_of(g->claim);
-    const json_t *allocated = json_at(g->claim, "status", "allocatedResources", STORAGE);
-    bool begun = str_eq(progress, IN_PROGRESS) && topolvm_bytes(allocated) > 0;
+    const char *progress = growth_progress(g->claim);
+    const json_t *allocated = json_at(g->claim, "status", "allocatedResources", GROWTH_STORAGE);
+    bool begun = str_eq(progress, GROWTH_IN_PROGRESS) && topolvm_bytes(allocated) > 0;
     if (begun && topolvm_bytes(allocated) >
-                     topolvm_bytes(json_at(g->volume, "spec", "capacity", STORAGE))) {
+                     topolvm_bytes(json_at(g->volume, "spec", "capacity", GROWTH_STORAGE))) {
         g->wanted = topolvm_bytes(allocated); /* what is under way is not changed on its way */
         g->wanted_text = (json_t *)(uintptr_t)allocated;
     }
     json_auto_t *text = json_incref(g->wanted_text); /* writes replace what it is part of */
     g->wanted_text = text;
     if (!g->lv)
-        return say_failed(g, INFEASIBLE, ERR_NOT_FOUND, "its LogicalVolume is gone", e);
-    if (current_of(g->lv) >= g->wanted)
+        return growth_failed(g, GROWTH_INFEASIBLE, ERR_NOT_FOUND, "its LogicalVolume is gone", e);
+    if (growth_current(g->lv) >= g->wanted)
         return write_capacity(g, e) < 0 ? -1 : finish(g, e);
-    if (str_eq(progress, INFEASIBLE) && topolvm_bytes(allocated) == g->wanted && !has_room_now(g))
+    if (str_eq(progress, GROWTH_INFEASIBLE) && topolvm_bytes(allocated) == g->wanted &&
+        !has_room_now(g))
         return 0;
     if (!begun && begin(g, e) < 0)
         return -1;
@@ -347,9 +156,9 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         return 0;
     g.lv = topolvm_ledger_volume(t->ledger, g.volume);
     g.wanted_text =
-        (json_t *)(uintptr_t)json_at(g.claim, "spec", "resources", "requests", STORAGE);
+        (json_t *)(uintptr_t)json_at(g.claim, "spec", "resources", "requests", GROWTH_STORAGE);
     g.wanted = topolvm_bytes(g.wanted_text);
-    return g.wanted > topolvm_bytes(json_at(g.volume, "spec", "capacity", STORAGE))
+    return g.wanted > topolvm_bytes(json_at(g.volume, "spec", "capacity", GROWTH_STORAGE))
                ? grow(&g, e)
                : finish(&g, e);
 }
@@ -400,7 +209,7 @@ static void map_lv(struct kube_controller *c, const struct kube_object *object, 
 
 static void infeasible_values(const json_t *claim, struct kube_index_values *out)
 {
-    if (str_eq(progress_of(claim), INFEASIBLE))
+    if (str_eq(growth_progress(claim), GROWTH_INFEASIBLE))
         kube_index_add(out, "yes");
 }
 

@@ -2,7 +2,8 @@
  * Local volumes on LVM, the part that has no disk: claims become LogicalVolumes on a node with room,
  * LogicalVolumes become PersistentVolumes, and both follow their claim as it grows and goes.
  *
- *     claim ──> LogicalVolume ──(node makes it)──> PersistentVolume ──(binder)──> bound     provision.c
+ *     claim ──> LogicalVolume ──(node makes it)──> PersistentVolume ──(binder)──> bound     provision.c,
+ *               on a node with room                                                         place.c
  *     claim grows ──> spec.size ──(node grows it)──> capacity of both                       resize.c
  *     claim gone ──> LogicalVolume deleted ──(node removes it)──> PersistentVolume deleted  reclaim.c
  *     room of each node and class ──> CSIStorageCapacity, for the scheduler                 publish.c
@@ -31,6 +32,12 @@ int topolvm_setup_reclaim(struct topolvm *t, struct kube_manager *m, struct err 
 int topolvm_setup_resize(struct topolvm *t, struct kube_manager *m, struct err *e);
 int topolvm_setup_publish(struct topolvm *t, struct kube_manager *m, struct err *e);
 
+/*
+ * Promises room by creating the LogicalVolume `name`; `only`: on that node, NULL: where most room is.
+ * 1: done; 0: there is no room, ret_why says how much there is where; -1.
+ */
+int topolvm_place(struct topolvm *t, const json_t *claim, const json_t *class, const char *only,
+                  const char *name, struct str *ret_why, struct err *e);
 /* The PersistentVolume of a LogicalVolume that is made, for its claim. */
 json_t *topolvm_make_volume(const json_t *claim, const json_t *class, const json_t *lv,
                             const json_t *node);

@@ -12,9 +12,8 @@ static void test_bytes(void **state)
     static const struct {
         const char *value;
         int64_t bytes;
-    } cases[] = {{"'1Gi'", GI},  {"1048576", MI}, {"'1500m'", 2}, {"'x'", 0},
-                 {"null", 0},    {"true", 0},     {"'0'", 0},     {"'8Ei'", 0},
-                 {"'7Ei'", 7ll << 60}};
+    } cases[] = {{"'1Gi'", GI}, {"1048576", MI}, {"'1500m'", 2}, {"'x'", 0},          {"null", 0},
+                 {"true", 0},   {"'0'", 0},      {"'8Ei'", 0},   {"'7Ei'", 7ll << 60}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         _cleanup_free_ char *text = mem_printf("[%s]", cases[i].value);
         json_auto_t *value = parse_quoted(text);
@@ -26,9 +25,12 @@ static void test_bytes(void **state)
 static void test_round(void **state)
 {
     (void)state;
-    static const int64_t cases[][2] = {{0, 0},           {-5, 0},
-                                       {1, 4 * MI},      {4 * MI, 4 * MI},
-                                       {4 * MI + 1, 8 * MI}, {INT64_MAX, INT64_MAX}};
+    static const int64_t cases[][2] = {{0, 0},
+                                       {-5, 0},
+                                       {1, 4 * MI},
+                                       {4 * MI, 4 * MI},
+                                       {4 * MI + 1, 8 * MI},
+                                       {INT64_MAX, INT64_MAX}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         assert_int_equal(topolvm_round(cases[i][0]), cases[i][1]);
 }
@@ -62,7 +64,7 @@ static void test_pending(void **state)
 }
 
 #define CLASSES                                                                                    \
-    "'topolvm.io/device-classes': '[{\\'name\\':\\'ssd\\',\\'vg\\':\\'vg1\\',\\'default\\':true},"   \
+    "'topolvm.io/device-classes': '[{\\'name\\':\\'ssd\\',\\'vg\\':\\'vg1\\',\\'default\\':true}," \
     "{\\'name\\':\\'hdd\\',\\'vg\\':\\'vg2\\'}]'"
 
 /* A node with these annotations: \' becomes \". */
@@ -110,8 +112,12 @@ static void test_class_at(void **state)
     static const struct {
         const char *annotations, *wanted, *name;
     } cases[] = {
-        {"", "", "00default"},  {"", "x", "x"},         {CLASSES, "", "ssd"},
-        {CLASSES, "ssd", "ssd"}, {CLASSES, "vg1", "ssd"}, {CLASSES, "vg2", "hdd"},
+        {"", "", "00default"},
+        {"", "x", "x"},
+        {CLASSES, "", "ssd"},
+        {CLASSES, "ssd", "ssd"},
+        {CLASSES, "vg1", "ssd"},
+        {CLASSES, "vg2", "hdd"},
         {CLASSES, "x", "x"},
         /* What has a capacity of its own is a class, though a group is called so too. */
         {CLASSES ", 'capacity.topolvm.io/vg2': '1'", "vg2", "vg2"},

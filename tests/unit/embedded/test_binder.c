@@ -1,6 +1,5 @@
-#include "embedded/binder.h"
-
 #include "base/str.h"
+#include "embedded/binder.h"
 #include "jsontest.h"
 #include "kube/object.h"
 
@@ -50,7 +49,8 @@ static void test_best(void **state)
          "p"},
         {CLAIM(", 'selector': {'matchLabels': {'l': 'p'}}"),
          "[" VOLUME("q", "2Gi", "") "," VOLUME("p", "3Gi", "") "]", "p"},
-        {CLAIM(""), "[" VOLUME("p", "3Gi", ", 'claimRef': {'namespace': 'a', 'name': 'c'}") "]", ""},
+        {CLAIM(""), "[" VOLUME("p", "3Gi", ", 'claimRef': {'namespace': 'a', 'name': 'c'}") "]",
+         ""},
         {"{'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': "
          "'1Gi'}}}}",
          "[" VOLUME("p", "3Gi", "") "]", ""},

@@ -187,7 +187,7 @@ static void test_spread(void **state)
 #define TWO_GI(class, room)                                                                        \
     "{'claim': {'spec': {'resources': {'requests': {'storage': '2Gi'}}}}, 'class': {'metadata': "  \
     "{'name': " class "}}, 'capacities': [{'capacity': " room ", 'nodeTopology': {'matchLabels': " \
-    "{'host': 'n1'}}}]}"
+                      "{'host': 'n1'}}}]}"
 
 static void test_volumes(void **state)
 {
@@ -228,7 +228,8 @@ static void test_volumes(void **state)
         {"[" TWO_GI("'a'", "'2Gi'") "," TWO_GI("'b'", "'2Gi'") "]", "n1"},
         /* What was promised to the claim itself is room no more, and its own. */
         {"[{'claim': {'metadata': {'annotations': {'volume.kubernetes.io/selected-node': 'n1'}}, "
-         "'spec': {'resources': {'requests': {'storage': '2Gi'}}}}, 'class': {}, 'capacities': []}]",
+         "'spec': {'resources': {'requests': {'storage': '2Gi'}}}}, 'class': {}, 'capacities': "
+         "[]}]",
          "n1"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
