@@ -273,11 +273,9 @@ int cli_main(int argc, char **argv)
     }
     if (str_eq(name, "--version"))
         name = "version";
-    int words;
+    int words = 1;
     const struct cli_command *command =
         name == argv[1] ? cli_command_at(argc - 1, argv + 1, &words) : cli_command_find(name);
-    if (name != argv[1])
-        words = 1;
     if (command)
         return run_command(command, argc - words, argv + words, command->run);
     cli_exec(name, argv + 1);
@@ -286,7 +284,7 @@ int cli_main(int argc, char **argv)
 
 int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)
 {
-    int words;
+    int words = 0;
     const struct cli_command *command = cli_command_at(argc - 1, argv + 1, &words);
     for (; command && handlers->name; handlers++) {
         if (str_eq(handlers->name, command->name))

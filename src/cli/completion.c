@@ -239,24 +239,23 @@ static void fish_condition(FILE *out, const struct cli_command *command)
         fprintf(out, "complete -c orlop -n '__fish_seen_subcommand_from %s'", command->name);
 }
 
-static void fish_name(FILE *out, const struct cli_command *const *c)
+static void fish_name(FILE *out, const struct cli_command *command, const char *begins)
 {
-    const char *blank = strchr((*c)->name, ' ');
-    _cleanup_free_ char *group = cli_command_begins(c);
-    if (group)
-        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s\n", group);
+    const char *blank = strchr(command->name, ' ');
+    if (begins)
+        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s\n", begins);
     if (blank) {
-        _cleanup_free_ char *own = mem_strndup((*c)->name, (size_t)(blank - (*c)->name));
+        _cleanup_free_ char *group = mem_strndup(command->name, (size_t)(blank - command->name));
         fprintf(out,
                 "complete -c orlop -n '__fish_seen_subcommand_from %s; and not "
                 "__fish_seen_subcommand_from ",
-                own);
-        print_group(out, own);
+                group);
+        print_group(out, group);
         fprintf(out, "' -a %s -d ", blank + 1);
     } else {
-        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s -d ", (*c)->name);
+        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s -d ", command->name);
     }
-    fish_quote(out, (*c)->summary);
+    fish_quote(out, command->summary);
     fputc('\n', out);
 }
 
@@ -267,9 +266,11 @@ int cli_complete_fish(FILE *out)
           "complete -c orlop -s h -l help -d 'Show help'\n",
           out);
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
-        fish_name(out, c);
-        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
-            fish_condition(out, *c);
+        const struct cli_command *command = *c;
+        _cleanup_free_ char *begins = cli_command_begins(c);
+        fish_name(out, command, begins);
+        for (const struct cli_option *o = command->options; o && o->name; o++) {
+            fish_condition(out, command);
             fprintf(out, " -l %s", o->name);
             if (o->letter)
                 fprintf(out, " -s %c", o->letter);
@@ -281,9 +282,9 @@ int cli_complete_fish(FILE *out)
             fish_quote(out, o->doc);
             fputc('\n', out);
         }
-        if ((*c)->complete || (*c)->choices) {
-            fish_condition(out, *c);
-            fish_values(out, (*c)->complete, (*c)->choices);
+        if (command->complete || command->choices) {
+            fish_condition(out, command);
+            fish_values(out, command->complete, command->choices);
             fputc('\n', out);
         }
     }

@@ -102,9 +102,9 @@ int64_t growth_current(const json_t *lv)
 static int patch_lv(struct growth *g, json_t *patch, const char *subresource, struct err *e)
 {
     json_auto_t *own = patch;
-    json_t *now =
-        kube_patch(g->t->client, &g->t->ledger->lvs_r, NULL, kube_name(g->lv), KUBE_MERGE_PATCH,
-                   own, subresource ? &(struct kube_write){.subresource = subresource} : NULL, e);
+    const struct kube_write w = {.subresource = subresource};
+    json_t *now = kube_patch(g->t->client, &g->t->ledger->lvs_r, NULL, kube_name(g->lv),
+                             KUBE_MERGE_PATCH, own, &w, e);
     if (!now)
         return -1;
     json_decref(g->lv);

@@ -212,9 +212,10 @@ int64_t topolvm_ledger_pending(struct topolvm_ledger *l, const json_t *node, con
 
 void topolvm_ledger_wrote(struct topolvm_ledger *l, const json_t *lv, const char *before)
 {
+    json_int_t until = clock_mono_ns(l->clock);
+    until += RECENT;
     json_object_set_new(l->recent, kube_name(lv),
-                        json_pack("{s:O,s:s,s:I}", "lv", lv, "before", before, "until",
-                                  (json_int_t)(clock_mono_ns(l->clock) + RECENT)));
+                        json_pack("{s:O,s:s,s:I}", "lv", lv, "before", before, "until", until));
 }
 
 static json_t *first_of(struct topolvm_ledger *l, const char *index, const char *value)
