@@ -89,11 +89,16 @@ int controllers_check(const char *list, struct err *e)
     return 0;
 }
 
+bool controllers_runs(const char *list, const struct controller *it, bool embedded)
+{
+    return controllers_asked(list, it->name) &&
+           (!it->embedded || embedded || is_named(list, it->name));
+}
+
 int controllers_setup(struct kube_manager *m, const char *list, bool embedded, struct err *e)
 {
     for (const struct controller *it = controllers; it->name; it++) {
-        if (!controllers_asked(list, it->name) ||
-            (it->embedded && !embedded && !is_named(list, it->name)))
+        if (!controllers_runs(list, it, embedded))
             continue;
         if (it->setup(m, e) < 0)
             return err_prefix(e, "controller %s", it->name);

@@ -24,6 +24,8 @@ extern const struct controller controllers[]; /* ends with one without a name */
  * "-name" not this one; the first that names it wins.
  */
 bool controllers_asked(const char *list, const char *name);
+/* Whether one of the table is to run: asked for, and if it is embedded, beside such a server or by name. */
+bool controllers_runs(const char *list, const struct controller *it, bool embedded);
 /* INVALID_ARGUMENT for a name that is no controller's, with the nearest that is. */
 int controllers_check(const char *list, struct err *e);
 /* Sets up those that are asked for, in the order of the table. */

@@ -141,11 +141,13 @@ static int64_t most_of(struct topolvm_ledger *l, const json_t *node, const char 
     return INT64_MAX;
 }
 
-/* What a volume has or will have. */
+/* What a volume has or will have; of one that is gone from its node, nothing. */
 static int64_t whole(const json_t *lv)
 {
-    int64_t has = topolvm_bytes(json_at(lv, "status", "currentSize"));
-    return has + topolvm_pending(lv);
+    const json_t *status = json_object_get(lv, "status");
+    if (json_integer_value(json_object_get(status, "code")) == ERR_NOT_FOUND)
+        return 0;
+    return topolvm_bytes(json_object_get(status, "currentSize")) + topolvm_pending(lv);
 }
 
 /* What a class has in all; INT64_MAX where that says nothing of what can be promised. */
@@ -168,22 +170,38 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* What the node says is free, less what these volumes will take; false: no such class. */
+static bool left_of(struct topolvm_ledger *l, const json_t *volumes, const json_t *node,
+                    const char *class, int64_t *ret_bytes)
+{
+    int64_t free_bytes;
+    if (!topolvm_free(node, class, &free_bytes))
+        return false;
+    *ret_bytes = least(free_bytes - sum_of(volumes, node, class, topolvm_pending),
+                       most_of(l, node, class, free_bytes));
+    return true;
+}
+
+bool topolvm_ledger_estimate(struct topolvm_ledger *l, const json_t *node, const char *class,
+                             int64_t *ret_bytes)
+{
+    json_auto_t *volumes = volumes_of(l, "pending", kube_name(node));
+    return left_of(l, volumes, node, class, ret_bytes);
+}
+
 bool topolvm_ledger_room(struct topolvm_ledger *l, const char *name, const json_t *node,
                          const char *class, int64_t *ret_bytes)
 {
-    json_auto_t *volumes =
-        volumes_of(l, node ? "pending" : "node", name); /* before the node is asked */
+    json_auto_t *volumes = volumes_of(l, "node", name); /* before the node is asked */
     json_auto_t *live = node ? NULL : kube_get(l->client, &l->nodes_r, NULL, name, NULL);
     const json_t *it = node ? node : live;
-    int64_t free_bytes;
-    if (!it || !topolvm_free(it, class, &free_bytes))
+    if (!it || !left_of(l, volumes, it, class, ret_bytes))
         return false;
-    int64_t room = free_bytes - sum_of(volumes, it, class, topolvm_pending);
-    room = least(room, most_of(l, it, class, free_bytes));
     int64_t size = size_of(it, class);
-    if (live && size < INT64_MAX)
-        room = least(room, size - sum_of(volumes, it, class, whole));
-    *ret_bytes = room > 0 ? room : 0;
+    if (size < INT64_MAX)
+        *ret_bytes = least(*ret_bytes, size - sum_of(volumes, it, class, whole));
+    if (*ret_bytes < 0)
+        *ret_bytes = 0;
     return true;
 }
 

@@ -45,6 +45,9 @@ void topolvm_ledger_unlock(struct topolvm_ledger *l);
  */
 bool topolvm_ledger_room(struct topolvm_ledger *l, const char *name, const json_t *node,
                          const char *class, int64_t *ret_bytes);
+/* The same with less work, from the cache: for an order among nodes. May be below 0, or too much. */
+bool topolvm_ledger_estimate(struct topolvm_ledger *l, const json_t *node, const char *class,
+                             int64_t *ret_bytes);
 /* `before`: the resourceVersion that was changed, "" for what is new. */
 void topolvm_ledger_wrote(struct topolvm_ledger *l, const json_t *lv, const char *before);
 /* The node had no room for it, whatever it said: so much is not promised again until it says other. */

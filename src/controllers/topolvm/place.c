@@ -34,9 +34,9 @@ static struct place *places_of(struct topolvm *t, const json_t *class, const cha
         int64_t room;
         if (kube_deleting(node) || !kube_condition_is_true(node, "Ready") ||
             !schedule_class_allows(class, node) ||
-            !topolvm_ledger_room(t->ledger, kube_name(node), node, topolvm_class_of(class), &room))
+            !topolvm_ledger_estimate(t->ledger, node, topolvm_class_of(class), &room))
             continue;
-        places[n++] = (struct place){json_incref(node), room};
+        places[n++] = (struct place){json_incref(node), room > 0 ? room : 0};
     }
     qsort(places, n, sizeof(*places), by_room);
     *ret_n = n;
