@@ -476,4 +476,7 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         check_race(cluster, nodes, controller)
         check_forget(cluster, nodes, scratch)
         tap.equal(controller.stop(), 0, "it stops when told")
+    if tap.failed:
+        with open(controller.log, encoding="utf-8") as said:
+            print("# ".join(["", *said.readlines()[-60:]]))
 tap.done()
