@@ -36,7 +36,8 @@ class Volumes:
         return self.get(PATH)["items"]
 
     def status(self, name):
-        return self.get(f"{PATH}/{name}").get("status", {})
+        status = self.get(f"{PATH}/{name}").get("status", {})
+        return status if isinstance(status, dict) else {}  # what is not there is a Status
 
     def apply(self, *objects):
         return self.system.kubectl("apply", "-f", "-", stdin=manifest(*objects))

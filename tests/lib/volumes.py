@@ -151,7 +151,8 @@ class Agent:
         return self.client.ask("GET", self.path()).json["items"]
 
     def status(self, name):
-        return self.client.ask("GET", self.path(name)).json.get("status", {})
+        reply = self.client.ask("GET", self.path(name))
+        return reply.json.get("status", {}) if reply.status == 200 else {}
 
     def annotation(self, key):
         node = self.client.ask("GET", f"/api/v1/nodes/{self.name}").json
