@@ -128,7 +128,8 @@ class Agent:
 
     # LogicalVolumes, by the API.
 
-    def path(self, name="", group=GROUPS[0]):
+    @staticmethod
+    def path(name="", group=GROUPS[0]):
         return f"/apis/{group}/v1/logicalvolumes{'/' if name else ''}{name}"
 
     def create(self, name, size, group=GROUPS[0], **spec):
