@@ -1,0 +1,117 @@
+/*
+ * SCSI without any network: a logical unit over a store, and the commands it obeys.
+ *
+ *   transport                         scsi                                 store
+ *   ---------                         ----                                 -----
+ *   command arrives  ── scsi_task_begin() ──> decoded: how much data-out it wants,
+ *                                              how much data-in it may give
+ *   data-out arrives, buffers found
+ *                    ── scsi_task_run() ────> checks, reservations ──────> store_submit()
+ *   answer is sent  <── task->done() ───────  status, sense, data-in  <─── done()
+ *
+ * Invariants:
+ *   - A task is the transport's memory: nothing is allocated for a command that reads, writes or
+ *     flushes. From scsi_task_run() to done() it belongs to the unit; done() may be called before
+ *     scsi_task_run() returns. Commands with large parameter data (MODE SENSE, PERSISTENT RESERVE IN,
+ *     ...) are answered into the data-in buffer that the transport gives.
+ *   - Everything of a unit happens on one thread, that of its store's loop.
+ *   - A nexus is one initiator port seen through one target port: it has its own unit attentions and
+ *     its own name in reservations. One that ends (session closed, reinstated) releases what SPC says
+ *     it releases.
+ *   - A unit never trusts a length: data-out shorter than the CDB asks for, CDBs of any bytes, LBAs
+ *     beyond the end and parameter lists cut anywhere get CHECK CONDITION with the right sense, and
+ *     change nothing.
+ *   - Tasks that overlap run as the initiator sent them only where SCSI demands it: COMPARE AND WRITE,
+ *     ORWRITE and reservations are atomic against each other and against overlapping writes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "store/store.h"
+
+enum scsi_status {
+    SCSI_GOOD = 0x00,
+    SCSI_CHECK_CONDITION = 0x02,
+    SCSI_CONDITION_MET = 0x04,
+    SCSI_BUSY = 0x08,
+    SCSI_RESERVATION_CONFLICT = 0x18,
+    SCSI_TASK_SET_FULL = 0x28,
+    SCSI_TASK_ABORTED = 0x40,
+};
+
+enum { SCSI_CDB_MAX = 32, SCSI_SENSE_MAX = 64 };
+
+struct scsi_unit;
+struct scsi_nexus;
+
+struct scsi_task {
+    /* Set by the transport before scsi_task_begin(): */
+    struct scsi_nexus *nexus;
+    uint64_t lun; /* as on the wire: eight bytes, big-endian, read into a number */
+    uint8_t cdb[SCSI_CDB_MAX];
+    uint8_t cdb_length;
+
+    /* Set by scsi_task_begin(): what the command itself asks for, whatever the transport expects. */
+    uint32_t out_wanted;
+    uint32_t in_wanted;
+
+    /* Set by the transport before scsi_task_run(). Data-out is what arrived, at most out_wanted; data-in
+     * has room for what the transport can pass on, at most in_wanted. */
+    struct iovec *out;
+    unsigned outs;
+    uint32_t out_length;
+    struct iovec *in;
+    unsigned ins;
+    uint32_t in_room;
+    void (*done)(struct scsi_task *task);
+
+    /* Set before done(): */
+    enum scsi_status status;
+    uint8_t sense[SCSI_SENSE_MAX];
+    uint8_t sense_length;
+    uint32_t in_length; /* bytes of data-in that are valid; the transport works out residuals */
+
+    /* The unit's: */
+    struct scsi_unit *unit;
+    struct list link;
+    struct store_io io;
+    uint64_t state[8];
+};
+
+struct scsi_unit_config {
+    struct store *store;
+    uint32_t block_size;   /* 512 or 4096; a multiple of the store's */
+    const char *vendor;    /* up to 8 characters */
+    const char *product;   /* up to 16 */
+    const char *revision;  /* up to 4 */
+    const char *serial;    /* of the volume: the unit serial number and the designators follow from it */
+    bool read_only;
+    bool thin;             /* UNMAP and provisioning pages */
+    const char *state_dir; /* where reservations that survive a loss of power are kept; NULL: they do not */
+};
+
+struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *config, struct err *e);
+/* With no task under way and no nexus left. */
+void scsi_unit_free(struct scsi_unit *unit);
+/* After the store grew: initiators are told by unit attention. */
+void scsi_unit_resized(struct scsi_unit *unit);
+
+/* A nexus begins and ends. The names are iSCSI's: "iqn...,i,0x..." and "iqn...,t,0x0001". */
+struct scsi_nexus *scsi_nexus_new(struct scsi_unit *unit, const char *initiator_port,
+                                  const char *target_port, uint16_t target_port_id);
+void scsi_nexus_free(struct scsi_nexus *nexus);
+
+/* False: no such command or unit; task holds the answer already and done() is not called. */
+bool scsi_task_begin(struct scsi_task *task);
+void scsi_task_run(struct scsi_task *task);
+
+/* Task management. A task that is aborted while the store works on it is done() all the same, in its
+ * time, with status SCSI_TASK_ABORTED: its buffers are in use until then. */
+void scsi_task_abort(struct scsi_task *task);
+void scsi_unit_reset(struct scsi_unit *unit, struct scsi_nexus *by);
