@@ -77,16 +77,26 @@ static bool kernel_has_dm(void)
     return listed_in_misc();
 }
 
-static bool has_our_folder(const char *pid, const char *word)
+static ssize_t read_proc(const char *pid, const char *name, char *text, size_t size)
 {
-    char path[64], text[ENVIRON_BYTES + 1];
-    snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, ENVIRON_BYTES);
+        return -1;
+    ssize_t n = read(fd, text, size);
     close(fd);
-    return n > 0 && memmem(text, (size_t)n, word, strlen(word) + 1); /* a whole one, with its NUL */
+    return n;
+}
+
+/* An lvm, with this word of ours in its environment. */
+static bool is_ours(const char *pid, const char *word)
+{
+    char name[16], text[ENVIRON_BYTES];
+    if (read_proc(pid, "comm", name, sizeof(name)) != 4 || memcmp(name, "lvm\n", 4) != 0)
+        return false;
+    ssize_t n = read_proc(pid, "environ", text, sizeof(text));
+    return n > 0 && memmem(text, (size_t)n, word, strlen(word) + 1); /* all of it: with its NUL */
 }
 
 static bool somebody_runs(const struct lvm *l)
@@ -94,7 +104,7 @@ static bool somebody_runs(const struct lvm *l)
     DIR *dir = opendir("/proc");
     bool found = false;
     for (struct dirent *d; dir && !found && (d = readdir(dir));)
-        found = isdigit((unsigned char)d->d_name[0]) && has_our_folder(d->d_name, l->env[0]);
+        found = isdigit((unsigned char)d->d_name[0]) && is_ours(d->d_name, l->env[0]);
     if (dir)
         closedir(dir);
     return found;

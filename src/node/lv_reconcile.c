@@ -107,8 +107,11 @@ static void judge(struct work *w, bool infeasible)
 
 /* Writing it. */
 
-static int write_status(struct work *w, json_t *status, struct err *e)
+static int write_status(struct work *w, const json_t *status, struct err *e)
 {
+    const json_t *before = json_object_get(w->object, "status");
+    if (before ? json_equal(before, status) : !json_object_size(status))
+        return 0;
     crash_point("status");
     int done = kube_status_write(w->s->n->client, &w->group->kind, &w->object, status, e);
     crash_point("status");

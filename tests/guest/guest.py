@@ -12,6 +12,11 @@ As a module, in a test:
     g = guest.Guest(scratch.path, disks=["a.img"], modules=["dm-mod"])
     result = g.run("tests/guest/x.sh", "word", ...)      # returncode, stdout; see Guest.run
 
+or, to do things in turn inside and outside, with network=True:
+
+    with g.session() as inside:
+        inside.sh("mkfs.ext4 -q /dev/ubda").returncode
+
 By hand:
 
     guest.py [--disk FILE]... [--module NAME]... [--net] [--timeout SECONDS] SCRIPT [WORD]...
@@ -25,12 +30,15 @@ Exit status: the script's; 124 when it took too long; 99 when the guest died. A 
 is ready is started once more: that is the machine's fault, not the test's.
 """
 import argparse
+import base64
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOST_IP, GUEST_IP, TAP = "10.80.0.254", "10.80.0.1", "tap0"
@@ -47,6 +55,48 @@ def own_network():
     for words in (["link", "set", "lo", "up"], ["tuntap", "add", TAP, "mode", "tap"],
                   ["addr", "add", f"{HOST_IP}/24", "dev", TAP], ["link", "set", TAP, "up"]):
         subprocess.run(["ip", *words], check=True)
+
+
+class Session:
+    """A guest that does what it is told, a command at a time, until the end of the `with`."""
+
+    def __init__(self, guest, timeout):
+        self.guest, self.timeout, self.peer, self.result = guest, timeout, None, None
+        self.listener = socket.create_server((HOST_IP, 0))
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        self.result = self.guest.run(f"{HERE}/serve.sh", HOST_IP, str(self.listener.getsockname()[1]),
+                                     timeout=self.timeout)
+
+    def __enter__(self):
+        self.thread.start()
+        self.listener.settimeout(1)
+        while self.peer is None:
+            try:
+                self.peer = self.listener.accept()[0].makefile("rwb")
+            except socket.timeout:
+                if not self.thread.is_alive():
+                    raise RuntimeError(f"the guest has ended: {self.result}") from None
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.peer.close()
+        except OSError:
+            pass
+        self.thread.join()
+        self.listener.close()
+
+    def sh(self, command):
+        """Runs it with bash; a CompletedProcess whose stdout has both streams."""
+        self.peer.write(base64.b64encode(command.encode()) + b"\n")
+        self.peer.flush()
+        line = self.peer.readline().split()
+        if len(line) != 2:
+            return subprocess.CompletedProcess(command, 99, "", "the guest has ended")
+        return subprocess.CompletedProcess(command, int(line[0]),
+                                           self.peer.read(int(line[1])).decode(errors="replace"), "")
 
 
 class Guest:
@@ -73,6 +123,9 @@ class Guest:
                 result, ready = self._run_once(run_dir, script, words, timeout)
             if ready or attempt == 2:
                 return result
+
+    def session(self, timeout=300):
+        return Session(self, timeout)
 
     def _run_once(self, run_dir, script, words, timeout):
         argv = self.argv(run_dir, script, words)

@@ -1,7 +1,10 @@
 """LogicalVolumes for tests: what the API says of them, and what a node's own LVM does."""
 import json
 import os
+import subprocess
+import urllib.request
 
+from server import Client
 from tap import run, wait_for
 
 GROUPS = ("topolvm.cybozu.com", "topolvm.io")
@@ -74,3 +77,95 @@ def settle(question, seconds=60):
         return last[0] == ""
     wait_for(asked, seconds)
     return last[0]
+
+
+class Agent:
+    """An orlop-node with a volume group of its own, and the API server that it is at."""
+
+    def __init__(self, program, server, folder, name, *flags, disks="1x1Gi"):
+        self.server, self.name, self.folder = server, name, folder
+        self.client = Client(server)
+        self.lvm = Lvm(folder)
+        self.log = f"{folder}.log"
+        self.argv = [program, "--kubeconfig", server.kubeconfig, "--name", name, "--data-dir", folder,
+                     "--health-port", "0", "--discover=false", "--vg-disks", disks, *flags]
+        self.process = None
+
+    def start(self, *flags, **env):
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen([*self.argv, *flags], stderr=log, env={**os.environ, **env})
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(timeout=60)
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self.alive():
+            self.stop()
+
+    def text(self):
+        with open(self.log, encoding="utf-8") as log:
+            return log.read()
+
+    def metrics(self):
+        """name and labels, as they are written -> value"""
+        port = [line.rsplit("port=", 1)[1] for line in self.text().splitlines() if "port=" in line][-1]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as reply:
+            lines = reply.read().decode().splitlines()
+        return {key: float(value) for key, _, value in (line.rpartition(" ") for line in lines
+                                                        if not line.startswith("#"))}
+
+    # LogicalVolumes, by the API.
+
+    @staticmethod
+    def path(name="", group=GROUPS[0]):
+        return f"/apis/{group}/v1/logicalvolumes{'/' if name else ''}{name}"
+
+    def create(self, name, size, group=GROUPS[0], **spec):
+        reply = self.client.ask("POST", self.path(group=group), volume(name, self.name, size, group, **spec))
+        if reply.status != 201:
+            raise AssertionError(reply.text)
+        return reply.json
+
+    def patch(self, name, **what):
+        return self.client.ask("PATCH", self.path(name), what, content_type="application/merge-patch+json")
+
+    def grow(self, name, size):
+        return self.patch(name, spec={"size": size})
+
+    def delete(self, *names):
+        for name in names:
+            self.client.ask("DELETE", self.path(name))
+
+    def all(self):
+        return self.client.ask("GET", self.path()).json["items"]
+
+    def status(self, name):
+        reply = self.client.ask("GET", self.path(name))
+        return reply.json.get("status", {}) if reply.status == 200 else {}
+
+    def annotation(self, key):
+        node = self.client.ask("GET", f"/api/v1/nodes/{self.name}").json
+        return node.get("metadata", {}).get("annotations", {}).get(key, "")
+
+    def agree(self):
+        """"" when every object has what it wants and LVM has exactly that."""
+        objects = self.all()
+        for each in objects:
+            status, wanted = each.get("status", {}), parse(each["spec"]["size"])
+            if "deletionTimestamp" in each["metadata"]:
+                return f"{each['metadata']['name']} is not gone"
+            if not status.get("volumeID") or parse(status["currentSize"]) < wanted or status.get("code"):
+                return f"{each['metadata']['name']} is not as it is wanted: {each}"
+        return agree(objects, {self.name: self.lvm})
