@@ -75,14 +75,21 @@ void topolvm_ledger_unlock(struct topolvm_ledger *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Volumes of a node ("node": all; "pending": that will take room) as when the cache has caught up. */
-static json_t *volumes_of(struct topolvm_ledger *l, const char *index, const char *node)
+/* Volumes of a node ("node": all; "pending": that will take room), as the cache has them. */
+static json_t *cached_of(struct topolvm_ledger *l, const char *index, const char *node)
 {
     json_t *volumes = json_object();
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     kube_informer_find(l->lvs, index, node, &found);
     for (size_t i = 0; i < found.len; i++)
         json_object_set_new(volumes, found.p[i]->name, kube_object_json(found.p[i]));
+    return volumes;
+}
+
+/* The same as it will be when the cache has caught up. */
+static json_t *volumes_of(struct topolvm_ledger *l, const char *index, const char *node)
+{
+    json_t *volumes = cached_of(l, index, node);
     int64_t now = clock_mono_ns(l->clock);
     const char *name;
     json_t *recent;
@@ -133,12 +140,9 @@ static int64_t most_of(struct topolvm_ledger *l, const json_t *node, const char 
 {
     _cleanup_free_ char *key = refusal_key(node, class);
     const json_t *refused = json_object_get(l->refused, key);
-    if (!refused)
-        return INT64_MAX;
-    if (json_integer_value(json_object_get(refused, "free")) == free_bytes)
-        return json_integer_value(json_object_get(refused, "size")) - 1;
-    json_object_del(l->refused, key);
-    return INT64_MAX;
+    return refused && json_integer_value(json_object_get(refused, "free")) == free_bytes
+               ? json_integer_value(json_object_get(refused, "size")) - 1
+               : INT64_MAX;
 }
 
 /* What a volume has or will have; of one that is gone from its node, nothing. */
@@ -224,7 +228,7 @@ void topolvm_ledger_refused(struct topolvm_ledger *l, const json_t *lv)
 
 int64_t topolvm_ledger_pending(struct topolvm_ledger *l, const json_t *node, const char *class)
 {
-    json_auto_t *volumes = volumes_of(l, "pending", kube_name(node));
+    json_auto_t *volumes = cached_of(l, "pending", kube_name(node));
     return sum_of(volumes, node, class, topolvm_pending);
 }
 

@@ -52,7 +52,7 @@ bool topolvm_ledger_estimate(struct topolvm_ledger *l, const json_t *node, const
 void topolvm_ledger_wrote(struct topolvm_ledger *l, const json_t *lv, const char *before);
 /* The node had no room for it, whatever it said: so much is not promised again until it says other. */
 void topolvm_ledger_refused(struct topolvm_ledger *l, const json_t *lv);
-/* Volumes that are not made, or grow, on a node: how much they will take in all, for a metric. */
+/* How much the volumes of a node will yet take, for a metric: from the cache, without the lock. */
 int64_t topolvm_ledger_pending(struct topolvm_ledger *l, const json_t *node, const char *class);
 
 /* The LogicalVolume of a PersistentVolume, from the cache: by its handle, else by its name; NULL. */

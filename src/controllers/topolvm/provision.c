@@ -142,6 +142,9 @@ static int failed(struct topolvm *t, json_t **claim, const json_t *class, const 
     if (say(t, claim, code == ERR_RESOURCE_EXHAUSTED ? "ResourceExhausted" : "NodeFailed", code,
             text, e) < 0)
         return -1;
+    const char *id = json_str(status, "volumeID");
+    if (code == ERR_NOT_FOUND && id && *id) /* it was there and is lost: nothing was ever on it */
+        return delete_lv(t, lv, e);
     if (code != ERR_RESOURCE_EXHAUSTED)
         return err_is_infeasible(code) ? 0 : topolvm_ledger_retry(t->ledger, lv, &ret->again_ns, e);
     topolvm_ledger_refused(t->ledger, lv);
@@ -159,10 +162,10 @@ static int follow(struct topolvm *t, json_t **claim, const json_t *class, const 
     const char *id = json_str(status, "volumeID");
     if (kube_deleting(lv))
         return 0; /* another is made when it is gone */
-    if (id && *id && topolvm_bytes(json_object_get(status, "currentSize")) > 0)
-        return make_volume(t, *claim, class, lv, e);
     if (json_integer_value(json_object_get(status, "code")))
         return failed(t, claim, class, lv, ret, e);
+    if (id && *id && topolvm_bytes(json_object_get(status, "currentSize")) > 0)
+        return make_volume(t, *claim, class, lv, e);
     const char *name = json_str(json_object_get(lv, "spec"), "nodeName");
     json_auto_t *node = kube_informer_json(t->ledger->nodes, NULL, name ? name : "", NULL);
     if (node && kube_condition_is_true(node, "Ready"))

@@ -186,9 +186,7 @@ static void collect(void *context, struct metrics_out *out)
             const char *name = json_str(class, "name");
             if (!name)
                 continue;
-            topolvm_ledger_lock(t->ledger);
             int64_t bytes = topolvm_ledger_pending(t->ledger, node, name);
-            topolvm_ledger_unlock(t->ledger);
             metrics_out_value(out, METRICS_LABELS("node", "device_class"),
                               METRICS_VALUES(kube_name(node), name), (double)bytes);
         }
