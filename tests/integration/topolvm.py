@@ -297,8 +297,10 @@ def check_race(c, nodes, controller):
         how = ", the controller killed meanwhile" if number else ""
         tap.ok(wait_for(lambda: state() == (20, 30)), f"of fifty twenty are bound, thirty say why{how}",
                state())
-        tap.equal((len(c.items(LVS)), len(c.items(VOLUMES)), nodes.refusals, nodes.least),
-                  (20, 20, 0, 0), "no node was ever asked for more than it had")
+        tap.equal((len(c.items(LVS)), len(c.items(VOLUMES)), nodes.least), (20, 20, 0),
+                  "no node gave more than it had")
+        # What a controller was writing when it was killed, the next may not have seen yet.
+        tap.ok(nodes.refusals <= number, "nor was it asked for more", nodes.refusals)
         waiting = [it for it in c.items(CLAIMS) if it["status"]["phase"] == "Pending"]
         message = waiting[0]["status"]["conditions"][0]["message"]
         tap.equal(message, 'RESOURCE_EXHAUSTED: no node has room for 1Gi of device class "ssd": n1 '

@@ -134,8 +134,8 @@ int64_t topolvm_pending(const json_t *lv)
 {
     const json_t *status = json_object_get(lv, "status");
     const char *id = json_str(status, "volumeID");
-    if (topolvm_refused(lv) || kube_deleting(lv))
-        return 0; /* what it has is no longer free, and it will take no more */
+    if (topolvm_refused(lv))
+        return 0; /* what it has is no longer free, and it will take no more unless it is asked */
     int64_t wanted = topolvm_round(topolvm_bytes(json_at(lv, "spec", "size")));
     int64_t has = id && *id ? topolvm_bytes(json_object_get(status, "currentSize")) : 0;
     return wanted > has ? wanted - has : 0;

@@ -53,7 +53,10 @@ json_t *topolvm_classes(const json_t *node);
 
 /* What is free of the class there, as the node says; false when it says nothing of such a class. */
 bool topolvm_free(const json_t *node, const char *class, int64_t *ret_bytes);
-/* What the volume will yet take of what its node says is free. */
+/*
+ * What the volume will yet take of what its node says is free. One that is being deleted too: its node
+ * may be making it at this moment, and then take a while to remove it.
+ */
 int64_t topolvm_pending(const json_t *lv);
 /* Whether the node's last try was refused, so that it does nothing until it is asked again. */
 bool topolvm_refused(const json_t *lv);
