@@ -268,11 +268,36 @@ def check_capacity(c, nodes):
     server.kubectl("delete", "pod", "user", "--now")
     server.kubectl("delete", "pvc", "w", "v")
     wait_for(lambda: not c.items(LVS))
-    nodes.resize("n1", 8 * GI)
-    nodes.resize("n3", 8 * GI)
+    nodes.refusals = 0
+    check_consumers(c, nodes)
     server.kubectl("delete", "storageclass", "late")
     tap.ok(wait_for(lambda: not [it for it in c.items(CAPACITIES)
                                  if it["storageClassName"] == "late"]), "it goes with the class")
+
+
+def check_consumers(c, nodes):
+    """Twelve pods with a claim each, room for six."""
+    server, pods = c.server, "/api/v1/namespaces/default/pods"
+    for node in nodes.names:
+        nodes.resize(node, 2 * GI)
+    for n in range(12):
+        server.create(CLAIMS, claim(f"p{n}", of="late", mode="Filesystem"))
+        server.create(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{n}"},
+                             "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": [
+                                 {"name": "v", "persistentVolumeClaim": {"claimName": f"p{n}"}}]}})
+
+    def state():
+        return tuple(sum(it.get("status", {}).get("phase") == phase for it in c.items(path))
+                     for path, phase in ((CLAIMS, "Bound"), (pods, "Running")))
+    tap.ok(wait_for(lambda: state() == (6, 6)), "of many pods those run for which there is room", state())
+    nodes.resize("n2", 4 * GI)
+    tap.ok(wait_for(lambda: state() == (8, 8)), "two more when there is more", state())
+    tap.equal(nodes.refusals, 0, "and no node was asked for more than it had")
+    server.kubectl("delete", "pod", "--all", "--now")
+    server.kubectl("delete", "pvc", "--all")
+    wait_for(lambda: not c.items(LVS))
+    for node in nodes.names:
+        nodes.resize(node, 8 * GI)
 
 
 def check_race(c, nodes, controller):
@@ -303,7 +328,7 @@ def check_race(c, nodes, controller):
         tap.ok(nodes.refusals <= number, "nor was it asked for more", nodes.refusals)
         waiting = [it for it in c.items(CLAIMS) if it["status"]["phase"] == "Pending"]
         message = waiting[0]["status"]["conditions"][0]["message"]
-        tap.equal(message, 'RESOURCE_EXHAUSTED: no node has room for 1Gi of device class "ssd": n1 '
+        tap.equal(message, 'RESOURCE_EXHAUSTED: no node has room for 1Gi of the device class "ssd": n1 '
                   "has 0, n2 has 0, n3 has 0", "with figures")
         if not number:
             tap.equal(controller.metric("orlop_topolvm_claims_waiting"), 30, "a metric counts them")

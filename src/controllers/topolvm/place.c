@@ -43,19 +43,21 @@ static struct place *places_of(struct topolvm *t, const json_t *class, const cha
     return places;
 }
 
-/* "no node has room for ...: node-1 has 1Gi, node-2 512Mi" */
+/* "no node has room for 2Gi of ...: node-1 has 1Gi, node-2 has 512Mi" */
 static void describe(const struct place *places, size_t n, const char *class, int64_t size,
                      const char *only, struct str *out)
 {
     char text[TOPOLVM_SIZE_MAX];
     _cleanup_free_ char *named =
-        *class ? mem_printf("device class \"%s\"", class) : mem_strdup("the default device class");
+        *class ? mem_printf("device class \"%s\"", class) : mem_strdup("default device class");
     if (!n && only)
-        str_appendf(out, "node \"%s\" is not ready or has no %s", only, *class ? named : named + 4);
+        str_appendf(out, "node %s is not ready or has no %s", only, named);
     else if (!n)
-        str_appendf(out, "no node that is ready and allowed has %s%s", *class ? "the " : "", named);
+        str_appendf(out, "no node that is ready and allowed has the %s", named);
     else
-        str_appendf(out, "no node has room for %s of %s:", topolvm_size(size, text), named);
+        str_appendf(out,
+                    "%s room for %s of the %s:", only ? "the chosen node has no" : "no node has",
+                    topolvm_size(size, text), named);
     for (size_t i = 0; i < n && i < 16; i++)
         str_appendf(out, "%s %s has %s", i ? "," : "", kube_name(places[i].node),
                     topolvm_size(places[i].room, text));
