@@ -7,7 +7,9 @@ topolvm.py APISERVER TOP ORLOP CONTROLLER
 import concurrent.futures
 import json
 import os
+import pty
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
@@ -237,6 +239,26 @@ def check_failures(c, nodes, controller):
     wait_for(lambda: not c.items(LVS))
 
 
+def check_killed(c, controller):
+    """Growth goes on where it was."""
+    names = [f"k{n}" for n in range(6)]
+    for name in names:
+        c.server.create(CLAIMS, claim(name))
+    wait_for(lambda: all(c.phase(name) == "Bound" for name in names))
+    for name in names:
+        c.server.ask("PATCH", f"{CLAIMS}/{name}", {"spec": {"resources": {"requests": {
+            "storage": "2Gi"}}}}, content_type="application/merge-patch+json")
+        if name in ("k1", "k3", "k5"):
+            controller.signal(9)
+            controller.wait()
+            controller.start()
+    tap.ok(wait_for(lambda: all(c.capacity(name) == "2Gi" and not c.progress(name) for name in names)),
+           "claims grow though the controller is killed", [c.claim(name)["status"] for name in names])
+    tap.equal({c.lv(name)["spec"]["size"] for name in names}, {"2Gi"}, "once each")
+    c.server.kubectl("delete", "pvc", *names)
+    wait_for(lambda: not c.items(LVS))
+
+
 def check_capacity(c, nodes):
     server = c.server
 
@@ -433,6 +455,20 @@ Lost      n2     y         2Gi    it is gone
     orlop_ran("what is gone is not there", "lv", "delete", "x", status=1, stdout="",
               stderr='orlop lv delete: x: logicalvolumes.topolvm.cybozu.com "x" not found\n')
 
+    # On a terminal it says what it waits for.
+    nodes.silent = {"n1"}
+    ours, theirs = pty.openpty()
+    result = subprocess.run([orlop, "lv", "create", "t", "-n", "n1", "-s", "1Gi", "-w", "-t", "1"],
+                            env=env, stdout=subprocess.PIPE, stderr=theirs, timeout=60, check=False)
+    os.close(theirs)
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    tap.ok(result.returncode == 1 and "\r\x1b[Kt: waiting for node n1, 0 s" in said and
+           "node n1 has not done it in 1 s; `orlop lv list t` shows how far it is" in said,
+           "a line tells what is waited for", said)
+    nodes.silent = set()
+    run(orlop, "lv", "delete", "t", "--wait", env=env)
+
     # Where the API is.
     folder = scratch.file("up")
     os.mkdir(folder)
@@ -498,6 +534,7 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
         check_life(cluster, nodes)
         check_kinds(cluster, nodes)
         check_failures(cluster, nodes, controller)
+        check_killed(cluster, controller)
         check_capacity(cluster, nodes)
         check_commands(cluster, nodes, scratch)
         check_race(cluster, nodes, controller)
