@@ -53,7 +53,7 @@ static bool start_of(const struct lvm_view *v, const char *vg, const struct plac
 static bool in_segment(const struct lvm_view *v, const struct lvm_seg *s, uint64_t extent_size,
                        uint64_t offset, struct place *ret)
 {
-    uint64_t in = offset - s->start, extent, start;
+    uint64_t in = offset - s->start, extent = 0, start = 0;
     unsigned leg = 0;
     ret->run = s->size - in;
     if (s->stripes > 1) {
@@ -119,7 +119,7 @@ static int move(const struct lvm_view *v, const char *vg, const char *lv, uint64
                 const void *out, size_t size, struct err *e)
 {
     for (size_t done = 0; done < size;) {
-        struct place p;
+        struct place p = {0};
         if (find(v, vg, lv, from + done, &p, e) < 0)
             return -1;
         size_t n = size - done < p.run ? size - done : (size_t)p.run;

@@ -18,32 +18,31 @@ enum { DEADLINE_MS = 120000, REPORT_BYTES = 64 << 20, USAGE = 3 };
 /* The first that fits. `also` may be NULL. Code ERR_OK: it is as it should be. */
 static const struct meaning {
     int intent;
-    const char *words, *also;
     enum err_code code;
+    const char *words, *also;
     const char *reason;
 } meanings[] = {
-    {LVM_TO_CREATE, "already exists in volume group", NULL, ERR_OK, NULL},
-    {LVM_TO_CREATE, "Logical Volume \"", "already exists", ERR_OK, NULL},
-    {LVM_TO_GROW, "matches existing size", NULL, ERR_OK, NULL},
-    {LVM_TO_GROW, "not larger than existing size", NULL, ERR_OK, NULL},
-    {LVM_TO_REMOVE, "Failed to find logical volume", NULL, ERR_OK, NULL},
-    {LVM_TO_CHANGE, "already in volume group", NULL, ERR_OK, NULL},
-    {LVM_TO_GROW, "insufficient free space", NULL, ERR_OUT_OF_RANGE, "NoSpace"},
-    {LVM_TO_GROW, "insufficient suitable", NULL, ERR_OUT_OF_RANGE, "NoSpace"},
-    {LVM_TO_GROW, "insufficient allocatable", NULL, ERR_OUT_OF_RANGE, "NoSpace"},
-    {ANY_INTENT, "insufficient free space", NULL, ERR_RESOURCE_EXHAUSTED, "NoSpace"},
-    {ANY_INTENT, "insufficient suitable", NULL, ERR_RESOURCE_EXHAUSTED, "NoSpace"},
-    {ANY_INTENT, "insufficient allocatable", NULL, ERR_RESOURCE_EXHAUSTED, "NoSpace"},
-    {ANY_INTENT, "Volume group \"", "not found", ERR_NOT_FOUND, "NoVolumeGroup"},
-    {ANY_INTENT, "not found in volume group", NULL, ERR_NOT_FOUND, "NoLogicalVolume"},
-    {ANY_INTENT, "Failed to find logical volume", NULL, ERR_NOT_FOUND, "NoLogicalVolume"},
-    {ANY_INTENT, "without using device-mapper", NULL, ERR_FAILED_PRECONDITION, "NoDeviceMapper"},
-    {ANY_INTENT, "in use", NULL, ERR_UNAVAILABLE, "InUse"},
-    {ANY_INTENT, "is used by", NULL, ERR_UNAVAILABLE, "InUse"},
-    {ANY_INTENT, "PVs are missing", NULL, ERR_UNAVAILABLE, "DiskMissing"},
-    {ANY_INTENT, "missing PV", NULL, ERR_UNAVAILABLE, "DiskMissing"},
-    {ANY_INTENT, "is missing", NULL, ERR_UNAVAILABLE, "DiskMissing"},
-    {ANY_INTENT, "Can't get lock", NULL, ERR_UNAVAILABLE, "Locked"},
+    {LVM_TO_CREATE, ERR_OK, "already exists in volume group", NULL, NULL},
+    {LVM_TO_CREATE, ERR_OK, "Logical Volume \"", "already exists", NULL},
+    {LVM_TO_GROW, ERR_OK, "matches existing size", NULL, NULL},
+    {LVM_TO_GROW, ERR_OK, "not larger than existing size", NULL, NULL},
+    {LVM_TO_REMOVE, ERR_OK, "Failed to find logical volume", NULL, NULL},
+    {LVM_TO_GROW, ERR_OUT_OF_RANGE, "insufficient free space", NULL, "NoSpace"},
+    {LVM_TO_GROW, ERR_OUT_OF_RANGE, "insufficient suitable", NULL, "NoSpace"},
+    {LVM_TO_GROW, ERR_OUT_OF_RANGE, "insufficient allocatable", NULL, "NoSpace"},
+    {ANY_INTENT, ERR_RESOURCE_EXHAUSTED, "insufficient free space", NULL, "NoSpace"},
+    {ANY_INTENT, ERR_RESOURCE_EXHAUSTED, "insufficient suitable", NULL, "NoSpace"},
+    {ANY_INTENT, ERR_RESOURCE_EXHAUSTED, "insufficient allocatable", NULL, "NoSpace"},
+    {ANY_INTENT, ERR_NOT_FOUND, "Volume group \"", "not found", "NoVolumeGroup"},
+    {ANY_INTENT, ERR_NOT_FOUND, "not found in volume group", NULL, "NoLogicalVolume"},
+    {ANY_INTENT, ERR_NOT_FOUND, "Failed to find logical volume", NULL, "NoLogicalVolume"},
+    {ANY_INTENT, ERR_FAILED_PRECONDITION, "without using device-mapper", NULL, "NoDeviceMapper"},
+    {ANY_INTENT, ERR_UNAVAILABLE, "in use", NULL, "InUse"},
+    {ANY_INTENT, ERR_UNAVAILABLE, "is used by", NULL, "InUse"},
+    {ANY_INTENT, ERR_UNAVAILABLE, "PVs are missing", NULL, "DiskMissing"},
+    {ANY_INTENT, ERR_UNAVAILABLE, "missing PV", NULL, "DiskMissing"},
+    {ANY_INTENT, ERR_UNAVAILABLE, "is missing", NULL, "DiskMissing"},
+    {ANY_INTENT, ERR_UNAVAILABLE, "Can't get lock", NULL, "Locked"},
 };
 
 /* The lines that say what went wrong: not the warnings around them. */

@@ -106,8 +106,8 @@ void lv_change_end(struct node_lvs *s, const struct lvm_class *class, uint64_t b
 bool lv_view_is_news(struct node_lvs *s)
 {
     pthread_mutex_lock(&s->lock);
-    bool news = !s->given.len && s->freed <= s->seen &&
-                clock_mono_ns(s->n->clock) - s->seen_at < NEWS_NS;
+    bool news =
+        !s->given.len && s->freed <= s->seen && clock_mono_ns(s->n->clock) - s->seen_at < NEWS_NS;
     pthread_mutex_unlock(&s->lock);
     return news;
 }

@@ -42,8 +42,9 @@ static int find_loop(const struct stat *file, int *ret_number)
     int found = -1;
     for (struct dirent *d; dir && found < 0 && (d = readdir(dir));) {
         _cleanup_free_ char *backing = mem_printf("/sys/block/%s/loop/backing_file", d->d_name);
-        if (sscanf(d->d_name, "loop%d", ret_number) != 1 || access(backing, F_OK) < 0)
+        if (!str_starts_with(d->d_name, "loop") || access(backing, F_OK) < 0)
             continue;
+        *ret_number = (int)strtol(d->d_name + strlen("loop"), NULL, 10);
         int fd = open_loop(*ret_number, NULL);
         if (fd >= 0 && is_on(fd, file))
             found = fd;
@@ -87,7 +88,7 @@ static int attach_new(int file_fd, int *ret_number, struct err *e)
 static int attach(const char *path, const char *node, struct err *e)
 {
     struct stat st;
-    int number, file = open(path, O_RDWR | O_CLOEXEC);
+    int number = -1, file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0 || fstat(file, &st) < 0) {
         int why = errno;
         if (file >= 0)
@@ -146,7 +147,10 @@ static int keep_group(struct lvm *l, char *const *disks, const struct node_spars
 /* INDEX of "INDEX-UUID.img", below count. */
 static bool index_of(const char *name, unsigned count, unsigned *ret_index)
 {
-    return sscanf(name, "%u-", ret_index) == 1 && *ret_index < count && str_ends_with(name, ".img");
+    char *end;
+    unsigned long index = strtoul(name, &end, 10);
+    *ret_index = (unsigned)index;
+    return end != name && *end == '-' && index < count && str_ends_with(name, ".img");
 }
 
 static int attach_all(struct node_vg_disks *d, const char *folder, const char *device_dir,

@@ -99,7 +99,7 @@ def commands(server, scratch, count):
     """Which lvm commands an agent runs, by strace: not timed."""
     trace = scratch.file("trace")
     agent = Agent(f"{BUILD}/cmd/orlop-node", server, scratch.file("traced"), "traced", disks="1x4Gi")
-    agent.argv = ["strace", "-f", "-e", "trace=execve", "-o", trace, *agent.argv]
+    agent.argv = ["strace", "-D", "-f", "-e", "trace=execve", "-o", trace, *agent.argv]
     with agent:
         wait_for(lambda: agent.annotation("capacity.topolvm.io/orlop"))
         start = os.path.getsize(trace)
