@@ -1,11 +1,12 @@
 """Nodes with volume groups that only pretend: what orlop-node does with LogicalVolumes, without LVM.
 
 Each says what is free before it says that a volume is made, rounds sizes up to extents, refuses what
-does not fit (and counts that), and removes what is deleted. `silent` nodes do nothing.
+does not fit (and counts that), and removes what is deleted. `silent` nodes do nothing, and what
+`ignores` says is not looked at.
 """
 import json
 
-from cluster import STATUS, Nodes
+from cluster import STATUS, Nodes, now
 from server import Client
 
 EXTENT = 4 << 20
@@ -33,6 +34,7 @@ class VolumeNodes(Nodes):
         self.room, self.device_class, self.group = dict.fromkeys(names, room), device_class, group
         self.made = {name: {} for name in names}  # node -> uid -> bytes
         self.tried, self.refusals, self.least, self.fails = {}, 0, room, {}
+        self.ignores = lambda lv: False
 
     def free(self, node):
         return self.room[node] - sum(self.made[node].values())
@@ -50,6 +52,17 @@ class VolumeNodes(Nodes):
     def _node(self, client, name):
         super()._node(client, name)
         self.announce(client, name)
+
+    def _renew(self, client, name):
+        """Ready again, if this machine was too busy for a while."""
+        super()._renew(client, name)
+        status = client.ask("GET", f"/api/v1/nodes/{name}").json.get("status", {})
+        conditions = status.get("conditions", [])
+        for condition in conditions:
+            if condition["type"] == "Ready" and condition["status"] != "True":
+                condition.update(status="True", reason="KubeletReady", lastTransitionTime=now())
+                client.ask("PATCH", f"/api/v1/nodes/{name}/status",
+                           {"status": {"conditions": conditions}}, content_type=STATUS)
 
     def resize(self, node, room):
         """Another disk, or one less."""
@@ -72,7 +85,7 @@ class VolumeNodes(Nodes):
 
     def _volume(self, client, lv):
         metadata, spec, node = lv["metadata"], lv["spec"], lv["spec"]["nodeName"]
-        if node not in self.names or node in self.silent:
+        if node not in self.names or node in self.silent or self.ignores(lv):
             return
         made, uid = self.made[node], metadata["uid"]
         if "deletionTimestamp" in metadata:
