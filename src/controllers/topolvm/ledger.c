@@ -134,15 +134,24 @@ static char *refusal_key(const json_t *node, const char *class)
     return mem_printf("%s/%s", kube_name(node), topolvm_class_at(node, classes, class));
 }
 
-/* The most that the node can be asked for: less than what it refused while it said the same. */
+/*
+ * The most that the node can be asked for: less than what it refused, until it says other figures. What
+ * the cache has of the node may be from before the refusal.
+ */
 static int64_t most_of(struct topolvm_ledger *l, const json_t *node, const char *class,
                        int64_t free_bytes)
 {
     _cleanup_free_ char *key = refusal_key(node, class);
     const json_t *refused = json_object_get(l->refused, key);
-    return refused && json_integer_value(json_object_get(refused, "free")) == free_bytes
-               ? json_integer_value(json_object_get(refused, "size")) - 1
-               : INT64_MAX;
+    int64_t most = json_integer_value(json_object_get(refused, "size")) - 1;
+    if (!refused)
+        return INT64_MAX;
+    if (json_integer_value(json_object_get(refused, "free")) == free_bytes ||
+        strtoll(kube_version(node), NULL, 10) <=
+            json_integer_value(json_object_get(refused, "version")))
+        return most;
+    json_object_del(l->refused, key);
+    return INT64_MAX;
 }
 
 /* What a volume has or will have; of one that is gone from its node, nothing. */
@@ -237,7 +246,8 @@ void topolvm_ledger_wrote(struct topolvm_ledger *l, const json_t *lv, const char
     json_int_t until = clock_mono_ns(l->clock);
     until += RECENT;
     json_object_set_new(l->recent, kube_name(lv),
-                        json_pack("{s:O,s:s,s:I}", "lv", lv, "before", before, "until", until));
+                        json_pack("{s:o,s:s,s:I}", "lv", json_deep_copy(lv), "before", before,
+                                  "until", until)); /* a copy: other threads will hold it */
 }
 
 static json_t *first_of(struct topolvm_ledger *l, const char *index, const char *value)

@@ -27,8 +27,8 @@ struct topolvm_ledger {
     struct kube_resource nodes_r, lvs_r;
     struct kube_informer *nodes, *lvs; /* indexes: node, pending (node), name, id */
     pthread_mutex_t lock;
-    json_t
-        *refused; /* "NODE/CLASS" -> {free, size}: what a node refused though it said it was free */
+    json_t *
+        refused; /* "NODE/CLASS" -> {free, size, version}: what a node refused though it said it was free */
     json_t
         *recent; /* name of a LogicalVolume -> {lv, before, until}: written, not yet in the cache */
 };
