@@ -229,9 +229,10 @@ void topolvm_ledger_refused(struct topolvm_ledger *l, const json_t *lv)
         return;
     _cleanup_free_ char *key = refusal_key(node, class);
     topolvm_ledger_lock(l);
-    json_object_set_new(
-        l->refused, key,
-        json_pack("{s:I,s:I}", "free", (json_int_t)free_bytes, "size", (json_int_t)size));
+    json_object_set_new(l->refused, key,
+                        json_pack("{s:I,s:I,s:I}", "free", (json_int_t)free_bytes, "size",
+                                  (json_int_t)size, "version",
+                                  (json_int_t)strtoll(kube_version(node), NULL, 10)));
     topolvm_ledger_unlock(l);
 }
 
