@@ -98,6 +98,26 @@ static int make(struct lv_work *w, struct err *e)
     return lv_tell(w, lv, e);
 }
 
+/*
+ * The volume that the object's status names; NULL: there is none. Whoever can write a status must not have
+ * others' volumes grown or removed by it, such as the machine's own: it is called by our uid, or tagged.
+ */
+static int find_own(struct lv_work *w, const struct lvm_view *v, const char *id,
+                    const struct lvm_lv **ret_lv, struct err *e)
+{
+    *ret_lv = lv_find(v, id);
+    if (!*ret_lv || str_eq(id, w->uid))
+        return 0;
+    _cleanup_free_ char *owner = lvm_lv_tag(*ret_lv, LV_OWNER);
+    const char *slash = owner ? strchr(owner, '/') : NULL;
+    if (slash && str_eq(slash + 1, kube_name(w->object)))
+        return 0;
+    return err_set(e, ERR_FAILED_PRECONDITION, "NotOurs",
+                   "the volume %s is not this object's: it has another uid, and no tag " LV_OWNER
+                   "=%s/%s",
+                   id, w->group->group, kube_name(w->object));
+}
+
 static int lost(struct lv_work *w, const char *id, struct err *e)
 {
     struct err why = {0};
@@ -113,13 +133,13 @@ static int keep(struct lv_work *w, const char *id, struct err *e)
 {
     struct err why = {0};
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
-    const struct lvm_lv *lv = lv_find(v, id);
-    if (!lv) { /* a verdict of such weight needs a fresh look */
-        if (look_again(w, &v, &why) < 0)
-            return lv_fail(w, &why, e);
-        if (!(lv = lv_find(v, id)))
-            return lost(w, id, e);
-    }
+    const struct lvm_lv *lv;
+    if (!lv_find(v, id) && look_again(w, &v, &why) < 0) /* so grave a verdict needs a fresh look */
+        return lv_fail(w, &why, e);
+    if (find_own(w, v, id, &lv, &why) < 0)
+        return lv_fail(w, &why, e);
+    if (!lv)
+        return lost(w, id, e);
     uint64_t wanted = lv_size(w->object, "spec", "size");
     if (lv->size >= wanted || lvm_lv_is_read_only(lv))
         return lv_tell(w, lv, e);
@@ -153,14 +173,16 @@ static int remove_volume(struct lv_work *w, struct err *e)
     if (!lv_finalizer(w->object))
         return 0;
     const char *id = lv_text(w->object, "status", "volumeID");
+    if (!*id)
+        id = w->uid;
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
-    const struct lvm_lv *lv = lv_find(v, *id ? id : w->uid);
+    const struct lvm_lv *lv;
+    if (find_own(w, v, id, &lv, &why) < 0)
+        return lv_fail(w, &why, e);
     if (lv) {
-        if (lv_remove(w->s, v, lv, &why) < 0)
+        if (lv_remove(w->s, v, lv, &why) < 0 || look_again(w, &v, &why) < 0)
             return lv_fail(w, &why, e);
-        if (look_again(w, &v, &why) < 0)
-            return lv_fail(w, &why, e);
-        if (lv_find(v, *id ? id : w->uid)) {
+        if (lv_find(v, id)) {
             err_set(&why, ERR_INTERNAL, "NotRemoved",
                     "lvremove said that it was done, and the volume is there");
             return lv_fail(w, &why, e);
