@@ -104,14 +104,39 @@ int lv_remove(struct node_lvs *s, const struct lvm_view *v, const struct lvm_lv 
 /* The volume with that name, in whichever group; NULL. */
 const struct lvm_lv *lv_find(const struct lvm_view *v, const char *name);
 
-/* lv_reconcile.c */
-int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_result *ret,
-                 struct err *e);
+/* lv_work.c */
+
+struct lv_work {
+    struct node_lvs *s;
+    const struct lv_group *group;
+    json_t *object; /* a tree of our own */
+    const char *uid;
+};
+const char *lv_text(const json_t *object, const char *part, const char *key); /* "" */
+uint64_t lv_size(const json_t *object, const char *part, const char *key);    /* 0 */
+/* The finalizer of ours that it has, of whichever group; NULL. */
+const char *lv_finalizer(const json_t *object);
+int lv_finalizer_add(struct lv_work *w, struct err *e);
+int lv_finalizer_remove(struct lv_work *w, struct err *e);
+/* Whether it was said, of what is wanted now, that it cannot be. */
+bool lv_was_judged(struct lv_work *w);
+void lv_judge(struct lv_work *w, bool infeasible);
+/*
+ * Says what went wrong, and hands the error on: the queue tries again what may pass. What is
+ * infeasible is remembered instead, and that is 0.
+ */
+int lv_fail(struct lv_work *w, const struct err *why, struct err *e);
+/* The volume is there: what it is called and how large it is, as LVM says. */
+int lv_tell(struct lv_work *w, const struct lvm_lv *lv, struct err *e);
 /* The object with that uid, or that name, in whichever group: a tree of the caller's own; NULL. */
 json_t *lv_object(struct node_lvs *s, const char *index, const char *value,
                   const struct lv_group **ret_group);
 #define LV_BY_UID  "uid"
 #define LV_BY_NAME "name"
+
+/* lv_reconcile.c */
+int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_result *ret,
+                 struct err *e);
 
 /* lv_audit.c */
 int lv_audit(struct node_lvs *s, struct err *e);

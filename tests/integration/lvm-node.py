@@ -122,6 +122,26 @@ def check_orphans(agent):
     agent.delete("keep")
 
 
+def check_hostile(agent):
+    """A status that names somebody else's volume gives no power over it."""
+    agent.lvm.run("lvcreate", "-an", "-Zn", "-Wn", "-L", "8M", "-n", "precious", "orlop")
+    agent.create("thief", "16Gi", vgName="nobody")
+    until(agent, "an object without a volume", "thief", code=5)
+    stolen = agent.client.ask("PATCH", agent.path("thief") + "/status", {"status": {"volumeID": "precious"}},
+                              content_type="application/merge-patch+json")
+    tap.equal(stolen.status, 200, "whose status says that another's is its own")
+    until(agent, "is told that it is not", "thief", code=9)
+    agent.delete("thief")
+    agent.create("after", "8Mi", vgName="spared")
+    until(agent, "after its deletion", "after", currentSize="8Mi")
+    tap.equal(agent.lvm.volumes().get("precious"), 8 * MEBI, "the other is there, as large as before")
+    agent.lvm.run("lvremove", "-f", "-y", "orlop/precious")
+    agent.stop()
+    agent.start()  # what is gone is nobody's
+    agent.delete("after")
+    tap.ok(wait_for(lambda: not agent.all()), "and the thief can go")
+
+
 def check_broken(server, scratch):
     """A node without volume groups says so, of each volume that it is asked for."""
     agent = Agent(program, server, scratch.file("n2"), "n2")
@@ -147,6 +167,7 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
         check_stripes(agent)
         retry(agent)
         check_orphans(agent)
+        check_hostile(agent)
         tap.equal(settle(agent.agree), "", "nothing is left")
         agent.stop()
         # Larger disks, and one more.
