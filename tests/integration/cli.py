@@ -16,8 +16,9 @@ orlop, top = sys.argv[1:3]
 tap = Tap()
 good = f"{top}/examples/cspc/stripe.yaml"
 bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
-commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup", "restore", "completion", "help", "version",
-            "lv list", "lv create", "lv resize", "lv delete", "lv audit", "node forget"]
+commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup",
+            "restore", "completion", "help", "version", "lv list", "lv create", "lv resize", "lv delete", "lv audit",
+            "node forget", "target", "bench"]
 
 
 def expect(name, argv, status, stdout=None, stderr=None, **options):

@@ -1,4 +1,4 @@
-#include "http/listen.h"
+#include "base/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 /* A peer that is silent is asked after 30 s, then 3 times every 10 s. */
 enum {
@@ -60,7 +62,7 @@ static int open_listener(const struct sockaddr_storage *address, socklen_t size)
     return -1;
 }
 
-int http_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
+int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
 {
     struct sockaddr_storage storage = {0};
     socklen_t size = 0;
@@ -78,12 +80,44 @@ int http_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_p
     return 0;
 }
 
+int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,
+              struct err *e)
+{
+    bool bracket = *text == '[';
+    const char *begin = text + bracket, *end = bracket ? strchr(text, ']') : strchr(text, ':');
+    const char *port = NULL;
+    if (!bracket && end && strchr(end + 1, ':'))
+        end = NULL; /* an IPv6 address alone */
+    if (end)
+        port = bracket ? end + 1 : end;
+    unsigned long n = default_port;
+    bool good = !bracket || end;
+    if (good && port && *port) {
+        char *rest = NULL;
+        good = *port == ':' && port[1] >= '0' && port[1] <= '9';
+        n = good ? strtoul(port + 1, &rest, 10) : 0;
+        good = good && !*rest && n <= UINT16_MAX;
+    }
+    char *address = end ? mem_strndup(begin, (size_t)(end - begin)) : mem_strdup(begin);
+    struct in6_addr bytes;
+    if (!good ||
+        (inet_pton(AF_INET, address, &bytes) != 1 && inet_pton(AF_INET6, address, &bytes) != 1)) {
+        free(address);
+        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidAddress",
+                       "'%s': write a numeric address and a port, such as 127.0.0.1:%u", text,
+                       default_port);
+    }
+    *ret_address = address;
+    *ret_port = (uint16_t)n;
+    return 0;
+}
+
 static bool is_loopback_v4(const void *bytes)
 {
     return *(const unsigned char *)bytes == 127;
 }
 
-bool http_address_is_loopback(const char *address)
+bool net_is_loopback(const char *address)
 {
     struct in_addr v4;
     struct in6_addr v6;
@@ -95,7 +129,7 @@ bool http_address_is_loopback(const char *address)
            (IN6_IS_ADDR_V4MAPPED(&v6) && is_loopback_v4(&v6.s6_addr[12]));
 }
 
-void http_address_text(const struct sockaddr *address, char *text, size_t size)
+void net_address_text(const struct sockaddr *address, char *text, size_t size)
 {
     const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
     *text = '\0';
