@@ -48,7 +48,7 @@ struct io_stream {
     struct io_buf *in[IO_IN_MAX];
     uint32_t in_used;       /* of in[0] */
     struct list_link dirty; /* has something to send, or to close */
-    struct list_link ready; /* epoll: has something to read */
+    struct list_link ready; /* to be read: epoll, it can be; uring, it is to be asked for */
     struct iovec in_iov[IO_IN_MAX], out_iov[IO_OUT_IOVECS];
     struct msghdr in_msg, out_msg;
 };

@@ -23,6 +23,7 @@ enum tag { TAG_NONE, TAG_RECEIVE, TAG_SEND, TAG_WATCH, TAG_REQUEST, TAG_MASK = 7
 struct uring {
     struct io_uring ring;
     bool enabled;
+    struct list_link ready; /* streams that are to receive */
 };
 
 static bool try_init(struct io_uring *ring, unsigned flags)
@@ -38,6 +39,7 @@ static bool try_init(struct io_uring *ring, unsigned flags)
 static bool init(struct io_loop *loop, struct err *e)
 {
     struct uring *u = NEW(struct uring);
+    list_init(&u->ready);
     /* The thread that runs the first turn is the one that the ring belongs to. */
     if (!try_init(&u->ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
                                 IORING_SETUP_R_DISABLED | IORING_SETUP_SUBMIT_ALL)) {
@@ -128,9 +130,18 @@ static void start(struct io_stream *s)
     (void)s;
 }
 
+/* Asked for at the end of the turn, behind what is sent: the kernel works in that order, and a peer
+ * that has its answers does something while we receive. */
 static void receive(struct io_stream *s)
 {
-    if (s->receiving || s->closing || s->finishing)
+    struct uring *u = s->loop->backend;
+    if (!s->receiving && !list_is_linked(&s->ready))
+        list_push(&u->ready, &s->ready);
+}
+
+static void receive_now(struct io_stream *s)
+{
+    if (s->receiving || s->paused || s->closing || s->finishing)
         return;
     io_stream_prepare(s);
     struct io_uring_sqe *sqe = get(s->loop);
@@ -169,12 +180,9 @@ static void received(struct io_stream *s, int n)
         io_stream_flush(s);
         return;
     }
-    if (n == -EINTR || n == -EAGAIN)
-        receive(s);
-    else
+    if (n != -EINTR && n != -EAGAIN)
         io_stream_arrived(s, n);
-    if (!s->paused && !s->closing && !s->finishing)
-        receive(s);
+    receive(s);
 }
 
 static void was_sent(struct io_stream *s, int n)
@@ -241,6 +249,8 @@ static void wait(struct io_loop *loop, int64_t most_ns)
     struct __kernel_timespec most = {.tv_sec = most_ns / 1000000000,
                                      .tv_nsec = most_ns % 1000000000};
     struct io_uring_cqe *cqe;
+    for (struct list_link *l; (l = list_take(&u->ready));)
+        receive_now(container_of(l, struct io_stream, ready));
     enable(u);
     if (most_ns == 0)
         io_uring_submit_and_get_events(&u->ring);
