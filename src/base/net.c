@@ -31,7 +31,7 @@ static int parse_address(const char *text, uint16_t port, struct sockaddr_storag
         return 0;
     }
     return err_set(e, ERR_INVALID_ARGUMENT, "InvalidAddress",
-                   "cannot listen on '%s': write a numeric IPv4 or IPv6 address", text);
+                   "'%s' is no address: write a numeric IPv4 or IPv6 one", text);
 }
 
 static int set_option(int fd, int level, int option, int value)
@@ -39,24 +39,57 @@ static int set_option(int fd, int level, int option, int value)
     return setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-/* Connections inherit what is set here. */
-static int open_listener(const struct sockaddr_storage *address, socklen_t size)
+/* Closes it, with errno as it was; -1. */
+static int give_up(int fd)
+{
+    int errnum = errno;
+    close(fd);
+    errno = errnum;
+    return -1;
+}
+
+/* A socket that notices vanished peers, or whose connections do: they inherit what is set here. */
+static int open_socket(const struct sockaddr_storage *address)
 {
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) == 0 &&
-        set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) == 0 &&
+    if (set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) == 0 &&
         set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_SECONDS) == 0 &&
         set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_SECONDS) == 0 &&
         set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT) == 0 &&
-        set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS) == 0)
+        return fd;
+    return give_up(fd);
+}
+
+static int open_listener(const struct sockaddr_storage *address, socklen_t size)
+{
+    int fd = open_socket(address);
+    if (fd < 0)
+        return -1;
+    if (set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) == 0 &&
         (address->ss_family != AF_INET6 || set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) == 0) &&
         bind(fd, (const void *)address, size) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
-    int errnum = errno;
-    close(fd);
-    errno = errnum;
+    return give_up(fd);
+}
+
+int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e)
+{
+    struct sockaddr_storage storage = {0};
+    socklen_t size = 0;
+    if (parse_address(address, port, &storage, &size, e) < 0)
+        return -1;
+    int fd = open_socket(&storage);
+    if (fd >= 0 && set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1) == 0 &&
+        (connect(fd, (const void *)&storage, size) == 0 || errno == EINPROGRESS)) {
+        *ret_fd = fd;
+        return 0;
+    }
+    err_errno(e, errno, "cannot reach %s port %d", address, port);
+    if (fd >= 0)
+        close(fd);
     return -1;
 }
 

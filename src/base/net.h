@@ -1,6 +1,6 @@
 /*
- * A listening TCP socket whose connections notice peers that vanish without a word: one that answers
- * neither data nor keep-alive probes is given up after about a minute.
+ * TCP sockets that notice peers that vanish without a word: one that answers neither data nor keep-alive
+ * probes is given up after about a minute.
  */
 #pragma once
 
@@ -12,6 +12,12 @@
 
 /* The address is numeric; port 0 is any. The socket does not block and is closed on exec. */
 int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e);
+
+/*
+ * Begins to connect to a numeric address. The socket does not block; what is sent leaves when the
+ * connection stands, and that it does not is an error of the first receive.
+ */
+int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e);
 
 /* Only programs of this machine reach it. Text that is no address does not count. */
 bool net_is_loopback(const char *address);
