@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/flags.h"
-#include "cmd/stop.h"
+#include "base/stop.h"
 #include "controllers/controllers.h"
 
 enum { HEALTH_PORT = 10281 };

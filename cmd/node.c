@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/flags.h"
-#include "cmd/stop.h"
+#include "base/stop.h"
 #include "node/join.h"
 #include "node/pods.h"
 #include "node/services.h"

@@ -29,18 +29,22 @@ BELOW = {
     "apiserver": ["base", "json", "cel", "api", "pki", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
+    "bench": ["base", "json", "ui", "cli"],
     "up": ["base", "json", "api", "pki", "kube", "node", "ui", "cli"],
 }
 # The headers of these libraries appear in one module only.
 OWNERS = {
+    "iscsi/iscsi.h": ["src/bench/session.c"],
+    "iscsi/scsi-lowlevel.h": ["src/bench/session.c"],
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c"],
     "gnutls/gnutls.h": ["src/pki/impl.h", "src/apiserver/seal.c", "src/http/session.c",
+                        "src/iscsi/chap.c",
                         "src/http/tls.c"],
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/session.c", "src/http/tls.c"],
     "gnutls/abstract.h": ["src/pki/impl.h", "src/http/tls.c"],
-    "gnutls/crypto.h": ["src/pki/impl.h", "src/apiserver/seal.c"],
+    "gnutls/crypto.h": ["src/pki/impl.h", "src/apiserver/seal.c", "src/iscsi/chap.c"],
     "pcre2.h": ["src/base/pattern.c"],
     "microhttpd.h": ["src/http/server_impl.h"],
     "sqlite3.h": ["src/apiserver/store_impl.h"],

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 /* A peer that is silent is asked after 30 s, then 3 times every 10 s. */
 enum {
     KEEP_IDLE_SECONDS = 30,
@@ -108,6 +110,38 @@ int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_po
     memcpy(&in, &storage, sizeof(in));
     *ret_port = ntohs(in.sin_port);
     *ret_fd = fd;
+    return 0;
+}
+
+int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,
+              struct err *e)
+{
+    bool bracket = *text == '[';
+    const char *begin = text + bracket, *end = bracket ? strchr(text, ']') : strchr(text, ':');
+    const char *port = NULL;
+    if (!bracket && end && strchr(end + 1, ':'))
+        end = NULL; /* an IPv6 address alone */
+    if (end)
+        port = bracket ? end + 1 : end;
+    unsigned long n = default_port;
+    bool good = !bracket || end;
+    if (good && port && *port) {
+        char *rest = NULL;
+        good = *port == ':' && port[1] >= '0' && port[1] <= '9';
+        n = good ? strtoul(port + 1, &rest, 10) : 0;
+        good = good && !*rest && n <= UINT16_MAX;
+    }
+    char *address = end ? mem_strndup(begin, (size_t)(end - begin)) : mem_strdup(begin);
+    struct in6_addr bytes;
+    if (!good ||
+        (inet_pton(AF_INET, address, &bytes) != 1 && inet_pton(AF_INET6, address, &bytes) != 1)) {
+        free(address);
+        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidAddress",
+                       "'%s': write a numeric address and a port, such as 127.0.0.1:%u", text,
+                       default_port);
+    }
+    *ret_address = address;
+    *ret_port = (uint16_t)n;
     return 0;
 }
 

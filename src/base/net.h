@@ -1,6 +1,6 @@
 /*
- * TCP sockets that notice peers that vanish without a word: one that answers neither data nor keep-alive
- * probes is given up after about a minute.
+ * Addresses as text, and TCP sockets that notice peers that vanish without a word: one that answers
+ * neither data nor keep-alive probes is given up after about a minute.
  */
 #pragma once
 
@@ -18,6 +18,10 @@ int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_po
  * connection stands, and that it does not is an error of the first receive.
  */
 int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e);
+
+/* "ADDRESS", "ADDRESS:PORT", "[ADDRESS]:PORT"; *ret_address is the caller's to free. */
+int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,
+              struct err *e);
 
 /* Only programs of this machine reach it. Text that is no address does not count. */
 bool net_is_loopback(const char *address);

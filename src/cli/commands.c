@@ -69,12 +69,11 @@ const char *const cli_programs[][2] = {
     {"apiserver", "Serve the Kubernetes API from a database"},
     {"controller", "Run the controllers against a Kubernetes API"},
     {"node", "Run the agent of a node, or join one to a cluster"},
-    {"controller", "Run the controllers against a Kubernetes API"},
     {NULL},
 };
 
 const struct cli_command *const cli_commands[] = {
-    &cli_up,         &cli_down,         &cli_status,  &cli_logs, &cli_token,  &cli_validate,
-    &cli_explain,    &cli_convert,      &cli_crds,    &cli_docs, &cli_backup, &cli_restore,
-    &cli_completion, &cli_help_command, &cli_version, NULL,
+    &cli_up,      &cli_down,    &cli_status,     &cli_logs,         &cli_token,   &cli_validate,
+    &cli_explain, &cli_convert, &cli_crds,       &cli_docs,         &cli_backup,  &cli_restore,
+    &cli_bench,   &cli_target,  &cli_completion, &cli_help_command, &cli_version, NULL,
 };

@@ -37,7 +37,8 @@ struct chunk {
     struct io_buf bufs[];
 };
 
-struct class {
+struct class
+{
     uint32_t size;
     struct io_buf *free;
 };

@@ -1,11 +1,10 @@
-#include "io/impl.h"
-
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "io/impl.h"
 
 enum { MESSAGES = 1024 };
 

@@ -81,8 +81,9 @@ bool io_loop_post(struct io_loop *loop, struct io_message *message);
 /* A descriptor that becomes readable: a listening socket, an eventfd. */
 struct io_watch {
     void (*readable)(struct io_watch *watch); /* the owner's */
-    void (*removed)(struct io_watch *watch);  /* after io_watch_remove(): the memory is free; or NULL */
-    int fd;                                   /* the loop's from here */
+    void (*removed)(
+        struct io_watch *watch); /* after io_watch_remove(): the memory is free; or NULL */
+    int fd;                      /* the loop's from here */
     struct io_loop *loop;
     bool active, armed;
     struct io_deferred gone;

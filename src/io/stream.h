@@ -41,13 +41,13 @@ struct io_stream {
     /* The loop's from here. */
     int fd, error;
     bool paused, closing, finishing;
-    bool receiving, sending;  /* uring: requests are under way */
-    bool readable, writable;  /* epoll: as far as is known */
-    unsigned in_buffers;      /* how many to receive into, 0: one small one */
+    bool receiving, sending; /* uring: requests are under way */
+    bool readable, writable; /* epoll: as far as is known */
+    unsigned in_buffers;     /* how many to receive into, 0: one small one */
     struct io_buf *in[IO_IN_MAX];
-    uint32_t in_used;         /* of in[0] */
-    struct list_link dirty;   /* has something to send, or to close */
-    struct list_link ready;   /* epoll: has something to read */
+    uint32_t in_used;       /* of in[0] */
+    struct list_link dirty; /* has something to send, or to close */
+    struct list_link ready; /* epoll: has something to read */
     struct iovec in_iov[IO_IN_MAX], out_iov[IO_OUT_IOVECS];
     struct msghdr in_msg, out_msg;
 };

@@ -12,6 +12,8 @@
 #include <linux/falloc.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "io/impl.h"
 
@@ -62,7 +64,8 @@ static void done(struct io_loop *loop)
 static void enable(struct uring *u)
 {
     if (!u->enabled)
-        io_uring_enable_rings(&u->ring);
+        /* io_uring_enable_rings() is not exported by the library of Debian 12. */
+        syscall(SYS_io_uring_register, u->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
     u->enabled = true;
 }
 
@@ -235,13 +238,14 @@ static void complete(uint64_t data, int result)
 static void wait(struct io_loop *loop, int64_t most_ns)
 {
     struct uring *u = loop->backend;
-    struct __kernel_timespec most = {.tv_sec = most_ns / 1000000000, .tv_nsec = most_ns % 1000000000};
+    struct __kernel_timespec most = {.tv_sec = most_ns / 1000000000,
+                                     .tv_nsec = most_ns % 1000000000};
     struct io_uring_cqe *cqe;
     enable(u);
-    io_uring_submit_and_wait_timeout(&u->ring, &cqe, most_ns == 0 ? 0 : 1,
-                                     most_ns > 0 ? &most : NULL, NULL);
     if (most_ns == 0)
-        io_uring_get_events(&u->ring);
+        io_uring_submit_and_get_events(&u->ring);
+    else
+        io_uring_submit_and_wait_timeout(&u->ring, &cqe, 1, most_ns > 0 ? &most : NULL, NULL);
     /* Only what is there now: completions that come meanwhile are the next turn's. */
     struct io_uring_cqe *cqes[CQ_ENTRIES / 8];
     unsigned n = io_uring_peek_batch_cqe(&u->ring, cqes, ARRAY_SIZE(cqes));

@@ -91,8 +91,7 @@ static void send_response(struct iscsi_conn *c, const struct iscsi_task *t, uint
                           const struct residual *residual)
 {
     uint32_t sense = t->scsi.sense_length ? t->scsi.sense_length + 2u : 0;
-    uint8_t *h =
-        iscsi_pdu_begin(c, ISCSI_RESPONSE, (uint8_t)(ISCSI_FINAL | residual->flag), sense);
+    uint8_t *h = iscsi_pdu_begin(c, ISCSI_RESPONSE, (uint8_t)(ISCSI_FINAL | residual->flag), sense);
     h[3] = (uint8_t)t->scsi.status;
     iscsi_put32(h + 16, t->itt);
     iscsi_pdu_status(c, h, true);

@@ -18,7 +18,7 @@ enum { ISCSI_SECRET_MIN = 12, ISCSI_SECRET_MAX = 255 };
 
 /* Who may log in, and how the target proves itself. Strings are the owner's. */
 struct iscsi_auth {
-    const char *user, *secret;             /* NULL: anyone */
+    const char *user, *secret;               /* NULL: anyone */
     const char *target_user, *target_secret; /* NULL: the target proves nothing */
 };
 

@@ -148,7 +148,32 @@ void iscsi_command_data(struct iscsi_conn *c)
     go_on(c, t);
 }
 
-/* NULL when this PDU is the one to come. */
+/* The command fails, the connection lives: what still comes for it is not kept. */
+static void fail(struct iscsi_task *t, uint8_t asc, uint8_t ascq)
+{
+    enum { FIXED_FORMAT = 0x70, ABORTED_COMMAND = 0x0b, SENSE_LENGTH = 18 };
+    t->refused = true;
+    t->want = 0;
+    t->scsi.status = SCSI_CHECK_CONDITION;
+    memset(t->scsi.sense, 0, SENSE_LENGTH);
+    t->scsi.sense[0] = FIXED_FORMAT;
+    t->scsi.sense[2] = ABORTED_COMMAND;
+    t->scsi.sense[7] = SENSE_LENGTH - 8;
+    t->scsi.sense[12] = asc;
+    t->scsi.sense[13] = ascq;
+    t->scsi.sense_length = SENSE_LENGTH;
+}
+
+/* A PDU is missing or out of order: without recovery within a command (level 0) the command fails, as
+ * RFC 7143, 11.4.7.2 has it: PROTOCOL SERVICE CRC ERROR. */
+static void check_order(const struct iscsi_conn *c, struct iscsi_task *t)
+{
+    if (!t->refused &&
+        (iscsi_get32(c->header + 36) != t->data_sn || iscsi_get32(c->header + 40) != t->received))
+        fail(t, 0x47, 0x05);
+}
+
+/* NULL when data like this may come. */
 static const char *check_data_out(const struct iscsi_conn *c, const struct iscsi_task *t)
 {
     const uint8_t *h = c->header;
@@ -157,10 +182,6 @@ static const char *check_data_out(const struct iscsi_conn *c, const struct iscsi
     bool final = h[1] & ISCSI_FINAL;
     if (ttt == ISCSI_NO_TAG ? !t->unsolicited : !t->r2t_end || ttt != t->ttt)
         return "data that was not asked for";
-    if (iscsi_get32(h + 36) != t->data_sn)
-        return "a DataSN that does not follow";
-    if (iscsi_get32(h + 40) != t->received)
-        return "data that is not in order";
     if (t->unsolicited) {
         if (end > c->params.first_burst || end > t->expected)
             return "more unsolicited data than was agreed on or announced";
@@ -183,6 +204,7 @@ void iscsi_data_out_begin(struct iscsi_conn *c)
         iscsi_conn_violated(c, wrong);
         return;
     }
+    check_order(c, t);
     c->task = t;
     c->sink = t->want ? SINK_TASK : SINK_DROP;
 }

@@ -36,8 +36,7 @@ void *iscsi_conn_carrier(const struct iscsi_conn *c)
 
 static void stop_waiting(struct iscsi_conn *c)
 {
-    list_for_each(&c->node->sessions, s, struct iscsi_session, link)
-    {
+    list_for_each(&c->node->sessions, s, struct iscsi_session, link) {
         if (s->waiting == c)
             s->waiting = NULL;
     }
@@ -74,8 +73,7 @@ void iscsi_conn_close(struct iscsi_conn *c, bool at_once)
 uint8_t *iscsi_pdu_begin(struct iscsi_conn *c, enum iscsi_opcode opcode, uint8_t flags,
                          uint32_t data_length)
 {
-    uint8_t *h =
-        io_queue_reserve(c->out, ISCSI_HEADER + (c->header_digest ? ISCSI_DIGEST : 0));
+    uint8_t *h = io_queue_reserve(c->out, ISCSI_HEADER + (c->header_digest ? ISCSI_DIGEST : 0));
     memset(h, 0, ISCSI_HEADER);
     h[0] = (uint8_t)opcode;
     h[1] = flags;
@@ -138,8 +136,8 @@ void iscsi_conn_violated(struct iscsi_conn *c, const char *what)
 {
     if (c->closing)
         return;
-    log_warn("iscsi connection ended", LOG_S("peer", c->peer),
-             LOG_S("initiator", c->initiator), LOG_S("why", what));
+    log_warn("iscsi connection ended", LOG_S("peer", c->peer), LOG_S("initiator", c->initiator),
+             LOG_S("why", what));
     if (c->phase == PHASE_FULL)
         iscsi_conn_reject(c, ISCSI_REJECT_PROTOCOL);
     iscsi_conn_close(c, false);
@@ -347,8 +345,8 @@ static bool take_header(struct iscsi_conn *c, const uint8_t **data, size_t *n)
     *n -= part;
     c->header_used += part;
     if (c->header_used == ISCSI_HEADER)
-        c->header_size = ISCSI_HEADER + iscsi_ahs_length(c->header) +
-                         (c->header_digest ? ISCSI_DIGEST : 0);
+        c->header_size =
+            ISCSI_HEADER + iscsi_ahs_length(c->header) + (c->header_digest ? ISCSI_DIGEST : 0);
     return c->header_used == c->header_size;
 }
 
@@ -397,9 +395,9 @@ void iscsi_conn_sent(struct iscsi_conn *c)
 void iscsi_conn_settle(struct iscsi_conn *c)
 {
     const struct iscsi_session *s = c->session;
-    bool full = c->out->bytes > (c->paused ? OUT_LOW : OUT_HIGH) ||
-                (s && s->out_bytes > c->node->limits.session_out &&
-                 (s->running || !list_empty(&s->ready)));
+    bool full =
+        c->out->bytes > (c->paused ? OUT_LOW : OUT_HIGH) ||
+        (s && s->out_bytes > c->node->limits.session_out && (s->running || !list_empty(&s->ready)));
     if (full != c->paused && !c->closing) {
         c->paused = full;
         c->ops->pause(c, full);
@@ -408,8 +406,7 @@ void iscsi_conn_settle(struct iscsi_conn *c)
 
 static bool stalled(const struct iscsi_conn *c, int64_t now)
 {
-    list_for_each(&c->session->tasks, t, struct iscsi_task, link)
-    {
+    list_for_each(&c->session->tasks, t, struct iscsi_task, link) {
         if (t->state == TASK_DATA && now - t->progressed > c->node->limits.login_ns * 4)
             return true;
     }
@@ -437,8 +434,8 @@ void iscsi_conn_tick(struct iscsi_conn *c)
     else if (!c->ping && now - c->heard > l->idle_ns)
         ask_alive(c);
     if (why) {
-        log_warn("iscsi connection ended", LOG_S("peer", c->peer),
-                 LOG_S("initiator", c->initiator), LOG_S("why", why));
+        log_warn("iscsi connection ended", LOG_S("peer", c->peer), LOG_S("initiator", c->initiator),
+                 LOG_S("why", why));
         iscsi_conn_close(c, true);
     }
 }

@@ -15,7 +15,7 @@ struct iscsi_target {
     struct list_link link;
     struct iscsi_node *node;
     char *name, *alias;
-    char *texts[4];      /* of auth, owned */
+    char *texts[4]; /* of auth, owned */
     struct iscsi_auth auth;
     VEC(char *) initiators;
     bool any_initiator;
@@ -27,9 +27,8 @@ struct iscsi_node {
     const struct clock *clock;
     struct iscsi_limits limits;
     struct list_link targets, sessions;
-    struct list_link managing;  /* task management that waits for tasks to end */
+    struct list_link managing; /* task management that waits for tasks to end */
     struct list_link free_tasks;
-    unsigned session_count, commands;
     uint16_t last_tsih;
     uint64_t serial; /* of tasks */
     bool draining;
@@ -53,14 +52,14 @@ struct iscsi_task {
     struct iscsi_session *session;
     enum task_state state;
     bool aborted, ordered, hashed;
-    bool numbered; /* takes a place in the window of commands */
+    bool numbered;             /* takes a place in the window of commands */
     bool write, read, refused; /* refused: scsi has answered already */
     uint32_t itt, expected;
-    uint32_t want;       /* bytes of data-out that the command takes */
-    uint32_t received;   /* of data-out so far, wanted or not */
-    uint32_t kept;       /* of those, kept */
-    bool unsolicited;    /* more of it may come without R2T */
-    uint32_t r2t_end;    /* the sequence that was asked for last ends here; 0: none is under way */
+    uint32_t want;     /* bytes of data-out that the command takes */
+    uint32_t received; /* of data-out so far, wanted or not */
+    uint32_t kept;     /* of those, kept */
+    bool unsolicited;  /* more of it may come without R2T */
+    uint32_t r2t_end;  /* the sequence that was asked for last ends here; 0: none is under way */
     uint32_t r2t_sn, data_sn, ttt;
     uint32_t cmdsn;
     uint64_t serial;
@@ -190,7 +189,7 @@ bool iscsi_session_take_cmdsn(struct iscsi_conn *c, bool *ret_ignore);
 struct iscsi_task *iscsi_task_new(struct iscsi_session *s);
 void iscsi_task_free(struct iscsi_task *t);
 void iscsi_task_unnumber(struct iscsi_task *t); /* its place in the window is free */
-void iscsi_task_hash(struct iscsi_task *t); /* itt is set */
+void iscsi_task_hash(struct iscsi_task *t);     /* itt is set */
 struct iscsi_task *iscsi_task_find(const struct iscsi_session *s, uint32_t itt);
 /* Data-out: part of a buffer, kept by reference or copied together. */
 void iscsi_task_keep(struct iscsi_task *t, struct io_buf *buf, const uint8_t *data, uint32_t n);

@@ -32,12 +32,12 @@ struct iscsi_target;
 struct iscsi_conn;
 
 struct iscsi_limits {
-    unsigned sessions;            /* of all targets */
-    unsigned window;              /* commands that a session may have under way */
-    uint32_t session_in;          /* bytes of answers under way, beyond which commands wait */
-    uint32_t session_out;         /* bytes received for commands, beyond which reading stops */
-    int64_t login_ns;             /* how long a login may take */
-    int64_t idle_ns, answer_ns;   /* silence until we ask; how long an answer may take */
+    unsigned sessions;          /* of all targets */
+    unsigned window;            /* commands that a session may have under way */
+    uint32_t session_in;        /* bytes of answers under way, beyond which commands wait */
+    uint32_t session_out;       /* bytes received for commands, beyond which reading stops */
+    int64_t login_ns;           /* how long a login may take */
+    int64_t idle_ns, answer_ns; /* silence until we ask; how long an answer may take */
 };
 
 extern const struct iscsi_limits iscsi_default_limits;
@@ -64,6 +64,7 @@ void iscsi_node_drain(struct iscsi_node *node, unsigned seconds);
 /* Sessions, and commands under way. */
 unsigned iscsi_node_sessions(const struct iscsi_node *node);
 unsigned iscsi_node_commands(const struct iscsi_node *node);
+bool iscsi_node_draining(const struct iscsi_node *node);
 /* Of all that were ever logged in, and of each session; *initiator lives as long as the call. */
 const struct iscsi_stats *iscsi_node_stats(const struct iscsi_node *node);
 struct iscsi_session_info {
@@ -78,10 +79,10 @@ void iscsi_node_each_session(const struct iscsi_node *node,
 
 /* What a connection asks of whoever carries its bytes. */
 struct iscsi_conn_ops {
-    void (*flush)(struct iscsi_conn *c);              /* there is something in the queue */
+    void (*flush)(struct iscsi_conn *c);               /* there is something in the queue */
     void (*close)(struct iscsi_conn *c, bool at_once); /* or when the queue is empty */
-    void (*pause)(struct iscsi_conn *c, bool paused); /* do not read meanwhile */
-    void (*logged_in)(struct iscsi_conn *c);          /* much may come from now on */
+    void (*pause)(struct iscsi_conn *c, bool paused);  /* do not read meanwhile */
+    void (*logged_in)(struct iscsi_conn *c);           /* much may come from now on */
 };
 
 /* local is "ADDRESS:PORT", for discovery; peer the address, for logs. */

@@ -59,8 +59,7 @@ static void refuse(struct iscsi_conn *c, enum login_status status, const char *w
 
 static struct iscsi_target *find_target(const struct iscsi_node *node, const char *name)
 {
-    list_for_each(&node->targets, t, struct iscsi_target, link)
-    {
+    list_for_each(&node->targets, t, struct iscsi_target, link) {
         if (strcasecmp(t->name, name) == 0)
             return t;
     }
@@ -77,8 +76,7 @@ static bool allowed(const struct iscsi_target *t, const char *initiator)
 {
     if (t->any_initiator)
         return true;
-    vec_for_each(&t->initiators, it)
-    {
+    vec_for_each(&t->initiators, it) {
         if (strcasecmp(*it, initiator) == 0)
             return true;
     }
@@ -217,7 +215,7 @@ static void begin_session(struct iscsi_conn *c, uint8_t flags, struct str *text)
         return;
     }
     struct iscsi_session *old = c->params.discovery ? NULL : iscsi_session_find(c->node, c);
-    if (!old && c->node->session_count >= c->node->limits.sessions) {
+    if (!old && iscsi_node_sessions(c->node) >= c->node->limits.sessions) {
         refuse(c, OUT_OF_RESOURCES, "there are too many sessions");
         return;
     }

@@ -29,10 +29,8 @@ static bool concerns(const struct iscsi_task *m, const struct iscsi_task *t)
 
 static bool some_left(const struct iscsi_task *m)
 {
-    list_for_each(&m->session->node->sessions, s, struct iscsi_session, link)
-    {
-        list_for_each(&s->tasks, t, struct iscsi_task, link)
-        {
+    list_for_each(&m->session->node->sessions, s, struct iscsi_session, link) {
+        list_for_each(&s->tasks, t, struct iscsi_task, link) {
             if (concerns(m, t))
                 return true;
         }
@@ -42,8 +40,7 @@ static bool some_left(const struct iscsi_task *m)
 
 void iscsi_manage_check(struct iscsi_node *node)
 {
-    list_for_each_safe(&node->managing, m, struct iscsi_task, queued)
-    {
+    list_for_each_safe(&node->managing, m, struct iscsi_task, queued) {
         struct iscsi_session *s = m->session;
         if (some_left(m))
             continue;
@@ -55,10 +52,8 @@ void iscsi_manage_check(struct iscsi_node *node)
 
 static void abort_all(const struct iscsi_task *m)
 {
-    list_for_each_safe(&m->session->node->sessions, s, struct iscsi_session, link)
-    {
-        list_for_each_safe(&s->tasks, t, struct iscsi_task, link)
-        {
+    list_for_each_safe(&m->session->node->sessions, s, struct iscsi_session, link) {
+        list_for_each_safe(&s->tasks, t, struct iscsi_task, link) {
             if (concerns(m, t)) {
                 iscsi_count(&s->node->stats.aborts, 1);
                 iscsi_task_abort(t);
@@ -88,8 +83,7 @@ static void begin(struct iscsi_conn *c, uint8_t function, uint32_t itt_aborted)
 
 static void close_others(struct iscsi_conn *c)
 {
-    list_for_each(&c->node->sessions, s, struct iscsi_session, link)
-    {
+    list_for_each(&c->node->sessions, s, struct iscsi_session, link) {
         if (s->conn && s->target == c->target)
             iscsi_conn_close(s->conn, s->conn != c);
     }

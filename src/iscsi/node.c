@@ -112,8 +112,7 @@ struct iscsi_target *iscsi_target_new(struct iscsi_node *node,
 void iscsi_node_drain(struct iscsi_node *node, unsigned seconds)
 {
     node->draining = true;
-    list_for_each(&node->sessions, s, struct iscsi_session, link)
-    {
+    list_for_each(&node->sessions, s, struct iscsi_session, link) {
         struct iscsi_conn *c = s->conn;
         if (!c || c->closing || c->phase != PHASE_FULL)
             continue;
@@ -128,12 +127,12 @@ void iscsi_node_drain(struct iscsi_node *node, unsigned seconds)
 
 unsigned iscsi_node_sessions(const struct iscsi_node *node)
 {
-    return node->session_count;
+    return (unsigned)atomic_load(&node->stats.sessions);
 }
 
 unsigned iscsi_node_commands(const struct iscsi_node *node)
 {
-    return node->commands;
+    return (unsigned)atomic_load(&node->stats.commands);
 }
 
 const struct iscsi_stats *iscsi_node_stats(const struct iscsi_node *node)
@@ -145,8 +144,7 @@ void iscsi_node_each_session(const struct iscsi_node *node,
                              void (*fn)(void *context, const struct iscsi_session_info *info),
                              void *context)
 {
-    list_for_each(&node->sessions, s, struct iscsi_session, link)
-    {
+    list_for_each(&node->sessions, s, struct iscsi_session, link) {
         const struct iscsi_session_info info = {
             .initiator = s->initiator,
             .address = s->address,
@@ -158,4 +156,9 @@ void iscsi_node_each_session(const struct iscsi_node *node,
         };
         fn(context, &info);
     }
+}
+
+bool iscsi_node_draining(const struct iscsi_node *node)
+{
+    return node->draining;
 }

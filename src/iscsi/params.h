@@ -8,7 +8,7 @@
 struct iscsi_params {
     bool header_digest, data_digest;
     bool initial_r2t, immediate_data;
-    bool discovery; /* SessionType */
+    bool discovery;    /* SessionType */
     uint32_t max_recv; /* what we take in one PDU */
     uint32_t max_send; /* what the initiator takes */
     uint32_t max_burst, first_burst;
@@ -26,9 +26,9 @@ enum {
 void iscsi_params_init(struct iscsi_params *p);
 
 enum iscsi_key_result {
-    ISCSI_KEY_DONE,     /* answered in `out`, if it has an answer */
-    ISCSI_KEY_UNKNOWN,  /* not in this table: the caller's */
-    ISCSI_KEY_TWICE,    /* a mistake that ends the login */
+    ISCSI_KEY_DONE,    /* answered in `out`, if it has an answer */
+    ISCSI_KEY_UNKNOWN, /* not in this table: the caller's */
+    ISCSI_KEY_TWICE,   /* a mistake that ends the login */
 };
 
 /* One offer of the initiator. seen has a bit for each key. */

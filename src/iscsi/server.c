@@ -200,8 +200,7 @@ int iscsi_server_listen(struct iscsi_server *s, const char *address, uint16_t po
 
 void iscsi_server_stop_listening(struct iscsi_server *s)
 {
-    list_for_each_safe(&s->portals, p, struct portal, link)
-    {
+    list_for_each_safe(&s->portals, p, struct portal, link) {
         list_unlink(&p->link);
         io_watch_remove(&p->watch);
     }

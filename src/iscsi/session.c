@@ -11,8 +11,7 @@
 
 struct iscsi_session *iscsi_session_find(struct iscsi_node *node, const struct iscsi_conn *c)
 {
-    list_for_each(&node->sessions, s, struct iscsi_session, link)
-    {
+    list_for_each(&node->sessions, s, struct iscsi_session, link) {
         if (s->target == c->target && memcmp(s->isid, c->isid, sizeof(s->isid)) == 0 &&
             strcasecmp(s->initiator, c->initiator) == 0)
             return s;
@@ -22,8 +21,7 @@ struct iscsi_session *iscsi_session_find(struct iscsi_node *node, const struct i
 
 static bool tsih_used(const struct iscsi_node *node, uint16_t tsih)
 {
-    list_for_each(&node->sessions, s, struct iscsi_session, link)
-    {
+    list_for_each(&node->sessions, s, struct iscsi_session, link) {
         if (s->tsih == tsih)
             return true;
     }
@@ -59,7 +57,7 @@ struct iscsi_session *iscsi_session_new(struct iscsi_conn *c)
     list_init(&s->tasks);
     list_init(&s->ready);
     list_push(&node->sessions, &s->link);
-    node->session_count++;
+    iscsi_count(&node->stats.sessions, 1);
     if (s->target)
         make_nexus(s);
     return s;
@@ -71,7 +69,7 @@ static void free_session(struct iscsi_session *s)
     if (s->nexus)
         scsi_nexus_free(s->nexus);
     list_unlink(&s->link);
-    s->node->session_count--;
+    iscsi_count(&s->node->stats.sessions, (uint64_t)-1);
     free(s);
     if (waiting)
         iscsi_login_finish(waiting);

@@ -20,7 +20,8 @@ struct iscsi_class_stats {
 struct iscsi_stats {
     struct iscsi_class_stats classes[ISCSI_CLASSES];
     _Atomic uint64_t logins, login_failures, rejects, digest_errors, aborts;
-    _Atomic uint64_t deepest; /* most commands under way at a time */
+    _Atomic uint64_t sessions, commands; /* of a node: now */
+    _Atomic uint64_t deepest;            /* most commands under way at a time */
 };
 
 static inline void iscsi_count(_Atomic uint64_t *n, uint64_t more)

@@ -47,7 +47,7 @@ struct iscsi_task *iscsi_task_new(struct iscsi_session *s)
     t->session = s;
     t->serial = ++s->node->serial;
     list_push(&s->tasks, &t->link);
-    s->node->commands++;
+    iscsi_count(&s->node->stats.commands, 1);
     if (++s->commands > atomic_load_explicit(&s->stats.deepest, memory_order_relaxed))
         atomic_store_explicit(&s->stats.deepest, s->commands, memory_order_relaxed);
     return t;
@@ -99,7 +99,7 @@ void iscsi_task_free(struct iscsi_task *t)
     list_unlink(&t->link);
     iscsi_task_unnumber(t);
     s->commands--;
-    s->node->commands--;
+    iscsi_count(&s->node->stats.commands, (uint64_t)-1);
     list_push_front(&s->node->free_tasks, &t->link);
 }
 
@@ -212,8 +212,7 @@ void iscsi_session_run(struct iscsi_session *s)
         return;
     s->in_run = true;
     struct iscsi_task *t;
-    while (s->conn && !s->conn->closing &&
-           (t = list_first(&s->ready, struct iscsi_task, queued))) {
+    while (s->conn && !s->conn->closing && (t = list_first(&s->ready, struct iscsi_task, queued))) {
         uint32_t need = t->read && t->scsi.in_wanted
                             ? (t->expected < t->scsi.in_wanted ? t->expected : t->scsi.in_wanted)
                             : 0;

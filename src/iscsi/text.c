@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "base/mem.h"
 
 static bool valid_key(const char *key, size_t n)
 {
@@ -17,8 +18,8 @@ static bool valid_key(const char *key, size_t n)
     return true;
 }
 
-bool iscsi_text_next(char *text, size_t n, size_t *at, const char **ret_key,
-                     const char **ret_value, bool *ret_bad)
+bool iscsi_text_next(char *text, size_t n, size_t *at, const char **ret_key, const char **ret_value,
+                     bool *ret_bad)
 {
     while (*at < n && !text[*at])
         ++*at;

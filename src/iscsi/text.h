@@ -16,8 +16,8 @@ enum { ISCSI_KEY_MAX = 63, ISCSI_VALUE_MAX = 255, ISCSI_TEXT_MAX = 16384, ISCSI_
  * becomes a NUL. False at the end
  * and, with *ret_bad, for what is no text: no '=', a key that is too long or has wrong letters.
  */
-bool iscsi_text_next(char *text, size_t n, size_t *at, const char **ret_key,
-                     const char **ret_value, bool *ret_bad);
+bool iscsi_text_next(char *text, size_t n, size_t *at, const char **ret_key, const char **ret_value,
+                     bool *ret_bad);
 void iscsi_text_add(struct str *out, const char *key, const char *value);
 void iscsi_text_add_number(struct str *out, const char *key, uint32_t value);
 

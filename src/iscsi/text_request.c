@@ -6,8 +6,7 @@
 static void list_targets(struct iscsi_conn *c, const char *which, struct str *out)
 {
     bool all = str_eq(which, "All");
-    list_for_each(&c->node->targets, t, struct iscsi_target, link)
-    {
+    list_for_each(&c->node->targets, t, struct iscsi_target, link) {
         if (!all && (*which ? strcasecmp(which, t->name) != 0 : t != c->target))
             continue;
         if (out->len + strlen(t->name) + strlen(c->local) + 64 > c->params.max_send)

@@ -72,6 +72,7 @@ static bool submit(struct scsi_unit *u)
             return false;
         s->io.op = STORE_FLUSH;
         s->io.length = 0;
+        s->io.iovs = 0;
     } else {
         /* An erase of everything at once would keep the store from all else for too long. */
         uint64_t piece = s->op == STORE_WRITE ? WORK_BYTES : (uint64_t)64 << 20;

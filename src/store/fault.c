@@ -115,8 +115,7 @@ static void submit(struct store *s, struct store_io *io)
 {
     struct fault *f = container_of(s, struct fault, store);
     struct rule *r = NULL;
-    vec_for_each(&f->rules, it)
-    {
+    vec_for_each(&f->rules, it) {
         if (applies(it, io)) {
             r = it;
             break;
@@ -215,8 +214,8 @@ static bool parse_what(const char **text, struct rule *r)
         enum action action;
         int error;
     } words[] = {
-        {"EIO", FAIL, EIO},   {"ENOSPC", FAIL, ENOSPC}, {"ETIMEDOUT", FAIL, ETIMEDOUT},
-        {"torn", TORN, EIO},  {"lost", LOST, 0},
+        {"EIO", FAIL, EIO},  {"ENOSPC", FAIL, ENOSPC}, {"ETIMEDOUT", FAIL, ETIMEDOUT},
+        {"torn", TORN, EIO}, {"lost", LOST, 0},
     };
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         if (str_starts_with(*text, words[i].word)) {
@@ -276,7 +275,8 @@ struct store *store_fault_open(const char *rest, const struct store_options *o, 
     if (!good)
         err_set(e, ERR_INVALID_ARGUMENT, "InvalidStore",
                 "cannot read the rules of 'fault:%s' from '%s' on: write "
-                "fault:OP=WHAT[@OFFSET+LENGTH][/N][#N],...;STORE", rest, at);
+                "fault:OP=WHAT[@OFFSET+LENGTH][/N][#N],...;STORE",
+                rest, at);
     else
         f->below = store_open(at + 1, o, e);
     if (!f->below) {

@@ -168,8 +168,9 @@ struct store *store_file_open(const char *rest, const struct store_options *o, s
     list_init(&f->waiting);
     f->sync_later.fn = start_sync;
     list_init(&f->sync_later.link);
-    f->fd = open(path, (o->read_only ? O_RDONLY : O_RDWR | O_CREAT) | O_CLOEXEC |
-                           (f->direct ? O_DIRECT : 0), 0600);
+    f->fd = open(
+        path, (o->read_only ? O_RDONLY : O_RDWR | O_CREAT) | O_CLOEXEC | (f->direct ? O_DIRECT : 0),
+        0600);
     f->sync = (struct io_request){.op = IO_SYNC, .fd = f->fd, .done = sync_done};
     f->store = (struct store){
         .ops = &file_ops,

@@ -11,14 +11,14 @@ struct file {
     struct io_loop *loop;
     int fd;
     bool direct;
-    bool no_nowait;          /* this file system cannot say "not in the cache": it is asked to read */
-    bool no_punch, no_zero;  /* nor these; zeroes are written instead */
-    bool syncing;            /* one fdatasync is under way; the next serves all who wait meanwhile */
+    bool no_nowait; /* this file system cannot say "not in the cache": it is asked to read */
+    bool no_punch, no_zero; /* nor these; zeroes are written instead */
+    bool syncing;           /* one fdatasync is under way; the next serves all who wait meanwhile */
     struct list_link synced; /* whom it serves */
     struct list_link waiting;
     struct io_request sync;
     struct io_deferred sync_later;
-    int broken;              /* an fdatasync failed: nothing can be called durable any more */
+    int broken; /* an fdatasync failed: nothing can be called durable any more */
 };
 
 /* What a store_io's state holds while a file works on it. */
@@ -29,7 +29,8 @@ struct file_io {
     struct iovec rest[2];  /* vectors, when some are done with */
 };
 
-_Static_assert(sizeof(struct file_io) <= sizeof(((struct store_io *)0)->state), "state is too small");
+_Static_assert(sizeof(struct file_io) <= sizeof(((struct store_io *)0)->state),
+               "state is too small");
 
 static inline struct file *file_of(struct store *s)
 {

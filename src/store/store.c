@@ -44,8 +44,8 @@ struct store *store_open(const char *name, const struct store_options *o, struct
     }
     if (o->size % o->block_size) {
         err_set(e, ERR_INVALID_ARGUMENT, "InvalidSize",
-                "%llu bytes are not a whole number of blocks of %u",
-                (unsigned long long)o->size, o->block_size);
+                "%llu bytes are not a whole number of blocks of %u", (unsigned long long)o->size,
+                o->block_size);
         return NULL;
     }
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
