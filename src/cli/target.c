@@ -12,6 +12,7 @@ static const struct cli_option options[] = {
     {"block-size", 0, "BYTES", .choices = (const char *const[]){"512", "4096", NULL},
      .doc = "Of a logical block (512)."},
     {"read-only", 0, .doc = "Let nobody write."},
+    {"removable", 0, .doc = "The medium can be ejected, and loaded again, by initiators."},
     {"chap-user", 0, "NAME", .doc = "Initiators must know this name and its secret."},
     {"chap-secret-file", 0, "FILE", .complete = CLI_FILES,
      .doc = "A file with the secret: 12 characters or more."},

@@ -111,7 +111,6 @@ struct scsi_unit_config {
     bool read_only;
     bool thin;             /* UNMAP and provisioning pages */
     bool removable;        /* the medium can be ejected */
-    uint32_t atomic_bytes; /* what the store writes whole or not at all; 0: there is no WRITE ATOMIC */
     const char *state_dir; /* where reservations that survive a loss of power are kept; NULL: they do not */
 };
 

@@ -84,7 +84,7 @@ struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *c, struct err *e)
     u->thin = c->thin;
     u->removable = c->removable;
     u->atomic_blocks =
-        (c->atomic_bytes < SCSI_TRANSFER_MAX ? c->atomic_bytes : SCSI_TRANSFER_MAX) >> u->shift;
+        (c->store->atomic < SCSI_TRANSFER_MAX ? c->store->atomic : SCSI_TRANSFER_MAX) >> u->shift;
     if (u->atomic_blocks > UINT16_MAX)
         u->atomic_blocks = UINT16_MAX; /* as the CDB can say */
     list_init(&u->running);

@@ -109,6 +109,7 @@ struct store *store_mem_open(const char *rest, const struct store_options *o, st
         .size = o->size,
         .block_size = o->block_size,
         .read_only = o->read_only,
+        .atomic = UINT32_MAX, /* nothing of it is there after a crash */
     };
     return &m->store;
 }

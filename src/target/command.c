@@ -105,6 +105,7 @@ static int take_options(const struct cli_args *args, struct target_options *o, s
         .serial = cli_get(args, "serial"),
         .block_size = 512,
         .read_only = cli_get(args, "read-only") != NULL,
+        .removable = cli_get(args, "removable") != NULL,
         .control = cli_get(args, "control"),
         .state_dir = cli_get(args, "state-dir"),
         .drain_seconds = DRAIN_SECONDS,

@@ -81,6 +81,7 @@ static int make_unit(struct target *t, struct err *e)
         .serial = t->o->serial ? t->o->serial : t->o->iqn,
         .read_only = t->o->read_only,
         .thin = true,
+        .removable = t->o->removable,
         .state_dir = t->o->state_dir,
     };
     t->unit = scsi_unit_new(&config, e);

@@ -21,7 +21,7 @@ struct target_options {
     uint16_t port;
     uint64_t size;
     uint32_t block_size;
-    bool read_only;
+    bool read_only, removable;
     enum io_backend io;
     struct iscsi_auth auth;
     const char *const *initiators;

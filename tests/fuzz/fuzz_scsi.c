@@ -215,12 +215,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .ops = &ops, .size = BLOCKS * BLOCK, .block_size = BLOCK, .volatile_cache = true};
     list_init(&w->store.waiting);
     uint8_t kind = take(w);
+    w->store.store.atomic = kind & 4 ? 4096 : 0;
     w->unit = scsi_unit_new(&(struct scsi_unit_config){.store = &w->store.store,
                                                        .block_size = BLOCK,
                                                        .serial = "fuzz",
                                                        .thin = kind & 1,
-                                                       .removable = kind & 2,
-                                                       .atomic_bytes = kind & 4 ? 4096 : 0},
+                                                       .removable = kind & 2},
                             &e);
     CHECK(w->unit);
     begin_nexus(w, 0);

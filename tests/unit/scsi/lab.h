@@ -106,7 +106,8 @@ static inline void lab_start_with(struct lab *l, struct scsi_unit_config config)
     l->block = config.block_size ? config.block_size : 512;
     uint64_t size = (uint64_t)LAB_BLOCKS * l->block;
     l->store = (struct lab_store){
-        .store = {.ops = &ops, .size = size, .block_size = l->block, .volatile_cache = true},
+        .store = {.ops = &ops, .size = size, .block_size = l->block, .volatile_cache = true,
+                  .atomic = config.removable ? 4096 : 0},
         .bytes = mem_zalloc(2 * size), /* room to grow */
         .unmapped = mem_zalloc(2 * LAB_BLOCKS),
     };

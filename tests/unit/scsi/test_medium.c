@@ -368,7 +368,7 @@ static void test_write_atomic(void **state)
 {
     (void)state;
     struct lab l;
-    lab_start(&l, (struct scsi_unit_config){.atomic_bytes = 4096});
+    lab_start(&l, (struct scsi_unit_config){.removable = true}); /* the lab's can do both */
     memset(l.data, 3, 8 * 512);
     assert_int_equal(lab(&l, l.a, "9c 00 0000000000000010 0000 0008 00 00", 8 * 512), 0);
     assert_true(holds(&l, 0x10, 8, 3));
