@@ -1,0 +1,106 @@
+/*
+ * `orlop replica serve`: keeps a replica of a volume in a folder and serves it to the volume's target.
+ *
+ * It ends in order at SIGTERM: what is under way is done, everything flushed, and that nothing is missing
+ * is noted, so that the next start knows it.
+ */
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/net.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "replica/replica.h"
+#include "replio/replica.h"
+
+enum { PORT = 6060 };
+
+struct serving {
+    struct io_loop *loop;
+    struct replio_replica *replica;
+    struct io_watch stop_watch;
+};
+
+static void stopped(void *context)
+{
+    struct serving *s = context;
+    io_loop_stop(s->loop);
+}
+
+static void stop_asked(struct io_watch *watch)
+{
+    struct serving *s = container_of(watch, struct serving, stop_watch);
+    log_info("replica stops");
+    io_watch_remove(watch);
+    replio_replica_stop(s->replica, stopped, s);
+}
+
+static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd, struct err *e)
+{
+    struct serving s = {.stop_watch = {.readable = stop_asked}};
+    s.loop = io_loop_new(io, e);
+    if (!s.loop)
+        return -1;
+    o->loop = s.loop;
+    s.replica = replio_replica_open(o, e);
+    if (s.replica) {
+        struct replio_replica_status status;
+        char id[UUID_TEXT_MAX];
+        replio_replica_status(s.replica, &status);
+        log_info("replica serves", LOG_S("dir", o->dir), LOG_S("id", uuid_format(&status.id, id)),
+                 LOG_S("target", o->target), LOG_U("port", o->port),
+                 LOG_S("io", io_loop_backend(s.loop)));
+        io_watch_add(s.loop, &s.stop_watch, stop_fd);
+        io_loop_run(s.loop);
+        replio_replica_free(s.replica);
+        io_loop_turn(s.loop, 0); /* what was being closed is gone */
+        log_info("replica stopped", LOG_S("dir", o->dir));
+    }
+    io_loop_free(s.loop);
+    return s.replica ? 0 : -1;
+}
+
+static int take_options(const struct cli_args *args, struct replio_replica_options *o,
+                        char **ret_address, enum io_backend *ret_io, struct err *e)
+{
+    const char *target = cli_get(args, "target"), *volume = cli_get(args, "volume"),
+               *io = cli_get(args, "io");
+    *o = (struct replio_replica_options){
+        .dir = cli_get(args, "dir"),
+        .store = cli_get(args, "store"),
+    };
+    if (!o->dir || !target || !volume)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "serve needs --dir, --target and --volume");
+    if ((io && io_backend_parse(io, ret_io, e) < 0) ||
+        net_parse(target, PORT, ret_address, &o->port, e) < 0)
+        return -1;
+    o->target = *ret_address;
+    o->volume = uuid_of_name(volume);
+    return 0;
+}
+
+static int serve(const struct cli_args *args)
+{
+    _cleanup_free_ char *address = NULL;
+    struct replio_replica_options o;
+    struct err e = {0};
+    enum log_format format = LOG_FORMAT_TEXT;
+    enum log_level level = LOG_LEVEL_INFO;
+    enum io_backend io = IO_AUTO;
+    const char *format_text = cli_get(args, "log-format"), *level_text = cli_get(args, "log-level");
+    int stop_fd;
+    if ((format_text && log_format_parse(format_text, &format, &e) < 0) ||
+        (level_text && log_level_parse(level_text, &level, &e) < 0) ||
+        take_options(args, &o, &address, &io, &e) < 0)
+        return cli_misuse(args, "%s", e.msg);
+    log_init(STDERR_FILENO, format, level);
+    if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    return CLI_DONE;
+}
+
+int replica_command(const struct cli_args *args)
+{
+    return str_eq(args->words[0], "serve") ? serve(args)
+                                           : cli_misuse(args, "'%s' is not serve", args->words[0]);
+}
