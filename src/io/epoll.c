@@ -2,7 +2,8 @@
  * The loop on epoll. Sockets are registered once, edge-triggered: what is known of each lies in its
  * `readable` and `writable`, and in the steady state no call changes a registration.
  *
- *     readable: set by an edge; cleared when a receive brought less than there was room for
+ *     readable: set by an edge; cleared when a receive brought less than there was room for, unless
+ *               the edge also told of the end, of which there will be no second one
  *     writable: cleared when a send took less than was offered; set by an edge
  *
  * A stream that is readable, and read this turn only in part, stays on the list `ready`, and the next
@@ -85,7 +86,7 @@ static void receive_now(struct io_stream *s)
         receive(s);
         return;
     }
-    s->readable = n > 0 && (size_t)n == room;
+    s->readable = n > 0 && ((size_t)n == room || s->ended);
     receive(s);
     io_stream_arrived(s, n < 0 ? -errno : n);
 }
@@ -128,6 +129,7 @@ static void handle(struct epoll *ep, const struct epoll_event *event)
     }
     if (event->events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
         s->readable = true;
+        s->ended |= (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
         if (!list_is_linked(&s->ready))
             list_push(&ep->ready, &s->ready);
     }

@@ -43,6 +43,7 @@ struct io_stream {
     bool paused, closing, finishing;
     bool receiving, sending; /* uring: requests are under way */
     bool readable, writable; /* epoll: as far as is known */
+    bool ended;              /* epoll: the peer has; what is left is read until that is seen */
     unsigned in_buffers;     /* how many to receive into, 0: one small one */
     struct io_buf *in[IO_IN_MAX];
     uint32_t in_used;       /* of in[0] */

@@ -148,29 +148,16 @@ void iscsi_command_data(struct iscsi_conn *c)
     go_on(c, t);
 }
 
-/* The command fails, the connection lives: what still comes for it is not kept. */
-static void fail(struct iscsi_task *t, uint8_t asc, uint8_t ascq)
-{
-    enum { FIXED_FORMAT = 0x70, ABORTED_COMMAND = 0x0b, SENSE_LENGTH = 18 };
-    t->refused = true;
-    t->want = 0;
-    t->scsi.status = SCSI_CHECK_CONDITION;
-    memset(t->scsi.sense, 0, SENSE_LENGTH);
-    t->scsi.sense[0] = FIXED_FORMAT;
-    t->scsi.sense[2] = ABORTED_COMMAND;
-    t->scsi.sense[7] = SENSE_LENGTH - 8;
-    t->scsi.sense[12] = asc;
-    t->scsi.sense[13] = ascq;
-    t->scsi.sense_length = SENSE_LENGTH;
-}
-
-/* A PDU is missing or out of order: without recovery within a command (level 0) the command fails, as
- * RFC 7143, 11.4.7.2 has it: PROTOCOL SERVICE CRC ERROR. */
+/* A PDU is missing or out of order: without recovery within a command (level 0) the command fails,
+ * once what was announced has passed, and the connection lives. */
 static void check_order(const struct iscsi_conn *c, struct iscsi_task *t)
 {
-    if (!t->refused &&
-        (iscsi_get32(c->header + 36) != t->data_sn || iscsi_get32(c->header + 40) != t->received))
-        fail(t, 0x47, 0x05);
+    if (t->refused ||
+        (iscsi_get32(c->header + 36) == t->data_sn && iscsi_get32(c->header + 40) == t->received))
+        return;
+    scsi_task_broken(&t->scsi);
+    t->refused = true;
+    t->want = 0;
 }
 
 /* NULL when data like this may come. */

@@ -296,6 +296,7 @@ void iscsi_login_request(struct iscsi_conn *c)
         return;
     }
     str_append_n(&c->text_request, str_get(&c->text), c->text.len);
+    c->phase = stage == STAGE_SECURITY ? PHASE_SECURITY : PHASE_OPERATIONAL;
     if (c->header[1] & ISCSI_CONTINUE) { /* the rest comes in the next */
         answer(c, (uint8_t)(stage << 2), SUCCESS, NULL);
         c->first_login = false;
@@ -332,7 +333,6 @@ void iscsi_login_request(struct iscsi_conn *c)
         iscsi_text_add_number(&out, "MaxRecvDataSegmentLength", c->params.max_recv);
         c->told_recv = true;
     }
-    c->phase = stage == STAGE_SECURITY ? PHASE_SECURITY : PHASE_OPERATIONAL;
     uint8_t flags = (uint8_t)(stage << 2);
     if (transit)
         flags = (uint8_t)(TRANSIT | stage << 2 | next);

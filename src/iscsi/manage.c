@@ -50,15 +50,23 @@ void iscsi_manage_check(struct iscsi_node *node)
     }
 }
 
+static struct iscsi_task *next_to_abort(const struct iscsi_task *m)
+{
+    list_for_each(&m->session->node->sessions, s, struct iscsi_session, link) {
+        list_for_each(&s->tasks, t, struct iscsi_task, link) {
+            if (!t->aborted && concerns(m, t))
+                return t;
+        }
+    }
+    return NULL;
+}
+
+/* A task may end inside the abort, and others with it: hence the search from the start each time. */
 static void abort_all(const struct iscsi_task *m)
 {
-    list_for_each_safe(&m->session->node->sessions, s, struct iscsi_session, link) {
-        list_for_each_safe(&s->tasks, t, struct iscsi_task, link) {
-            if (concerns(m, t)) {
-                iscsi_count(&s->node->stats.aborts, 1);
-                iscsi_task_abort(t);
-            }
-        }
+    for (struct iscsi_task *t; (t = next_to_abort(m));) {
+        iscsi_count(&t->session->node->stats.aborts, 1);
+        iscsi_task_abort(t);
     }
 }
 
@@ -73,11 +81,11 @@ static void begin(struct iscsi_conn *c, uint8_t function, uint32_t itt_aborted)
     m->upto = m->serial;
     m->target = s->target;
     m->whole_unit = function == ISCSI_CLEAR_TASK_SET || function >= ISCSI_LUN_RESET;
-    list_push(&c->node->managing, &m->queued);
     struct iscsi_node *node = c->node;
     abort_all(m);
     if (function >= ISCSI_LUN_RESET)
         scsi_unit_reset(s->target->unit, s->nexus);
+    list_push(&node->managing, &m->queued); /* not before: tasks that end look there */
     iscsi_manage_check(node);
 }
 

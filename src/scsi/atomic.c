@@ -12,8 +12,7 @@
 bool scsi_check_compare(struct scsi_task *t)
 {
     t->blocks = t->cdb[13];
-    uint64_t length = 2 * t->blocks << t->unit->shift;
-    return t->out_offered == length || scsi_refuse_field(t, 13);
+    return true;
 }
 
 static bool read_first(struct scsi_task *t)
@@ -89,9 +88,13 @@ static void run(struct scsi_task *t, bool (*step)(struct scsi_task *t))
         scsi_steps(t, step);
 }
 
+/* An initiator that has another amount of data in mind means something else than its CDB says. */
 void scsi_run_compare_and_write(struct scsi_task *t)
 {
-    run(t, step_compare);
+    if (t->out_offered != t->out_wanted)
+        scsi_fail(t, SENSE_BAD_FIELD);
+    else
+        run(t, step_compare);
 }
 
 void scsi_run_orwrite(struct scsi_task *t)

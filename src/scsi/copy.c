@@ -111,7 +111,7 @@ static enum scsi_sense check_list(const struct scsi_unit *u, const uint8_t *list
 
 static bool failed(struct scsi_task *t)
 {
-    t->unit->copied.state = FAILED;
+    t->nexus->copied.state = FAILED;
     scsi_fail(t, SENSE_COPY_FAILED);
     return false;
 }
@@ -124,14 +124,14 @@ static bool step_copy(struct scsi_task *t)
     if (t->error)
         return failed(t);
     if (t->phase++ % 2) { /* read: now it is written */
-        const uint8_t *d = l.segments + (size_t)u->copied.segments * SEGMENT;
+        const uint8_t *d = l.segments + (size_t)t->nexus->copied.segments * SEGMENT;
         uint64_t to = (get_64(d + 20) << u->shift) + t->at;
         t->at += t->piece[0].iov_len;
-        u->copied.kilobytes += (uint32_t)(t->piece[0].iov_len >> 10);
+        t->nexus->copied.kilobytes += (uint32_t)(t->piece[0].iov_len >> 10);
         return scsi_step_io(t, STORE_WRITE, to, t->piece[0].iov_len, t->piece, 1);
     }
-    for (; u->copied.segments < l.segment_count; u->copied.segments++, t->at = 0) {
-        const uint8_t *d = l.segments + (size_t)u->copied.segments * SEGMENT;
+    for (; t->nexus->copied.segments < l.segment_count; t->nexus->copied.segments++, t->at = 0) {
+        const uint8_t *d = l.segments + (size_t)t->nexus->copied.segments * SEGMENT;
         uint64_t total = (uint64_t)get_16(d + 10) << u->shift;
         if (t->at == total)
             continue;
@@ -139,7 +139,7 @@ static bool step_copy(struct scsi_task *t)
         return scsi_step_io(t, STORE_READ, (get_64(d + 12) << u->shift) + t->at, t->piece[0].iov_len,
                             t->piece, 1);
     }
-    u->copied.state = COMPLETED;
+    t->nexus->copied.state = COMPLETED;
     return scsi_step_good(t);
 }
 
@@ -158,10 +158,10 @@ void scsi_run_copy(struct scsi_task *t)
         scsi_fail(t, wrong);
         return;
     }
-    u->copied.list = list[0];
-    u->copied.state = GOING;
-    u->copied.segments = 0;
-    u->copied.kilobytes = 0;
+    t->nexus->copied.list = list[0];
+    t->nexus->copied.state = GOING;
+    t->nexus->copied.segments = 0;
+    t->nexus->copied.kilobytes = 0;
     t->memory = mem_realloc(t->memory, HEADER + LISTS_MAX + WORK_BYTES);
     scsi_steps(t, step_copy);
 }
@@ -170,18 +170,17 @@ void scsi_run_copy(struct scsi_task *t)
 
 static void give_status(struct scsi_task *t)
 {
-    const struct scsi_unit *u = t->unit;
     uint8_t p[12] = {0};
-    if (u->copied.state == NEVER || u->copied.list != t->cdb[2]) {
+    if (t->nexus->copied.state == NEVER || t->nexus->copied.list != t->cdb[2]) {
         scsi_refuse_field(t, 2);
         scsi_finish(t);
         return;
     }
     put_32(p, sizeof(p) - 4);
-    p[4] = u->copied.state;
-    put_16(p + 5, u->copied.segments);
+    p[4] = t->nexus->copied.state;
+    put_16(p + 5, t->nexus->copied.segments);
     p[7] = 1; /* in KiB */
-    put_32(p + 8, u->copied.kilobytes);
+    put_32(p + 8, t->nexus->copied.kilobytes);
     scsi_give(t, p, sizeof(p));
 }
 

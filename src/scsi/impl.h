@@ -151,6 +151,12 @@ struct scsi_nexus {
     char *target_port;
     uint32_t attentions;   /* bits: those not yet told */
     bool prevents;         /* removal of the medium */
+    struct {
+        uint8_t list;  /* the identifier of the last EXTENDED COPY */
+        uint8_t state; /* its COPY COMMAND STATUS, 0xff: there was none */
+        uint16_t segments;
+        uint32_t kilobytes;
+    } copied;
 };
 
 /* Values of mode pages that can be changed. */
@@ -185,12 +191,6 @@ struct scsi_unit {
     struct scsi_mode mode;
     struct scsi_reserve reserve;
     struct scsi_sanitize sanitize;
-    struct {
-        uint8_t list;  /* the identifier of the last EXTENDED COPY */
-        uint8_t state; /* its COPY COMMAND STATUS, 0xff: there was none */
-        uint16_t segments;
-        uint32_t kilobytes;
-    } copied;
     uint8_t naa[8];
     char vendor[9], product[17], revision[5], *serial;
 };
@@ -205,7 +205,8 @@ uint32_t scsi_unmap_blocks(const struct scsi_unit *u);
 extern const uint32_t scsi_unmap_descriptors;
 /* How far a sanitize is, of 65536. */
 uint16_t scsi_sanitize_progress(const struct scsi_unit *u);
-void scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t);
+/* True: the task waited for a sanitize, and has ended. */
+bool scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t);
 void scsi_mode_reset(struct scsi_unit *u);
 
 /* ---- what commands are written with ---- */

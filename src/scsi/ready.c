@@ -64,12 +64,13 @@ static bool step_start_stop(struct scsi_task *t)
     bool start = t->cdb[4] & BIT_START, loej = t->cdb[4] & BIT_LOEJ && !(t->cdb[4] >> 4);
     if (t->error)
         return scsi_step_failed(t);
+    if (loej && is_prevented(u)) {
+        scsi_fail(t, SENSE_REMOVAL_PREVENTED);
+        return false;
+    }
     if (loej && start && u->ejected) {
         u->ejected = false;
         scsi_unit_review(u);
-    } else if (loej && is_prevented(u)) {
-        scsi_fail(t, SENSE_REMOVAL_PREVENTED);
-        return false;
     } else if (!start && !u->ejected && t->phase++ == 0 && !(t->cdb[4] & BIT_NO_FLUSH)) {
         return scsi_step_io(t, STORE_FLUSH, 0, 0, NULL, 0);
     } else if (loej && !start) {

@@ -6,7 +6,7 @@
 
 enum { BIT_NDOB = 0x01, BIT_UNMAP = 0x08, BIT_ANCHOR = 0x10 };
 /* How much one may cover: the time it takes has to have a bound. Said in the block limits page. */
-#define SAME_BYTES ((uint64_t)1 << 30)
+#define SAME_BYTES ((uint64_t)16 << 20)
 
 uint64_t scsi_write_same_most(const struct scsi_unit *u)
 {
@@ -31,8 +31,6 @@ bool scsi_check_write_same(struct scsi_task *t)
         t->blocks = u->blocks - t->lba;
     if (t->blocks > scsi_write_same_most(u))
         return scsi_refuse_field(t, t->command->shape == SHAPE_10 ? 7 : 10);
-    if (t->out_offered != (has_no_data(t) ? 0 : u->block_size))
-        return scsi_refuse_field(t, 1);
     return true;
 }
 
@@ -41,7 +39,11 @@ static bool is_zero(const uint8_t *p, size_t size)
     return !p[0] && memcmp(p, p + 1, size - 1) == 0;
 }
 
-/* Zeroes need no memory of ours. An anchored block keeps its space, as a zeroed one does. */
+/*
+ * Zeroes need no memory of ours. An anchored block keeps its space, as a zeroed one does. UNMAP wins
+ * over the data, as in other targets and as the conformance suite has it: whoever sets the bit and
+ * sends anything but zeroes has asked for two things.
+ */
 static bool start(struct scsi_task *t, uint64_t total)
 {
     struct scsi_unit *u = t->unit;
@@ -49,7 +51,7 @@ static bool start(struct scsi_task *t, uint64_t total)
     bool unmap = t->cdb[1] & BIT_UNMAP;
     if (!has_no_data(t))
         scsi_copy_out(t, 0, block, u->block_size);
-    if (is_zero(block, u->block_size)) {
+    if (unmap || is_zero(block, u->block_size)) {
         t->at = total;
         return scsi_step_io(t, unmap && !(t->cdb[1] & BIT_ANCHOR) ? STORE_UNMAP : STORE_ZERO,
                             t->lba << u->shift, total, NULL, 0);
@@ -82,7 +84,7 @@ static bool step_same(struct scsi_task *t)
 
 void scsi_run_write_same(struct scsi_task *t)
 {
-    if (t->out_length < (has_no_data(t) ? 0 : t->out_wanted))
+    if (t->out_offered != t->out_wanted || t->out_length < t->out_wanted)
         scsi_fail(t, SENSE_BAD_FIELD);
     else if (!t->blocks)
         scsi_good(t);

@@ -6,14 +6,14 @@
  *
  *     idle ── SANITIZE ──> going ── done ──> idle
  *                            └── failed ──> failed ── SANITIZE ──> going
- *                                             └── EXIT FAILURE MODE (if AUSE allowed it) ──> idle
+ *                                             └── EXIT FAILURE MODE ──> idle
  *
  * A cryptographic erase needs a key that could be thrown away; there is none, so it is not offered.
  */
 #include "scsi/rw.h"
 
 enum { OVERWRITE = 1, BLOCK_ERASE = 2, EXIT_FAILURE_MODE = 0x1f };
-enum { BIT_IMMED = 0x80, BIT_AUSE = 0x20, BIT_INVERT = 0x80, HEADER = 4 };
+enum { BIT_IMMED = 0x80, BIT_RESERVED = 0x40, BIT_INVERT = 0x80, HEADER = 4 };
 
 uint16_t scsi_sanitize_progress(const struct scsi_unit *u)
 {
@@ -21,18 +21,25 @@ uint16_t scsi_sanitize_progress(const struct scsi_unit *u)
     return (uint16_t)(u->sanitize.at / (total / 65536 + 1));
 }
 
-void scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t)
+bool scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t)
 {
     struct scsi_task *mine = u->sanitize.task;
     if (mine != t)
-        return;
+        return false;
     u->sanitize.task = NULL;
     scsi_finish(mine);
+    return true;
 }
 
 bool scsi_check_sanitize(struct scsi_task *t)
 {
     uint32_t length = get_16(t->cdb + 7);
+    if (t->cdb[1] & BIT_RESERVED)
+        return scsi_refuse_field(t, 1);
+    for (unsigned i = 2; i <= 6; i++) {
+        if (t->cdb[i])
+            return scsi_refuse_field(t, i);
+    }
     if (t->command->action != OVERWRITE)
         return !length || scsi_refuse_field(t, 7);
     return (length > HEADER && length <= HEADER + t->unit->block_size) || scsi_refuse_field(t, 7);

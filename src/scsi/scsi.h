@@ -128,6 +128,8 @@ void scsi_nexus_free(struct scsi_nexus *nexus);
 /* False: the CDB is refused; task holds the answer already and done() is not called. */
 bool scsi_task_begin(struct scsi_task *task);
 void scsi_task_run(struct scsi_task *task);
+/* In place of run: data-out did not arrive as it should have. The task holds the answer. */
+void scsi_task_broken(struct scsi_task *task);
 
 /* Task management. A task that is aborted while the store works on it is done() all the same, in its
  * time, with status SCSI_TASK_ABORTED: its buffers are in use until then. */

@@ -37,8 +37,9 @@ enum scsi_sense {
     SENSE_PROTECTED_BY_SOFTWARE = 0x072702,
     SENSE_NO_SPACE = 0x072707,
     SENSE_COPY_UNREACHABLE = 0x0a0d02, /* copy target device not reachable */
-    SENSE_COPY_RANGE = 0x0a2100,
+    SENSE_COPY_RANGE = 0x0a0000,
     SENSE_COPY_FAILED = 0x0a0d01,
+    SENSE_DATA_PHASE = 0x0b4b00,
     SENSE_MISCOMPARE = 0x0e1d00,
     /* Unit attentions: */
     SENSE_MEDIUM_CHANGED = 0x062800,

@@ -237,6 +237,11 @@ void scsi_task_run(struct scsi_task *t)
         t->command->run(t);
 }
 
+void scsi_task_broken(struct scsi_task *t)
+{
+    scsi_refuse(t, SENSE_DATA_PHASE);
+}
+
 /* ---- finish ---- */
 
 void scsi_finish(struct scsi_task *t)
@@ -283,8 +288,7 @@ void scsi_task_abort(struct scsi_task *t)
     if (!t->running || t->aborted)
         return;
     t->aborted = true;
-    scsi_sanitize_forget(t->unit, t);
-    if (t->waiting)
+    if (!scsi_sanitize_forget(t->unit, t) && t->waiting)
         scsi_finish(t);
 }
 

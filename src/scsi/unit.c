@@ -90,7 +90,6 @@ struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *c, struct err *e)
     list_init(&u->running);
     list_init(&u->waiting);
     list_init(&u->nexuses);
-    u->copied.state = 0xff;
     u->serial = mem_strndup(c->serial, 128);
     put_name(u->serial, strlen(u->serial) + 1, u->serial);
     put_name(u->vendor, sizeof(u->vendor), c->vendor);
@@ -121,6 +120,7 @@ struct scsi_nexus *scsi_nexus_new(struct scsi_unit *u, const char *initiator_por
     n->port.target = target_port_id;
     n->target_port = mem_strndup(target_port, 250);
     n->attentions = 1U << ATTENTION_POWER_ON;
+    n->copied.state = 0xff;
     list_push(&u->nexuses, &n->link);
     return n;
 }

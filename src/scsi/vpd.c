@@ -85,6 +85,7 @@ static size_t write_characteristics(const struct scsi_task *t, uint8_t *p)
 {
     (void)t;
     put_16(p, 1); /* does not rotate */
+    p[3] = 0x40;  /* after a block erase every block can be read */
     return 60;
 }
 
