@@ -180,25 +180,36 @@ static void send_state(struct repl_replica *r, int link, uint8_t type)
     replica_send(r, link, &m, block, NULL);
 }
 
-static void refuse(struct repl_replica *r, int link)
+static void refuse(struct repl_replica *r, int link, uint32_t epoch)
 {
-    struct repl_msg m = {.type = REPL_REFUSE, .seq = r->sb.promised};
+    struct repl_msg m = {.type = REPL_REFUSE, .seq = epoch};
     replica_send(r, link, &m, NULL, NULL);
+}
+
+/* One target may wait for the end of the lease; the others must ask again, with a higher epoch. */
+static void promise_later(struct repl_replica *r, int link, const struct repl_msg *m)
+{
+    if (r->later_link >= 0 && r->later_link != link) {
+        if (m->epoch <= r->later.epoch) {
+            refuse(r, link, r->later.epoch);
+            return;
+        }
+        refuse(r, r->later_link, m->epoch);
+    }
+    r->later_link = link;
+    r->later = *m;
 }
 
 static void promise(struct repl_replica *r, int link, const struct repl_msg *m)
 {
     bool same = m->epoch == r->sb.promised && m->seq == r->sb.owner;
     if (!same && !GUARD(8, m->epoch > r->sb.promised)) {
-        refuse(r, link);
+        refuse(r, link, r->sb.promised);
         return;
     }
     /* Whoever was promised before may still be reading. */
     if (!same && m->seq != r->sb.owner && !GUARD(9, r->now >= r->lease_until)) {
-        if (r->later_link < 0 || r->later_link == link || m->epoch >= r->later.epoch) {
-            r->later_link = link;
-            r->later = *m;
-        }
+        promise_later(r, link, m);
         return;
     }
     if (r->bound >= 0 && r->bound != link)
@@ -348,7 +359,7 @@ bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg 
         return true;
     }
     if (!GUARD(12, link == r->bound && m->epoch == r->sb.promised) || r->promise_owed) {
-        refuse(r, link);
+        refuse(r, link, r->sb.promised);
         return true;
     }
     if (m->type == REPL_PING) {

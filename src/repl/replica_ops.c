@@ -285,10 +285,10 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const v
         void *data;
         o->owner = r->ops->buffer(r->ctx, m->count, &data);
         o->payload = data;
-    } else if (m->length && owner) {
+    } else if (payload && m->length && owner) {
         o->owner = repl_buf_ref(owner);
         o->payload = (uint8_t *)payload;
-    } else if (m->length) {
+    } else if (payload && m->length) {
         o->copied = true;
         o->payload = mem_alloc(m->length);
         memcpy(o->payload, payload, m->length);

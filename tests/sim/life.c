@@ -15,6 +15,8 @@
 #include "repl/view.h"
 #include "sim.h"
 
+enum { STEPS_MAX = 300000 };
+
 static int64_t between(struct sim *s, int64_t low, int64_t high)
 {
     return low + (int64_t)sim_below(s, (uint64_t)(high - low));
@@ -67,20 +69,21 @@ static bool idle(const struct sim *s)
 }
 
 static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_op op,
-                   uint64_t sector, uint64_t n)
+                   uint64_t sector, uint64_t n, bool all)
 {
-    *c = (struct client_io){.busy = true, .target = target, .started = s->now};
+    *c = (struct client_io){.busy = true, .all = all, .target = target, .started = s->now};
     c->io = (struct repl_io){
         .op = op, .offset = sector * SECTOR, .length = n * SECTOR, .iov = &c->iov, .iov_n = 1};
     if (op == REPL_IO_FLUSH)
         c->io.offset = c->io.length = 0;
     c->iov = (struct iovec){c->data, n * SECTOR};
     if (op == REPL_IO_WRITE || op == REPL_IO_ZERO) {
-        c->value = op == REPL_IO_ZERO ? 0 : ++s->values;
+        c->id = ++s->values;
+        c->value = op == REPL_IO_ZERO ? 0 : c->id;
         c->io.flags = sim_chance(s, 15) ? REPL_FUA : 0;
         for (uint64_t i = 0; i < n * SECTOR; i += 8)
             memcpy(c->data + i, &c->value, 8);
-        model_write(s->model, sector, n, c->value, s->now);
+        model_write(s->model, sector, n, c->value, c->id, s->now);
     }
     sim_trace(s, "client %d: %s sector %lu+%lu value %lu%s", target,
               op == REPL_IO_READ    ? "read"
@@ -144,7 +147,7 @@ void life_complete(struct sim *s, int target, struct repl_io *io, int status)
         break;
     default:
         s->stats.writes++;
-        model_written(s->model, c->value, s->now, io->flags & REPL_FUA && !s->lossy);
+        model_written(s->model, c->id, s->now, io->flags & REPL_FUA && !s->lossy);
     }
 }
 
@@ -217,12 +220,14 @@ static void client(struct sim *s, struct event *e)
     if (first + n > sectors)
         n = 1;
     uint64_t what = sim_below(s, 100);
-    if (what < 45)
-        submit(s, t, c, REPL_IO_WRITE, first, n);
+    if (what < 5)
+        submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
+    else if (what < 45)
+        submit(s, t, c, REPL_IO_WRITE, first, n, false);
     else if (what < 88)
-        submit(s, t, c, REPL_IO_READ, first, n);
+        submit(s, t, c, REPL_IO_READ, first, n, false);
     else
-        submit(s, t, c, REPL_IO_FLUSH, 0, 0);
+        submit(s, t, c, REPL_IO_FLUSH, 0, 0, false);
     if (s->target[t].p.up)
         target_turn(s, t);
 }
@@ -365,7 +370,7 @@ static void block(struct sim *s)
 
 static void fault(struct sim *s)
 {
-    world_event(s, s->now + between(s, 2 * MS, 28 * MS), EV_FAULT, 0, 0, 0, NULL);
+    world_event(s, s->now + between(s, 2 * MS, s->fault_every), EV_FAULT, 0, 0, 0, NULL);
     if (s->stage != RUN || s->lossy)
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
@@ -482,14 +487,13 @@ static bool read_all(struct sim *s)
         return true;
     struct client_io *c = &s->io[t * IOS];
     if (s->read_next < 0) {
-        submit(s, t, c, REPL_IO_FLUSH, 0, 0);
+        submit(s, t, c, REPL_IO_FLUSH, 0, 0, true);
     } else {
         uint64_t left = s->size / SECTOR - (uint64_t)s->read_next, n = left < 4 ? left : 4;
         uint64_t at = (uint64_t)s->read_next;
         s->read_next += (int)n;
-        submit(s, t, c, REPL_IO_READ, at, n);
+        submit(s, t, c, REPL_IO_READ, at, n, true);
     }
-    c->all = c->busy;
     target_turn(s, t);
     return false;
 }
@@ -625,6 +629,7 @@ static void plan(struct sim *s)
     s->sync_io = sim_chance(s, 40);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
+    s->fault_every = between(s, 10 * MS, 120 * MS);
     s->depth = 1 + (int)sim_below(s, IOS);
     s->stage_at = between(s, 200 * MS, 600 * MS);
     for (int i = 0; i < REPLICAS; i++) {
@@ -666,6 +671,8 @@ bool sim_life(uint64_t seed, bool trace, struct sim *s)
         world_handle(s, &e);
         if (!s->failure.failed)
             advance(s);
+        if (s->steps > STEPS_MAX)
+            sim_fail(s, "no end after %d steps", STEPS_MAX);
     }
     world_done(s);
     return !s->failure.failed;

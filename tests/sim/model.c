@@ -11,7 +11,7 @@
 #include "sim.h"
 
 struct value {
-    uint64_t value;
+    uint64_t value, id; /* content; number of the write */
     int64_t invoked, completed;   /* of the write; completed INT64_MAX: never */
     int64_t first_end, last_begin; /* of all operations */
     bool durable, seen;
@@ -26,13 +26,14 @@ struct model {
     struct sector sector[SECTORS_MAX];
 };
 
-static struct value *add(struct sector *c, uint64_t value, int64_t now)
+static struct value *add(struct sector *c, uint64_t value, uint64_t id, int64_t now)
 {
     if (c->n == c->size) {
         c->size = c->size ? 2 * c->size : 16;
         c->v = mem_realloc_array(c->v, c->size, sizeof(*c->v));
     }
     c->v[c->n] = (struct value){.value = value,
+                                .id = id,
                                 .invoked = now,
                                 .completed = INT64_MAX,
                                 .first_end = INT64_MAX,
@@ -51,7 +52,7 @@ static struct value *find(struct sector *c, uint64_t value)
 static void begin(struct sector *c, uint64_t value)
 {
     c->n = 0;
-    struct value *v = add(c, value, -1);
+    struct value *v = add(c, value, value, -1);
     v->completed = v->first_end = -1;
     v->durable = v->seen = true;
 }
@@ -71,17 +72,25 @@ void model_free(struct model *m)
     free(m);
 }
 
-int model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, int64_t now)
+void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
+                 int64_t now)
 {
     for (uint64_t i = first; i < first + n; i++)
-        add(&m->sector[i], value, now);
-    return 0;
+        add(&m->sector[i], value, id, now);
 }
 
-void model_written(struct model *m, uint64_t value, int64_t now, bool durable)
+static struct value *find_id(struct sector *c, uint64_t id)
+{
+    for (size_t i = c->n; i-- > 0;)
+        if (c->v[i].id == id)
+            return &c->v[i];
+    return NULL;
+}
+
+void model_written(struct model *m, uint64_t id, int64_t now, bool durable)
 {
     for (int i = 0; i < SECTORS_MAX; i++) {
-        struct value *v = find(&m->sector[i], value);
+        struct value *v = find_id(&m->sector[i], id);
         if (!v)
             continue;
         v->completed = now;
@@ -98,11 +107,28 @@ void model_flushed(struct model *m, int64_t started)
                 m->sector[i].v[k].durable = true;
 }
 
+/* Some write of this value can be the last one, if those that `counts` says have happened. */
+static bool can_be_last(struct sector *c, uint64_t value, bool durable, int64_t before)
+{
+    for (size_t k = 0; k < c->n; k++) {
+        bool can = c->v[k].value == value;
+        for (size_t i = 0; can && i < c->n; i++) {
+            bool happened = durable ? c->v[i].durable : c->v[i].completed < before;
+            can = !happened || c->v[k].completed >= c->v[i].invoked;
+        }
+        if (can)
+            return true;
+    }
+    return false;
+}
+
 void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started, int64_t now)
 {
-    struct value *v = find(&s->model->sector[sector], value);
-    if (!v) {
-        sim_fail(s, "sector %lu: read value %lu, which was never written there", sector, value);
+    struct sector *c = &s->model->sector[sector];
+    struct value *v = find(c, value);
+    if (!v || !can_be_last(c, value, false, started)) {
+        sim_fail(s, "sector %lu: read value %lu, which was %s", sector, value,
+                 v ? "overwritten before" : "never written there");
         return;
     }
     v->seen = true;
@@ -112,22 +138,12 @@ void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started,
 
 bool model_may_remain(struct model *m, uint64_t sector, uint64_t value)
 {
-    struct sector *c = &m->sector[sector];
-    const struct value *v = find(c, value);
-    for (size_t i = 0; v && i < c->n; i++)
-        if (c->v[i].durable && v->completed < c->v[i].invoked)
-            return false;
-    return v;
+    return can_be_last(&m->sector[sector], value, true, 0);
 }
 
 bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t started)
 {
-    struct sector *c = &m->sector[sector];
-    const struct value *v = find(c, value);
-    for (size_t i = 0; v && i < c->n; i++)
-        if (c->v[i].completed < started && v->completed < c->v[i].invoked)
-            return false;
-    return v;
+    return can_be_last(&m->sector[sector], value, false, started);
 }
 
 void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int64_t now)
@@ -158,6 +174,8 @@ void model_check(struct sim *s)
 {
     for (int i = 0; i < SECTORS_MAX; i++) {
         struct sector *c = &s->model->sector[i];
+        if (i >= ZEROED && i < ZEROED + 4)
+            continue; /* zeros have no names; each read was checked alone */
         for (size_t a = 0; a < c->n; a++)
             for (size_t b = 0; b < c->n; b++) {
                 const struct value *x = &c->v[a], *y = &c->v[b];

@@ -27,7 +27,8 @@ enum {
     SECTORS_MAX = 96,
     REGION_SHIFT = 11,
     META_SIZE = 4 * REPL_SUPER_SIZE,
-    IOS = 12, /* of a client, at once */
+    IOS = 12,    /* of a client, at once */
+    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS ((int64_t)1000000)
@@ -136,7 +137,7 @@ struct client_io {
     int target;
     uint32_t life;
     int64_t started;
-    uint64_t value;
+    uint64_t value, id;
     uint8_t data[4 * SECTOR];
 };
 
@@ -159,7 +160,7 @@ struct sim {
     /* the plan */
     bool safe;    /* never more replicas without memory than a quorum can miss */
     bool sync_io; /* the store answers at once */
-    int64_t delay, disk_delay;
+    int64_t delay, disk_delay, fault_every;
     bool served;  /* at least once */
     bool lossy;   /* a quorum lost its memory: find out what is left */
     bool quiet;   /* clients submit nothing */
@@ -210,8 +211,9 @@ int64_t local_time(const struct sim *s, const struct process *p);
 /* model.c */
 struct model *model_new(void);
 void model_free(struct model *m);
-int model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, int64_t now);
-void model_written(struct model *m, uint64_t value, int64_t now, bool durable);
+void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
+                 int64_t now);
+void model_written(struct model *m, uint64_t id, int64_t now, bool durable);
 void model_flushed(struct model *m, int64_t started);
 void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started, int64_t now);
 /* After a loss: what may be there, and from now on is. */

@@ -743,7 +743,7 @@ void world_handle(struct sim *s, struct event *e)
         return;
     }
     /* Whoever got something takes a turn. */
-    bool is_target = p >= &s->target[0].p && p < &s->target[TARGETS].p;
+    bool is_target = p == &s->target[0].p || p == &s->target[1].p;
     int i = is_target ? (int)((struct sim_target *)p - s->target)
                       : (int)((struct sim_replica *)p - s->replica);
     if (is_target) {
