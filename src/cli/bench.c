@@ -8,10 +8,12 @@ static const struct cli_option options[] = {
     {"depth", 'q', "N", .doc = "I/Os under way on each session at a time; 1 without it."},
     {"sessions", 's', "N", .doc = "Sessions, each with a connection of its own; 1 without it."},
     {"block-size", 'b', "SIZE", .doc = "Bytes of one I/O; 4Ki without it."},
-    {"read", 'r', "PERCENT", .doc = "How many of a hundred read, the others write; 100 without it."},
+    {"read", 'r', "PERCENT",
+     .doc = "How many of a hundred read, the others write; 100 without it."},
     {"pattern", 'p', "PATTERN", .choices = (const char *const[]){"random", "sequential", NULL},
      .doc = "random (the default) or sequential; then each session has a part of its own."},
-    {"time", 't', "SECONDS", .doc = "How long; 10 without it, if --count does not say when to end."},
+    {"time", 't', "SECONDS",
+     .doc = "How long; 10 without it, if --count does not say when to end."},
     {"warm-up", 'w', "SECONDS", .doc = "How long before it counts."},
     {"count", 'n', "N", .doc = "How many I/Os."},
     {"span", 0, "SIZE", .doc = "How much of the volume, from its beginning; all of it without it."},
@@ -46,7 +48,8 @@ const struct cli_command cli_bench = {
     .most = 2,
     .summary = "Load a volume over iSCSI, measure it and check its data",
     .doc =
-        "Reads and writes a volume over iSCSI and shows how many I/Os a second it does and how long "
+        "Reads and writes a volume over iSCSI and shows how many I/Os a second it does and how "
+        "long "
         "they take. Writing destroys what the volume holds. URL is iscsi://HOST[:PORT]/TARGET/LUN; "
         "for CHAP set LIBISCSI_CHAP_USERNAME and LIBISCSI_CHAP_PASSWORD.\n\n"
         "With --verify the data is checked too, and with --save-map it can be checked again later, "

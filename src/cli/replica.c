@@ -28,11 +28,11 @@ const struct cli_command cli_replica = {
     .least = 1,
     .most = 1,
     .summary = "Keep a replica of a volume",
-    .doc =
-        "`serve` keeps one replica of a replicated volume in a folder, in the foreground, until "
-        "SIGTERM. It dials the volume's target and dials again whenever the connection ends; what it "
-        "missed meanwhile is copied to it while the volume goes on. No API is needed.\n\n"
-        "The target is `orlop target serve --replicas N`.",
+    .doc = "`serve` keeps one replica of a replicated volume in a folder, in the foreground, until "
+           "SIGTERM. It dials the volume's target and dials again whenever the connection ends; "
+           "what it "
+           "missed meanwhile is copied to it while the volume goes on. No API is needed.\n\n"
+           "The target is `orlop target serve --replicas N`.",
     .options = options,
     .choices = (const char *const[]){"serve", NULL},
     .examples =

@@ -6,6 +6,19 @@
 static const struct cli_option options[] = {
     {"store", 's', "STORE",
      .doc = "Where the data is: file:PATH, file:PATH?direct=1 (past the page cache) or mem:."},
+    {"volume", 0, "NAME",
+     .doc =
+         "Instead of a store: a replicated volume, by its name or UUID, as its replicas are told."},
+    {"create", 0,
+     .doc = "Of a volume that was never served: make it of so many --replicas, of --size, once "
+            "that many blank ones have come."},
+    {"replicas", 0, "N", .doc = "How many replicas a new volume has."},
+    {"consistency", 0, "N",
+     .doc = "How many of them must have a write before it is acknowledged (more than half)."},
+    {"replica-listen", 0, "ADDRESS[:PORT]", .doc = "Where replicas come (127.0.0.1:6060)."},
+    {"fail-seconds", 0, "N",
+     .doc = "Let I/O fail when too few replicas have been in sync for so long (0: it waits)."},
+    {"rebuild-rate", 0, "SIZE", .doc = "Bytes a second that rebuilds may take, such as 100Mi."},
     {"size", 0, "SIZE", .doc = "Of a new store, or to grow one to: 10Gi."},
     {"iqn", 0, "NAME", .doc = "The target's name, such as iqn.2026-01.io.orlop:volume."},
     {"portal", 'p', "ADDRESS[:PORT]", .doc = "Where to listen (127.0.0.1:3260)."},

@@ -77,6 +77,23 @@ static void print_statistics(const json_t *statistics)
         print_class(statistics, names[i]);
 }
 
+static void print_volume(const json_t *v)
+{
+    const json_t *r;
+    size_t i;
+    printf("volume %s: %s, epoch %" PRIu64 ", acknowledged by %" PRIu64 " of %" PRIu64 "\n",
+           json_str(v, "name"), json_str(v, "status"), number(v, "epoch"),
+           number(v, "consistencyFactor"), number(v, "replicationFactor"));
+    json_array_foreach(json_object_get(v, "replicaStatus"), i, r) {
+        printf("  %s  %-24s  up %" PRIu64 " s, durable up to %s", json_str(r, "replicaId"),
+               json_str(r, "mode"), number(r, "upTime"), json_str(r, "checkpointedIOSeq"));
+        if (number(r, "rebuildPercent"))
+            printf(", %" PRIu64 " %%, %" PRIu64 " s left", number(r, "rebuildPercent"),
+                   number(r, "rebuildSecondsLeft"));
+        printf("\n");
+    }
+}
+
 static void print_status(const json_t *o)
 {
     char size[QUANTITY_TEXT_MAX];
@@ -87,8 +104,11 @@ static void print_status(const json_t *o)
            json_str(o, "address"), number(o, "port"),
            json_is_true(json_object_get(o, "readOnly")) ? "  read-only" : "",
            json_is_true(json_object_get(o, "draining")) ? "  draining" : "");
-    printf("store %s, %" PRIu64 " bytes used, blocks of %" PRIu64 ", %s\n", json_str(o, "store"),
-           number(o, "used"), number(o, "blockSize"), json_str(o, "io"));
+    if (json_object_get(o, "volumeStatus"))
+        print_volume(json_array_get(json_object_get(o, "volumeStatus"), 0));
+    else
+        printf("store %s, %" PRIu64 " bytes used, blocks of %" PRIu64 ", %s\n",
+               json_str(o, "store"), number(o, "used"), number(o, "blockSize"), json_str(o, "io"));
     printf("%zu sessions, %" PRIu64 " commands under way; %" PRIu64 " logins, %" PRIu64
            " refused\n",
            json_array_size(sessions), number(o, "commands"), number(o, "logins"),
