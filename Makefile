@@ -63,6 +63,7 @@ generate: build ## write again what is generated: CRDs, reference pages, man pag
 	@tools/generate
 
 bench: build ## ratios against peers, measured in one run
+	@tools/deps tools/packages-bench.txt
 	@tests/bench/run
 
 up: build ## start the whole system on this machine

@@ -14,7 +14,7 @@ struct bench_session {
     int lun;
     uint32_t block_size;
     bool reconnect, lost;
-    int fd; /* the last one that was seen: another means that it was connected anew */
+    bool away; /* not logged in: it is being connected anew */
     unsigned reconnects;
 };
 
@@ -101,7 +101,6 @@ struct bench_session *bench_session_new(const struct bench_session_options *o, u
         return NULL;
     }
     *ret_block_size = s->block_size;
-    s->fd = iscsi_get_fd(s->iscsi);
     if (s->reconnect) {
         iscsi_set_noautoreconnect(s->iscsi, 0);
         iscsi_set_reconnect_max_retries(s->iscsi, -1);
@@ -154,12 +153,7 @@ int bench_session_submit(struct bench_session *s, struct bench_io *io, struct er
 
 int bench_session_fd(struct bench_session *s)
 {
-    int fd = iscsi_get_fd(s->iscsi);
-    if (fd >= 0 && fd != s->fd) {
-        s->reconnects++;
-        s->fd = fd;
-    }
-    return fd;
+    return iscsi_get_fd(s->iscsi);
 }
 
 short bench_session_events(struct bench_session *s)
@@ -173,6 +167,9 @@ int bench_session_service(struct bench_session *s, short events, struct err *e)
         s->lost = true;
         return fail(s, "the session is lost", e);
     }
+    bool away = !iscsi_is_logged_in(s->iscsi);
+    s->reconnects += s->away && !away;
+    s->away = away;
     return 0;
 }
 

@@ -40,7 +40,7 @@ struct bench_session *bench_session_new(const struct bench_session_options *o, u
 void bench_session_free(struct bench_session *s);
 
 int bench_session_submit(struct bench_session *s, struct bench_io *io, struct err *e);
-/* For poll(); the descriptor changes when the session is connected anew. */
+/* For poll(); the descriptor may change when the session is connected anew. */
 int bench_session_fd(struct bench_session *s);
 short bench_session_events(struct bench_session *s);
 /* What poll() saw; calls done(). Fails when the session is lost. */

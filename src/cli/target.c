@@ -16,6 +16,8 @@ static const struct cli_option options[] = {
     {"consistency", 0, "N",
      .doc = "How many of them must have a write before it is acknowledged (more than half)."},
     {"replica-listen", 0, "ADDRESS[:PORT]", .doc = "Where replicas come (127.0.0.1:6060)."},
+    {"replica", 0, "UUID", .doc = "Which one to add or remove: its folder's file `id` says."},
+    {"instead", 0, "UUID", .doc = "The one that it replaces."},
     {"fail-seconds", 0, "N",
      .doc = "Let I/O fail when too few replicas have been in sync for so long (0: it waits)."},
     {"rebuild-rate", 0, "SIZE", .doc = "Bytes a second that rebuilds may take, such as 100Mi."},
@@ -54,7 +56,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_target = {
     .name = "target",
-    .arguments = "serve|show|grow|drain",
+    .arguments = "serve|show|grow|drain|add|remove|scrub|rate",
     .least = 1,
     .most = 1,
     .summary = "Serve a volume over iSCSI",
@@ -65,9 +67,15 @@ const struct cli_command cli_target = {
         "does, for each initiator; `grow` makes the volume larger while it is in use, and "
         "initiators are told; `drain` lets nobody log in any more and asks those who are to log "
         "out.\n\n"
+        "Of a replicated volume, `add` takes a replica in, in place of another with --instead, and "
+        "ends "
+        "when it has everything; `remove` lets one go; `scrub` compares all replicas and mends "
+        "what "
+        "differs by majority; `rate` limits what rebuilds take.\n\n"
         "A secret is read from a file, so that it is seen neither in ps nor in the log.",
     .options = options,
-    .choices = (const char *const[]){"serve", "show", "grow", "drain", NULL},
+    .choices = (const char *const[]){"serve", "show", "grow", "drain", "add", "remove", "scrub",
+                                     "rate", NULL},
     .examples =
         (const char *const[][2]){
             {"orlop target serve --store file:/srv/volume --size 10Gi --iqn "

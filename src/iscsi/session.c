@@ -75,10 +75,19 @@ static void free_session(struct iscsi_session *s)
         iscsi_login_finish(waiting);
 }
 
+static struct iscsi_task *next_to_abort(const struct iscsi_session *s)
+{
+    list_for_each(&s->tasks, t, struct iscsi_task, link) {
+        if (!t->aborted)
+            return t;
+    }
+    return NULL;
+}
+
 void iscsi_session_end(struct iscsi_session *s)
 {
     s->ending = true; /* tasks that end at once leave the rest to us */
-    list_for_each_safe(&s->tasks, t, struct iscsi_task, link)
+    for (struct iscsi_task *t; (t = next_to_abort(s));) /* others may end with it: search anew */
         iscsi_task_abort(t);
     s->ending = false;
     if (list_empty(&s->tasks))

@@ -172,7 +172,8 @@ struct scsi_sanitize {
     uint8_t *pattern;
     struct iovec iov;
     unsigned passes;
-    bool invert, stepping, stepped;
+    bool invert, stepping, stepped, stopping;
+    char *path; /* a file that is there while one goes on or has failed; NULL: none is kept. Owned */
     struct store_io io;
 };
 
@@ -205,6 +206,8 @@ uint32_t scsi_unmap_blocks(const struct scsi_unit *u);
 extern const uint32_t scsi_unmap_descriptors;
 /* How far a sanitize is, of 65536. */
 uint16_t scsi_sanitize_progress(const struct scsi_unit *u);
+/* One that did not get to its end before the program ended has failed. */
+void scsi_sanitize_init(struct scsi_unit *u, const char *state_dir);
 /* True: the task waited for a sanitize, and has ended. */
 bool scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t);
 void scsi_mode_reset(struct scsi_unit *u);

@@ -8,8 +8,15 @@
  *                            └── failed ──> failed ── SANITIZE ──> going
  *                                             └── EXIT FAILURE MODE ──> idle
  *
+ * A file in the state folder is there while one goes on and after one has failed: so a sanitize that
+ * the end of the program cut short is known to have failed when it starts again.
+ *
  * A cryptographic erase needs a key that could be thrown away; there is none, so it is not offered.
  */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
 #include "scsi/rw.h"
 
 enum { OVERWRITE = 1, BLOCK_ERASE = 2, EXIT_FAILURE_MODE = 0x1f };
@@ -45,13 +52,36 @@ bool scsi_check_sanitize(struct scsi_task *t)
     return (length > HEADER && length <= HEADER + t->unit->block_size) || scsi_refuse_field(t, 7);
 }
 
+void scsi_sanitize_init(struct scsi_unit *u, const char *state_dir)
+{
+    u->sanitize.path = state_dir ? mem_printf("%s/sanitize", state_dir) : NULL;
+    u->sanitize.failed = u->sanitize.path && access(u->sanitize.path, F_OK) == 0;
+}
+
+/* Whether it is durable that one goes on, or that none does. */
+static bool mark(struct scsi_sanitize *s, bool going)
+{
+    struct err e;
+    if (!s->path)
+        return true;
+    if (going)
+        return file_replace(s->path, "", 0, 0600, &e) == 0;
+    return unlink(s->path) == 0 || errno == ENOENT;
+}
+
+bool scsi_unit_stop(struct scsi_unit *u)
+{
+    u->sanitize.stopping = true;
+    return !u->sanitize.going;
+}
+
 static void end(struct scsi_unit *u, int error)
 {
     struct scsi_sanitize *s = &u->sanitize;
     struct scsi_task *t = s->task;
     s->task = NULL;
     s->going = false;
-    s->failed = error;
+    s->failed = error || !mark(s, false);
     free(s->pattern);
     s->pattern = NULL;
     scsi_unit_review(u);
@@ -113,8 +143,8 @@ static void io_done(struct store_io *io, int error)
 {
     struct scsi_sanitize *s = container_of(io, struct scsi_sanitize, io);
     struct scsi_unit *u = container_of(s, struct scsi_unit, sanitize);
-    if (error)
-        end(u, error);
+    if (error || s->stopping)
+        end(u, error ? error : ECANCELED);
     else if (s->stepping)
         s->stepped = true;
     else
@@ -126,6 +156,12 @@ static void start(struct scsi_task *t, enum store_op op)
     struct scsi_unit *u = t->unit;
     struct scsi_sanitize *s = &u->sanitize;
     bool immediate = t->cdb[1] & BIT_IMMED;
+    if (!mark(s, true)) {
+        free(s->pattern);
+        s->pattern = NULL;
+        scsi_fail(t, SENSE_INTERNAL);
+        return;
+    }
     s->op = op;
     s->at = 0;
     s->io = (struct store_io){.op = op, .done = io_done};
@@ -175,11 +211,9 @@ void scsi_run_sanitize(struct scsi_task *t)
         overwrite(t);
     } else if (t->command->action == BLOCK_ERASE) {
         start(t, STORE_UNMAP);
-    } else if (u->sanitize.failed) {
-        u->sanitize.failed = false;
-        scsi_unit_review(u);
-        scsi_good(t);
     } else {
+        u->sanitize.failed = u->sanitize.failed && !mark(&u->sanitize, false);
+        scsi_unit_review(u);
         scsi_good(t);
     }
 }

@@ -116,7 +116,9 @@ struct scsi_unit_config {
 };
 
 struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *config, struct err *e);
-/* With no task under way and no nexus left. */
+/* Ends what a unit does by itself, a SANITIZE. False: an I/O is under way, ask again. */
+bool scsi_unit_stop(struct scsi_unit *unit);
+/* With no task under way, no nexus left, and stopped. */
 void scsi_unit_free(struct scsi_unit *unit);
 /* After the store grew: initiators are told by unit attention. */
 void scsi_unit_resized(struct scsi_unit *unit);

@@ -97,6 +97,7 @@ struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *c, struct err *e)
     put_name(u->revision, sizeof(u->revision), c->revision);
     make_naa(u->naa, c->serial);
     scsi_mode_reset(u);
+    scsi_sanitize_init(u, c->state_dir);
     scsi_unit_review(u);
     return u;
 }
@@ -107,6 +108,7 @@ void scsi_unit_free(struct scsi_unit *u)
         return;
     scsi_reserve_done(&u->reserve);
     free(u->sanitize.pattern);
+    free(u->sanitize.path);
     free(u->serial);
     free(u);
 }

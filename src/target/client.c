@@ -124,7 +124,8 @@ static void print_status(const json_t *o)
 
 int target_ask(const struct cli_args *args, const char *verb)
 {
-    const char *path = cli_get(args, "control"), *size_text = cli_get(args, "size");
+    const char *path = cli_get(args, "control"), *size_text = cli_get(args, "size"),
+               *rate_text = cli_get(args, "rebuild-rate");
     _cleanup_(str_done) struct str request = {0}, answer = {0};
     json_auto_t *o = json_object();
     struct err e = {0};
@@ -137,6 +138,15 @@ int target_ask(const struct cli_args *args, const char *verb)
             return cli_misuse(args, "grow needs --size, such as 20Gi");
         json_object_set_new(o, "size", json_integer((json_int_t)size));
     }
+    if (str_eq(verb, "rate")) {
+        if (!rate_text || quantity_parse_bytes(rate_text, &size, &e) < 0)
+            return cli_misuse(args, "rate needs --rebuild-rate, such as 100Mi, or 0 for no limit");
+        json_object_set_new(o, "bytes", json_integer((json_int_t)size));
+    }
+    if (cli_get(args, "replica"))
+        json_object_set_new(o, "replica", json_string(cli_get(args, "replica")));
+    if (cli_get(args, "instead"))
+        json_object_set_new(o, "instead", json_string(cli_get(args, "instead")));
     json_format(o, &request);
     str_append_c(&request, '\n');
     if (ask(path, &request, &answer, &e) < 0)

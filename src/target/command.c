@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cli/commands.h"
 #include "target/target.h"
 
 enum {
@@ -192,7 +193,7 @@ int target_command(const struct cli_args *args)
     const char *verb = args->words[0];
     if (str_eq(verb, "serve"))
         return serve(args);
-    if (str_eq(verb, "show") || str_eq(verb, "grow") || str_eq(verb, "drain"))
+    if (str_in(verb, cli_target.choices))
         return target_ask(args, verb);
-    return cli_misuse(args, "'%s' is none of serve, show, grow, drain", verb);
+    return cli_misuse(args, "'%s' is none of %s", verb, cli_target.arguments);
 }

@@ -13,6 +13,8 @@
 
 enum { CONNECTIONS = 1024, POLL_NS = 20 * 1000 * 1000 };
 
+static const int64_t LEAVE_NS = 5 * CLOCK_SECOND; /* for commands to leave the store at the end */
+
 static void flushed(struct store_io *io, int error)
 {
     struct target *t = container_of(io, struct target, flush);
@@ -36,11 +38,17 @@ static void stop_step(struct io_timer *timer)
         t->closing = true;
         iscsi_server_close(t->server, server_closed, t);
     }
-    if (t->closing && !t->server && idle && !t->ready) {
+    bool left = t->closing && !t->server && idle;
+    if (left && !t->ready) {
         io_loop_stop(t->loop);
         return;
     }
-    if (t->closing && !t->server && idle) {
+    if (now >= t->stop_at + LEAVE_NS) {
+        /* Without a quorum commands do not end. Nothing is lost by going as in a crash. */
+        log_warn("target ends with I/O under way", LOG_S("iqn", t->o->iqn));
+        _exit(1);
+    }
+    if (left && scsi_unit_stop(t->unit)) {
         t->flush = (struct store_io){.op = STORE_FLUSH, .done = flushed};
         store_submit(t->store, &t->flush);
         return;

@@ -1,6 +1,7 @@
 /*
  * Commands that touch the medium.
  */
+#include "base/file.h"
 #include "lab.h"
 
 static const struct scsi_unit_config thin = {.thin = true};
@@ -567,6 +568,37 @@ static void test_sanitize(void **state)
     lab_end(&l);
 }
 
+/* What the end of the program cuts short is not forgotten. */
+static void test_sanitize_interrupted(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/orlop-sanitize-XXXXXX";
+    struct err e;
+    struct lab l;
+    struct lab_task k;
+    assert_non_null(mkdtemp(dir));
+    const struct scsi_unit_config config = {.state_dir = dir};
+    lab_start(&l, config);
+    assert_true(scsi_unit_stop(l.unit));
+    lab_end(&l);
+    lab_start(&l, config);
+    l.store.held = true;
+    lab_run(&l, &k, l.a, "48 82 0000000000 0000 00", 0); /* IMMED */
+    assert_int_equal(k.task.status, SCSI_GOOD);
+    assert_false(scsi_unit_stop(l.unit));
+    assert_true(lab_let_go(&l.store) && scsi_unit_stop(l.unit) && !lab_let_go(&l.store));
+    lab_end(&l);
+    lab_start(&l, config);
+    assert_int_equal(lab(&l, l.a, "28 00 00000000 00 0001 00", 0), 0x033103);
+    assert_int_equal(lab(&l, l.a, "48 02 0000000000 0000 00", 0), 0);
+    assert_int_equal(lab(&l, l.a, "28 00 00000000 00 0001 00", 0), 0);
+    lab_end(&l);
+    lab_start(&l, config);
+    assert_int_equal(lab(&l, l.a, "28 00 00000000 00 0001 00", 0), 0);
+    lab_end(&l);
+    assert_int_equal(file_remove_tree(dir, &e), 0);
+}
+
 static void test_read_only(void **state)
 {
     (void)state;
@@ -609,6 +641,7 @@ int main(void)
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_copy),
         cmocka_unit_test(test_sanitize),
+        cmocka_unit_test(test_sanitize_interrupted),
         cmocka_unit_test(test_read_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
