@@ -43,7 +43,7 @@ OWNERS = {
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c"],
-    "gnutls/gnutls.h": ["src/pki/impl.h", "src/apiserver/seal.c", "src/http/session.c",
+    "gnutls/gnutls.h": ["src/pki/impl.h", "src/replio/tls.c", "src/apiserver/seal.c", "src/http/session.c",
                         "src/iscsi/chap.c",
                         "src/http/tls.c"],
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/session.c", "src/http/tls.c"],

@@ -12,6 +12,10 @@ static const struct cli_option options[] = {
     {"volume", 0, "NAME", .doc = "The volume's name, or its UUID: as the target was told."},
     {"store", 's', "STORE",
      .doc = "Where the data is (file:DIR/data): file:PATH or file:PATH?direct=1."},
+    {"key-file", 0, "FILE", .complete = CLI_FILES,
+     .doc = "The volume's key, which target and replicas share: 16 characters or more in its first "
+            "line. They then speak TLS; between machines they must."},
+    {"insecure", 0, .doc = "Between machines in the clear, without a key."},
     {"io", 0, "HOW", .choices = (const char *const[]){"auto", "uring", "epoll", NULL},
      .doc = "The event loop's back end (auto: io_uring, or epoll where that is refused)."},
     {"log-format", 0, "FORMAT", .choices = (const char *const[]){"text", "json", NULL},

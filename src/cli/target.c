@@ -38,6 +38,10 @@ static const struct cli_option options[] = {
     {"serial", 0, "TEXT", .doc = "The unit's serial number (made from the name)."},
     {"state-dir", 0, "DIR", .complete = CLI_DIRS,
      .doc = "Where persistent reservations are kept, so that they survive a restart."},
+    {"key-file", 0, "FILE", .complete = CLI_FILES,
+     .doc = "The volume's key, which target and replicas share: 16 characters or more in its first "
+            "line. They then speak TLS; between machines they must."},
+    {"insecure", 0, .doc = "Between machines in the clear, without a key."},
     {"io", 0, "HOW", .choices = (const char *const[]){"auto", "uring", "epoll", NULL},
      .doc = "The event loop's back end (auto: io_uring, or epoll where that is refused)."},
     {"control", 'c', "PATH", .complete = CLI_FILES,

@@ -61,8 +61,10 @@ static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd
 }
 
 static int take_options(const struct cli_args *args, struct replio_replica_options *o,
-                        char **ret_address, enum io_backend *ret_io, struct err *e)
+                        char **ret_address, struct replio_key **ret_key, enum io_backend *ret_io,
+                        struct err *e)
 {
+    const char *key_file = cli_get(args, "key-file");
     const char *target = cli_get(args, "target"), *volume = cli_get(args, "volume"),
                *io = cli_get(args, "io");
     *o = (struct replio_replica_options){
@@ -70,11 +72,20 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
         .store = cli_get(args, "store"),
     };
     if (!o->dir || !target || !volume)
-        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "serve needs --dir, --target and --volume");
-    if ((io && io_backend_parse(io, ret_io, e) < 0) ||
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "serve needs --dir, --target and --volume");
+    if ((key_file && replio_key_read(key_file, ret_key, e) < 0) ||
+        (io && io_backend_parse(io, ret_io, e) < 0) ||
         net_parse(target, PORT, ret_address, &o->port, e) < 0)
         return -1;
     o->target = *ret_address;
+    o->key = *ret_key;
+    if (!o->key && !net_is_loopback(o->target) && !cli_get(args, "insecure"))
+        return err_set(
+            e, ERR_INVALID_ARGUMENT, "Usage",
+            "%s is another machine: give both sides the volume's key with --key-file, or say "
+            "--insecure to send data in the clear",
+            o->target);
     o->volume = uuid_of_name(volume);
     return 0;
 }
@@ -83,20 +94,24 @@ static int serve(const struct cli_args *args)
 {
     _cleanup_free_ char *address = NULL;
     struct replio_replica_options o;
+    struct replio_key *key = NULL;
     struct err e = {0};
     enum log_format format = LOG_FORMAT_TEXT;
     enum log_level level = LOG_LEVEL_INFO;
     enum io_backend io = IO_AUTO;
     const char *format_text = cli_get(args, "log-format"), *level_text = cli_get(args, "log-level");
-    int stop_fd;
+    int stop_fd, status = CLI_DONE;
     if ((format_text && log_format_parse(format_text, &format, &e) < 0) ||
         (level_text && log_level_parse(level_text, &level, &e) < 0) ||
-        take_options(args, &o, &address, &io, &e) < 0)
-        return cli_misuse(args, "%s", e.msg);
-    log_init(STDERR_FILENO, format, level);
-    if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
-        return cli_fail(args, "%s", e.msg);
-    return CLI_DONE;
+        take_options(args, &o, &address, &key, &io, &e) < 0) {
+        status = cli_misuse(args, "%s", e.msg);
+    } else {
+        log_init(STDERR_FILENO, format, level);
+        if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
+            status = cli_fail(args, "%s", e.msg);
+    }
+    replio_key_free(key);
+    return status;
 }
 
 int replica_command(const struct cli_args *args)

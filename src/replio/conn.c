@@ -106,23 +106,32 @@ static bool take(struct replio_conn *c, struct io_slice *s)
     return true;
 }
 
+/* What cannot be worked off now, since something is held, waits behind it. */
+static void take_or_keep(struct replio_conn *c, struct io_slice s)
+{
+    if (c->ended || (!c->held && take(c, &s)) || !c->held || !s.length)
+        return;
+    io_buf_ref(s.buf);
+    vec_push(&c->behind, s);
+}
+
+static void take_plain(void *context, struct io_slice *slice)
+{
+    take_or_keep(context, *slice);
+}
+
 static void received(struct io_stream *stream, const struct io_slice *slices, unsigned n)
 {
     struct replio_conn *c = conn_of(stream);
+    struct err e = {0};
     for (unsigned i = 0; i < n && !c->ended; i++) {
-        struct io_slice s = slices[i];
-        /* What was under way when the stream was paused may still come: behind what is held. */
-        if (!c->held && take(c, &s))
-            continue;
-        if (c->held && s.length) {
-            if (c->behind_n == ARRAY_SIZE(c->behind)) {
-                fail(c, "more than was asked for came while it was not read");
-                break;
-            }
-            io_buf_ref(s.buf);
-            c->behind[c->behind_n++] = s;
-        }
+        if (!c->tls)
+            take_or_keep(c, slices[i]);
+        else if (replio_tls_received(c->tls, slices[i].data, slices[i].length, &e) < 0)
+            fail(c, "%.199s", e.msg);
     }
+    if (c->tls && c->stream.out.bytes)
+        io_stream_flush(&c->stream); /* the handshake's own words */
     if (!c->ended)
         c->ops->turn(c);
 }
@@ -134,14 +143,14 @@ void replio_conn_resume(struct replio_conn *c)
     c->held = false;
     if (!deliver(c, c->held_payload, c->held_owner))
         return;
-    unsigned i = 0;
-    for (; i < c->behind_n; i++) {
-        if (!take(c, &c->behind[i]))
+    size_t i = 0;
+    for (; i < c->behind.len; i++) {
+        if (!take(c, &c->behind.p[i]))
             break;
-        io_buf_unref(c->behind[i].buf);
+        io_buf_unref(c->behind.p[i].buf);
     }
-    memmove(c->behind, c->behind + i, (c->behind_n - i) * sizeof(c->behind[0]));
-    c->behind_n -= i;
+    memmove(c->behind.p, c->behind.p + i, (c->behind.len - i) * sizeof(c->behind.p[0]));
+    c->behind.len -= i;
     if (!c->held && !c->ended)
         io_stream_pause(&c->stream, false);
 }
@@ -153,6 +162,16 @@ void replio_send(struct replio_conn *c, const struct repl_msg *m, const struct i
 {
     if (c->ended)
         return;
+    io_stream_flush(&c->stream);
+    if (c->tls) {
+        uint8_t header[REPL_HEADER];
+        struct iovec first = {header, sizeof(header)};
+        struct err e = {0};
+        repl_frame_encode(m, header);
+        if (replio_tls_send(c->tls, &first, 1, &e) < 0 || replio_tls_send(c->tls, iov, n, &e) < 0)
+            fail(c, "%.199s", e.msg);
+        return;
+    }
     repl_frame_encode(m, io_queue_reserve(&c->stream.out, REPL_HEADER));
     for (unsigned i = 0; i < n; i++) {
         if (owner)
@@ -161,7 +180,6 @@ void replio_send(struct replio_conn *c, const struct repl_msg *m, const struct i
         else
             io_queue_copy(&c->stream.out, iov[i].iov_base, iov[i].iov_len);
     }
-    io_stream_flush(&c->stream);
 }
 
 /* Life. */
@@ -175,19 +193,28 @@ static void closed(struct io_stream *stream, int error)
     io_buf_unref(c->gathered);
     if (c->held)
         repl_buf_unref(c->held_owner);
-    for (unsigned i = 0; i < c->behind_n; i++)
-        io_buf_unref(c->behind[i].buf);
+    vec_for_each(&c->behind, it)
+        io_buf_unref(it->buf);
+    vec_done(&c->behind);
+    replio_tls_free(c->tls);
+    c->tls = NULL;
     c->ops->closed(c, c->why);
 }
 
 static const struct io_stream_ops stream_ops = {.received = received, .closed = closed};
 
 void replio_conn_start(struct replio_conn *c, struct io_loop *loop,
-                       struct replio_payloads *payloads, int fd)
+                       struct replio_payloads *payloads, int fd, const struct replio_key *key,
+                       bool server)
 {
+    static const struct replio_tls_ops ops = {.plain = take_plain};
+    struct err e = {0};
     c->payloads = payloads;
     io_stream_start(&c->stream, loop, fd, &stream_ops);
     io_stream_widen(&c->stream);
+    if (key && !(c->tls = replio_tls_new(key, server, &c->stream.out, &ops, c, &e)))
+        fail(c, "%.199s", e.msg);
+    io_stream_flush(&c->stream);
 }
 
 void replio_conn_close(struct replio_conn *c)

@@ -1,8 +1,8 @@
 /*
  * A connection that carries frames, on an event loop: bytes to frames, frames to bytes.
  *
- *     socket ──> slices ──> header, payload ── checked ──> frame()
- *     socket <── queue <── replio_send(): 64 bytes, then the payload by reference
+ *     socket ──> slices ──[TLS]──> header, payload ── checked ──> frame()
+ *     socket <── queue <──[TLS]── replio_send(): 64 bytes, then the payload, by reference in the clear
  *
  * Invariants:
  *   - A frame is given up only whole and checked: header, volume, checksum of the payload. One that is
@@ -15,9 +15,11 @@
  */
 #pragma once
 
+#include "base/vec.h"
 #include "io/stream.h"
 #include "repl/frame.h"
 #include "replio/payload.h"
+#include "replio/tls.h"
 
 struct replio_conn;
 
@@ -35,6 +37,7 @@ struct replio_conn {
         *ops; /* the owner's, with `volume`; the rest is the connection's */
     struct uuid volume;
     struct replio_payloads *payloads;
+    struct replio_tls *tls; /* NULL: in the clear */
     struct io_stream stream;
     bool ended; /* by the owner, or by a bad frame: whatever comes is dropped */
     char why[200];
@@ -47,13 +50,15 @@ struct replio_conn {
     bool held;
     const void *held_payload;
     struct repl_buf *held_owner;
-    struct io_slice behind[IO_IN_MAX];
-    unsigned behind_n;
+    VEC(struct io_slice) behind;
 };
 
-/* ops and volume are set. The descriptor is the connection's from here on. */
+/*
+ * ops and volume are set. The descriptor is the connection's from here on. key NULL: in the clear.
+ */
 void replio_conn_start(struct replio_conn *c, struct io_loop *loop,
-                       struct replio_payloads *payloads, int fd);
+                       struct replio_payloads *payloads, int fd, const struct replio_key *key,
+                       bool server);
 /* There is room again. */
 void replio_conn_resume(struct replio_conn *c);
 /* Now, without a word to the owner but closed(). */

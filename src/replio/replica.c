@@ -44,6 +44,7 @@ struct replio_replica {
     struct io_request meta_sync;
 
     struct replio_payloads payloads;
+    const struct replio_key *key;
     char *target;
     uint16_t port;
     struct replio_conn conn;
@@ -198,11 +199,22 @@ static void send_frame(void *context, int link, const struct repl_msg *m, const 
     replio_send(&r->conn, m, &iov, m->length ? 1 : 0, owner);
 }
 
+/* Why a connection ended, or could not be made; said once while it stays the same. */
+static void note_end(struct replio_replica *r, const char *why)
+{
+    if (strcmp(r->last_end, why) == 0)
+        return;
+    snprintf(r->last_end, sizeof(r->last_end), "%s", why);
+    if (!r->stopping)
+        log_warn("no connection to the target", LOG_S("target", r->target),
+                 LOG_S("why", r->last_end));
+}
+
 static void close_link(void *context, int link, const char *why)
 {
     (void)link;
     struct replio_replica *r = context;
-    snprintf(r->last_end, sizeof(r->last_end), "%s", why);
+    note_end(r, why);
     r->connected = false;
     replio_conn_close(&r->conn);
 }
@@ -224,6 +236,7 @@ static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const vo
     struct replio_replica *r = container_of(c, struct replio_replica, conn);
     r->heard = io_loop_now(r->loop);
     r->dial_after = DIAL_FIRST;
+    r->last_end[0] = '\0';
     return repl_replica_input(r->core, LINK, m, payload, owner);
 }
 
@@ -244,7 +257,7 @@ static void conn_closed(struct replio_conn *c, const char *why)
         return;
     }
     if (r->connected) {
-        snprintf(r->last_end, sizeof(r->last_end), "%s", why);
+        note_end(r, why);
         repl_replica_close(r->core, LINK);
         turn_soon(r);
     }
@@ -265,7 +278,7 @@ static void dial(struct io_timer *timer)
     struct err e = {0};
     int fd;
     if (net_dial(r->target, r->port, &fd, &e) < 0) {
-        snprintf(r->last_end, sizeof(r->last_end), "%.199s", e.msg);
+        note_end(r, e.msg);
         io_timer_start(r->loop, &r->dial, io_loop_now(r->loop) + DIAL_MOST);
         return;
     }
@@ -274,7 +287,7 @@ static void dial(struct io_timer *timer)
     r->connected = true;
     r->heard = io_loop_now(r->loop);
     io_timer_start(r->loop, &r->silence, r->heard + SILENCE);
-    replio_conn_start(&r->conn, r->loop, &r->payloads, fd);
+    replio_conn_start(&r->conn, r->loop, &r->payloads, fd, r->key, false);
     repl_replica_open(r->core, LINK);
     turn_soon(r);
 }
@@ -410,6 +423,7 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
     r->loop = o->loop;
     r->target = mem_strdup(o->target);
     r->port = o->port;
+    r->key = o->key;
     r->meta_fd = -1;
     r->gone = true;
     r->conn.volume = o->volume;

@@ -18,6 +18,7 @@
 
 #include "io/loop.h"
 #include "repl/replica.h"
+#include "replio/tls.h"
 
 struct replio_replica;
 
@@ -28,6 +29,8 @@ struct replio_replica_options {
     const char *target; /* numeric address */
     uint16_t port;
     struct uuid volume;
+    const struct replio_key
+        *key; /* the target must know it; NULL: in the clear. Outlives the replica */
 };
 
 struct replio_replica *replio_replica_open(const struct replio_replica_options *o, struct err *e);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/net.h"
 #include "replio/conn.h"
 
@@ -43,6 +44,7 @@ struct replio_volume {
     struct repl_target *core;
     struct uuid id;
     struct replio_payloads payloads;
+    const struct replio_key *key; /* the owner's; NULL: in the clear */
     struct io_watch watch;
     uint16_t port;
     struct link links[REPL_LINKS];
@@ -144,7 +146,7 @@ static void close_link(void *context, int link, const char *why)
 {
     struct replio_volume *v = context;
     struct link *l = &v->links[link];
-    (void)why;
+    log_info("replica let go", LOG_I("link", link), LOG_S("why", why));
     l->open = false;
     replio_conn_close(&l->conn);
 }
@@ -391,10 +393,12 @@ static void conn_closed(struct replio_conn *c, const char *why)
 {
     struct link *l = container_of(c, struct link, conn);
     struct replio_volume *v = l->volume;
-    (void)why;
     l->used = false;
-    if (l->open)
+    if (l->open) {
+        log_info("replica's connection ended", LOG_I("link", (int)(l - v->links)),
+                 LOG_S("why", why));
         repl_target_close(v->core, (int)(l - v->links));
+    }
     l->open = false;
     turn_soon(v);
     finish_when_gone(v);
@@ -413,7 +417,7 @@ static void take(struct replio_volume *v, int fd)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         *l = (struct link){
             .volume = v, .used = true, .open = true, .conn = {.ops = &conn_ops, .volume = v->id}};
-        replio_conn_start(&l->conn, v->loop, &v->payloads, fd);
+        replio_conn_start(&l->conn, v->loop, &v->payloads, fd, v->key, true);
         repl_target_open(v->core, (int)i);
         turn_soon(v);
         return;
@@ -497,6 +501,7 @@ struct replio_volume *replio_volume_open(const struct replio_volume_options *o, 
         .ops = &ops, .size = o->core.size, .block_size = o->block_size, .volatile_cache = true};
     v->loop = o->loop;
     v->port = port;
+    v->key = o->key;
     v->id = o->core.volume;
     v->payloads.pool = io_loop_pool(o->loop);
     v->event = o->event;

@@ -27,6 +27,7 @@ enum {
 struct memory {
     char *address, *metrics_address, *replica_address;
     struct str secret, target_secret;
+    struct replio_key *key;
     VEC(char *) initiators;
 };
 
@@ -44,6 +45,7 @@ static void memory_done(struct memory *m)
     free(m->address);
     free(m->metrics_address);
     free(m->replica_address);
+    replio_key_free(m->key);
 }
 
 static int read_secret(const char *path, struct str *out, struct err *e)
@@ -117,6 +119,15 @@ static int take_replication(const struct cli_args *args, struct target_options *
                   &o->replica_port, e) < 0)
         return -1;
     o->replica_address = m->replica_address;
+    const char *key = cli_get(args, "key-file");
+    if (key && replio_key_read(key, &m->key, e) < 0)
+        return -1;
+    o->key = m->key;
+    if (o->volume && !o->key && !net_is_loopback(o->replica_address) && !cli_get(args, "insecure"))
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "replicas of other machines reach %s: give both sides the volume's key with "
+                       "--key-file, or say --insecure to let data pass in the clear",
+                       o->replica_address);
     if (!o->volume == !o->store)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "serve needs --store for a local volume or --volume for a replicated one");

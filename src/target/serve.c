@@ -119,6 +119,7 @@ static int open_store(struct target *t, struct err *e)
                 .rebuild_rate = o->rebuild_rate,
             },
         .block_size = o->block_size,
+        .key = o->key,
         .event = replication_event,
         .context = t,
     };

@@ -23,8 +23,9 @@ struct target_options {
     bool create;
     const char *replica_address; /* where replicas come */
     uint16_t replica_port;
-    unsigned fail_seconds; /* without a quorum for so long: I/O fails; 0: never */
-    uint64_t rebuild_rate; /* bytes a second; 0: no limit */
+    const struct replio_key *key; /* or NULL */
+    unsigned fail_seconds;        /* without a quorum for so long: I/O fails; 0: never */
+    uint64_t rebuild_rate;        /* bytes a second; 0: no limit */
     const char *iqn, *alias, *serial;
     const char *address; /* of the portal */
     uint16_t port;

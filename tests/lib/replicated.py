@@ -87,7 +87,7 @@ class Volume:
     def _target(self, *words):
         return Process(f"{self.folder}/target.log", f"{self.programs}/orlop-target", "target", "serve",
                        "--volume", self.name, "--iqn", IQN, "--portal", f"127.0.0.1:{PORTAL}",
-                       "--replica-listen", f"0.0.0.0:{REPLICA_PORT}", "--control", self.control,
+                       "--replica-listen", f"0.0.0.0:{REPLICA_PORT}", "--insecure", "--control", self.control,
                        "--drain-seconds", "1", *words, *self.extra)
 
     def replica(self, i, store=None):
