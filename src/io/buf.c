@@ -111,6 +111,7 @@ struct io_buf *io_buf_new(struct io_pool *pool, uint32_t size)
     if (!class->free)
         add_chunk(pool, class);
     struct io_buf *buf = class->free;
+    assert(buf);
     class->free = buf->next;
     buf->refs = 1;
     pool->used += size;

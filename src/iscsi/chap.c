@@ -2,6 +2,7 @@
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 
@@ -35,8 +36,7 @@ bool iscsi_chap_key(struct iscsi_chap *c, const char *key, const char *value)
                 c->algorithm = algorithms[i].number;
         }
     } else if (str_eq(key, "CHAP_N")) {
-        if (strlen(value) < sizeof(c->name))
-            strcpy(c->name, value);
+        snprintf(c->name, sizeof(c->name), "%s", value); /* what is cut is nobody's name */
     } else if (str_eq(key, "CHAP_R")) {
         c->answered = true;
         c->answer_size = iscsi_text_binary(value, c->answer, sizeof(c->answer));

@@ -1,11 +1,6 @@
 /*
- * A connection: bytes to PDUs, PDUs to whoever handles them, and what PDUs we send have in common.
- *
- *     header 48 ─> AHS, digest ─> [begin: where does the data go?] ─> data ─> padding, digest ─> [end]
- *
- * A header is copied together (48 bytes); data stays in the buffers it came in.
+ * A connection: its life, its limits in time and memory, and the PDUs that are about itself.
  */
-#include "base/crc.h"
 #include "base/log.h"
 #include "iscsi/impl.h"
 
@@ -68,70 +63,6 @@ void iscsi_conn_close(struct iscsi_conn *c, bool at_once)
     c->ops->close(c, at_once);
 }
 
-/* What we send. */
-
-uint8_t *iscsi_pdu_begin(struct iscsi_conn *c, enum iscsi_opcode opcode, uint8_t flags,
-                         uint32_t data_length)
-{
-    uint8_t *h = io_queue_reserve(c->out, ISCSI_HEADER + (c->header_digest ? ISCSI_DIGEST : 0));
-    memset(h, 0, ISCSI_HEADER);
-    h[0] = (uint8_t)opcode;
-    h[1] = flags;
-    iscsi_put24(h + 5, data_length);
-    return h;
-}
-
-void iscsi_pdu_status(struct iscsi_conn *c, uint8_t *h, bool counts)
-{
-    const struct iscsi_session *s = c->session;
-    iscsi_put32(h + 24, c->stat_sn);
-    if (counts)
-        c->stat_sn++;
-    iscsi_put32(h + 28, s ? s->exp_cmdsn : c->exp_cmdsn);
-    iscsi_put32(h + 32, s ? iscsi_session_max_cmdsn(s) : c->exp_cmdsn);
-}
-
-static void put_digest(uint8_t *p, uint32_t crc)
-{
-    memcpy(p, &crc, sizeof(crc)); /* the one number that goes least byte first */
-}
-
-void iscsi_pdu_seal(struct iscsi_conn *c, uint8_t *h)
-{
-    if (c->header_digest)
-        put_digest(h + ISCSI_HEADER, crc_32c(h, ISCSI_HEADER));
-    c->ops->flush(c);
-}
-
-void iscsi_pdu_tail(struct iscsi_conn *c, uint32_t length, uint32_t crc)
-{
-    static const uint8_t zeroes[4];
-    uint32_t padding = iscsi_padding(length);
-    if (padding)
-        memset(io_queue_reserve(c->out, padding), 0, padding);
-    if (c->data_digest)
-        put_digest(io_queue_reserve(c->out, ISCSI_DIGEST), crc_32c_more(crc, zeroes, padding));
-}
-
-void iscsi_pdu_text(struct iscsi_conn *c, const void *data, uint32_t n)
-{
-    if (!n)
-        return;
-    io_queue_copy(c->out, data, n);
-    iscsi_pdu_tail(c, n, c->data_digest ? crc_32c(data, n) : 0);
-}
-
-void iscsi_conn_reject(struct iscsi_conn *c, enum iscsi_reject reason)
-{
-    uint8_t *h = iscsi_pdu_begin(c, ISCSI_REJECT, ISCSI_FINAL, ISCSI_HEADER);
-    h[2] = (uint8_t)reason;
-    iscsi_put32(h + 16, ISCSI_NO_TAG);
-    iscsi_pdu_status(c, h, true);
-    iscsi_pdu_seal(c, h);
-    iscsi_pdu_text(c, c->header, ISCSI_HEADER);
-    iscsi_count(&c->node->stats.rejects, 1);
-}
-
 void iscsi_conn_violated(struct iscsi_conn *c, const char *what)
 {
     if (c->closing)
@@ -145,7 +76,7 @@ void iscsi_conn_violated(struct iscsi_conn *c, const char *what)
 
 /* NOP and logout. */
 
-static void nop_out(struct iscsi_conn *c)
+void iscsi_nop_out(struct iscsi_conn *c)
 {
     if (iscsi_itt(c->header) == ISCSI_NO_TAG) { /* an answer, or only numbers */
         if (iscsi_get32(c->header + 20) == c->ping)
@@ -174,7 +105,7 @@ static void ask_alive(struct iscsi_conn *c)
     iscsi_pdu_seal(c, h);
 }
 
-static void logout(struct iscsi_conn *c)
+void iscsi_logout(struct iscsi_conn *c)
 {
     enum { CLOSE_SESSION, CLOSE_CONNECTION, RECOVER, NO_RECOVERY = 2, NO_CID = 1 };
     uint8_t reason = c->header[1] & 0x7f, answer = 0;
@@ -190,189 +121,6 @@ static void logout(struct iscsi_conn *c)
     if (answer == 0) {
         log_info("iscsi logout", LOG_S("initiator", c->initiator), LOG_S("peer", c->peer));
         iscsi_conn_close(c, false);
-    }
-}
-
-/* Receiving. */
-
-/* PDUs that wait for their turn by CmdSN; immediate ones carry it too. */
-static bool in_turn(struct iscsi_conn *c)
-{
-    bool ignore = false;
-    return iscsi_session_take_cmdsn(c, &ignore) && !ignore;
-}
-
-/* The header is complete: is it one that may come now, and where does its data go? */
-static void begin_full(struct iscsi_conn *c)
-{
-    c->sink = SINK_TEXT;
-    switch (iscsi_opcode(c->header)) {
-    case ISCSI_COMMAND:
-        iscsi_command_begin(c);
-        break;
-    case ISCSI_DATA_OUT:
-        iscsi_data_out_begin(c);
-        break;
-    default:
-        break;
-    }
-}
-
-static void end_full(struct iscsi_conn *c)
-{
-    switch (iscsi_opcode(c->header)) {
-    case ISCSI_COMMAND:
-        iscsi_command_data(c);
-        break;
-    case ISCSI_DATA_OUT:
-        iscsi_data_out_end(c);
-        break;
-    case ISCSI_NOP_OUT:
-        if (iscsi_itt(c->header) == ISCSI_NO_TAG || in_turn(c))
-            nop_out(c);
-        break;
-    case ISCSI_TASK_REQUEST:
-        if (in_turn(c))
-            iscsi_manage_request(c);
-        break;
-    case ISCSI_TEXT_REQUEST:
-        if (in_turn(c))
-            iscsi_text_request(c);
-        break;
-    case ISCSI_LOGOUT_REQUEST:
-        if (in_turn(c))
-            logout(c);
-        break;
-    case ISCSI_SNACK:
-        iscsi_conn_reject(c, ISCSI_REJECT_SNACK);
-        break;
-    case ISCSI_LOGIN_REQUEST:
-        iscsi_conn_violated(c, "a login request in full feature phase");
-        break;
-    default:
-        iscsi_conn_reject(c, ISCSI_REJECT_UNSUPPORTED);
-        break;
-    }
-}
-
-static bool check_header(struct iscsi_conn *c)
-{
-    uint32_t most = c->phase == PHASE_FULL ? c->params.max_recv : ISCSI_LOGIN_RECV;
-    if (c->header_digest) {
-        uint32_t is, size = c->header_size - ISCSI_DIGEST;
-        memcpy(&is, c->header + size, sizeof(is));
-        if (is != crc_32c(c->header, size)) {
-            iscsi_count(&c->node->stats.digest_errors, 1);
-            log_warn("iscsi header digest wrong", LOG_S("peer", c->peer));
-            iscsi_conn_close(c, true); /* where the next PDU begins is not known any more */
-            return false;
-        }
-    }
-    if (iscsi_data_length(c->header) > most) {
-        iscsi_conn_violated(c, "a data segment longer than MaxRecvDataSegmentLength");
-        return false;
-    }
-    return true;
-}
-
-static void begin_pdu(struct iscsi_conn *c)
-{
-    if (!check_header(c))
-        return;
-    uint32_t length = iscsi_data_length(c->header);
-    c->data_left = length;
-    c->data_tail = length ? iscsi_padding(length) + (c->data_digest ? ISCSI_DIGEST : 0) : 0;
-    c->tail_used = 0;
-    c->crc = 0;
-    c->task = NULL;
-    str_clear(&c->text);
-    if (c->phase == PHASE_FULL)
-        begin_full(c);
-    else if (iscsi_opcode(c->header) == ISCSI_LOGIN_REQUEST)
-        c->sink = SINK_TEXT;
-    else
-        iscsi_conn_violated(c, "not a login request, before the login");
-}
-
-static bool check_data(struct iscsi_conn *c)
-{
-    if (!c->data_digest || !iscsi_data_length(c->header))
-        return true;
-    uint32_t padding = c->data_tail - ISCSI_DIGEST, is;
-    memcpy(&is, c->tail + padding, sizeof(is));
-    if (is == crc_32c_more(c->crc, c->tail, padding))
-        return true;
-    iscsi_count(&c->node->stats.digest_errors, 1);
-    log_warn("iscsi data digest wrong", LOG_S("peer", c->peer));
-    iscsi_conn_reject(c, ISCSI_REJECT_DATA_DIGEST);
-    iscsi_conn_close(c, false);
-    return false;
-}
-
-static void end_pdu(struct iscsi_conn *c)
-{
-    if (!check_data(c))
-        return;
-    if (c->phase == PHASE_FULL)
-        end_full(c);
-    else
-        iscsi_login_request(c);
-    c->header_used = 0;
-    c->header_size = ISCSI_HEADER;
-}
-
-static void take_data(struct iscsi_conn *c, struct io_buf *buf, const uint8_t *data, uint32_t n)
-{
-    if (c->data_digest)
-        c->crc = crc_32c_more(c->crc, data, n);
-    if (c->sink == SINK_TASK)
-        iscsi_task_keep(c->task, buf, data, n);
-    else if (c->sink == SINK_TEXT)
-        str_append_n(&c->text, data, n);
-}
-
-static uint32_t least(uint32_t a, size_t b)
-{
-    return b < a ? (uint32_t)b : a;
-}
-
-/* True when the header has become complete. */
-static bool take_header(struct iscsi_conn *c, const uint8_t **data, size_t *n)
-{
-    uint32_t part = least(c->header_size - c->header_used, *n);
-    memcpy(c->header + c->header_used, *data, part);
-    *data += part;
-    *n -= part;
-    c->header_used += part;
-    if (c->header_used == ISCSI_HEADER)
-        c->header_size =
-            ISCSI_HEADER + iscsi_ahs_length(c->header) + (c->header_digest ? ISCSI_DIGEST : 0);
-    return c->header_used == c->header_size;
-}
-
-void iscsi_conn_received(struct iscsi_conn *c, struct io_buf *buf, const uint8_t *data, size_t n)
-{
-    while (n && !c->closing) {
-        if (c->header_used < c->header_size) {
-            if (!take_header(c, &data, &n))
-                continue;
-            begin_pdu(c);
-        } else if (c->data_left) {
-            uint32_t part = least(c->data_left, n);
-            take_data(c, buf, data, part);
-            c->data_left -= part;
-            data += part;
-            n -= part;
-        } else {
-            uint32_t part = least(c->data_tail - c->tail_used, n);
-            memcpy(c->tail + c->tail_used, data, part);
-            c->tail_used += part;
-            data += part;
-            n -= part;
-        }
-        if (!c->closing && c->header_used == c->header_size && !c->data_left &&
-            c->tail_used == c->data_tail)
-            end_pdu(c);
     }
 }
 

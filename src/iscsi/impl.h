@@ -153,7 +153,7 @@ struct iscsi_conn {
     uint32_t ping;        /* the tag of our question; 0: none is open */
 };
 
-/* conn.c */
+/* pdu.c */
 /* A header in the queue, zeroed but for the opcode and flags; 48 bytes. `more` is data to follow. */
 uint8_t *iscsi_pdu_begin(struct iscsi_conn *c, enum iscsi_opcode opcode, uint8_t flags,
                          uint32_t data_length);
@@ -164,8 +164,12 @@ void iscsi_pdu_seal(struct iscsi_conn *c, uint8_t *h);
 void iscsi_pdu_text(struct iscsi_conn *c, const void *data, uint32_t n);
 /* The end of data that was added slice by slice: padding, digest. */
 void iscsi_pdu_tail(struct iscsi_conn *c, uint32_t length, uint32_t crc);
-void iscsi_conn_close(struct iscsi_conn *c, bool at_once);
 void iscsi_conn_reject(struct iscsi_conn *c, enum iscsi_reject reason);
+
+/* conn.c */
+void iscsi_conn_close(struct iscsi_conn *c, bool at_once);
+void iscsi_nop_out(struct iscsi_conn *c);
+void iscsi_logout(struct iscsi_conn *c);
 /* The peer broke the protocol: says so, and ends the connection. */
 void iscsi_conn_violated(struct iscsi_conn *c, const char *what);
 void iscsi_conn_settle(struct iscsi_conn *c); /* pauses or goes on, as limits say */

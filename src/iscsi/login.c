@@ -89,7 +89,7 @@ static bool take_who(struct iscsi_conn *c, const struct who *w)
         refuse(c, MISSING_PARAMETER, "no valid InitiatorName");
         return false;
     }
-    strcpy(c->initiator, w->initiator);
+    snprintf(c->initiator, sizeof(c->initiator), "%s", w->initiator);
     c->params.discovery = w->type && str_eq(w->type, "Discovery");
     if (c->params.discovery)
         return true;

@@ -156,7 +156,7 @@ static void take(struct iscsi_server *s, int fd, const struct sockaddr *address)
     local_name(fd, local, sizeof(local));
     struct connection *c = NEW(struct connection);
     c->server = s;
-    strcpy(c->peer, peer);
+    memcpy(c->peer, peer, sizeof(c->peer));
     c->conn = iscsi_conn_new(s->node, &c->stream.out, &conn_ops, c, local, peer);
     list_push(&s->connections, &c->link);
     s->count++;

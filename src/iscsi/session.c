@@ -46,7 +46,7 @@ struct iscsi_session *iscsi_session_new(struct iscsi_conn *c)
     s->target = c->target;
     s->conn = c;
     memcpy(s->isid, c->isid, sizeof(s->isid));
-    strcpy(s->initiator, c->initiator);
+    memcpy(s->initiator, c->initiator, sizeof(s->initiator));
     snprintf(s->address, sizeof(s->address), "%s", c->peer);
     do
         node->last_tsih++;

@@ -107,6 +107,7 @@ void iscsi_task_free(struct iscsi_task *t)
 
 static void add_vector(struct iscsi_task *t, struct io_buf *buf, const uint8_t *data, uint32_t n)
 {
+    assert(t->iov && t->bufs);
     if (t->vectors == t->room && !t->table) {
         t->table = io_buf_new(t->session->node->pool, IO_SMALL);
         struct iovec *iov = (void *)t->table->data;

@@ -81,7 +81,8 @@ struct store {
     uint32_t block_size; /* the unit of offsets and lengths: 512 or 4096 */
     bool read_only;      /* writes are answered EROFS */
     bool volatile_cache; /* writes may be lost in a crash until a FLUSH is done */
-    uint32_t atomic;     /* bytes: a write of so many is there whole or not at all, even after a crash */
+    uint32_t
+        atomic; /* bytes: a write of so many is there whole or not at all, even after a crash */
 };
 
 void store_submit(struct store *s, struct store_io *io);

@@ -20,7 +20,7 @@ static int connect_to(const char *path, int *ret_fd, struct err *e)
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(a.sun_path))
         return err_set(e, ERR_INVALID_ARGUMENT, "InvalidPath", "%s is too long for a socket", path);
-    strcpy(a.sun_path, path);
+    memcpy(a.sun_path, path, strlen(path) + 1);
     const struct timeval most = {.tv_sec = TIME_OUT_SECONDS};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -37,7 +37,7 @@ static int connect_to(const char *path, int *ret_fd, struct err *e)
 
 static int ask(const char *path, const struct str *request, struct str *answer, struct err *e)
 {
-    int fd;
+    int fd = -1;
     if (connect_to(path, &fd, e) < 0)
         return -1;
     int status = 0;

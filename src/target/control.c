@@ -305,7 +305,7 @@ struct target_control *target_control_new(struct target *t, const char *path, st
                 path, sizeof(a.sun_path) - 1);
         return NULL;
     }
-    strcpy(a.sun_path, path);
+    memcpy(a.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind_socket(fd, &a, e) < 0) {
         if (fd < 0)
