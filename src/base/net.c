@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -15,6 +16,8 @@ enum {
     KEEP_INTERVAL_SECONDS = 10,
     KEEP_COUNT = 3,
     UNACKNOWLEDGED_MS = 60000,
+    TRY_AGAIN_NS = 10 * 1000 * 1000, /* for two seconds in all */
+    TRIES = 200,
 };
 
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
@@ -95,13 +98,19 @@ int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e)
     return -1;
 }
 
-int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
+static int listen_within(const char *address, uint16_t port, int tries, int *ret_fd,
+                         uint16_t *ret_port, struct err *e)
 {
+    const struct timespec pause = {.tv_nsec = TRY_AGAIN_NS};
     struct sockaddr_storage storage = {0};
     socklen_t size = 0;
     if (parse_address(address, port, &storage, &size, e) < 0)
         return -1;
     int fd = open_listener(&storage, size);
+    while (fd < 0 && errno == EADDRINUSE && --tries > 0) {
+        nanosleep(&pause, NULL);
+        fd = open_listener(&storage, size);
+    }
     if (fd < 0)
         return err_errno(e, errno, "cannot listen on %s port %d", address, port);
     getsockname(fd, (void *)&storage, &size);
@@ -111,6 +120,17 @@ int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_po
     *ret_port = ntohs(in.sin_port);
     *ret_fd = fd;
     return 0;
+}
+
+int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
+{
+    return listen_within(address, port, 1, ret_fd, ret_port, e);
+}
+
+int net_listen_again(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port,
+                     struct err *e)
+{
+    return listen_within(address, port, TRIES, ret_fd, ret_port, e);
 }
 
 int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,

@@ -14,6 +14,13 @@
 int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e);
 
 /*
+ * The same where a predecessor may just have been killed: the kernel closes sockets of an io_uring some
+ * time after the process is gone, so an address in use is asked for again, for two seconds.
+ */
+int net_listen_again(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port,
+                     struct err *e);
+
+/*
  * Begins to connect to a numeric address. The socket does not block; what is sent leaves when the
  * connection stands, and that it does not is an error of the first receive.
  */

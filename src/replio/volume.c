@@ -494,7 +494,7 @@ struct replio_volume *replio_volume_open(const struct replio_volume_options *o, 
 {
     int fd;
     uint16_t port;
-    if (net_listen(o->listen, o->port, &fd, &port, e) < 0)
+    if (net_listen_again(o->listen, o->port, &fd, &port, e) < 0)
         return NULL;
     struct replio_volume *v = NEW(struct replio_volume);
     v->store = (struct store){
