@@ -72,7 +72,8 @@ def check_delta(volume):
               "the volume is full")
     volume.healthy()
     volume.replicas[0].stop()
-    wrote = json.loads(volume.bench("-r", "0", "-n", "200", "-q", "8", "--span", "16Mi").stdout)["ios"] * 4096
+    wrote = json.loads(volume.bench("-r", "0", "-n", "200", "-q", "8", "--span", "16Mi", "--verify",
+                                    "--seed", "7").stdout)["ios"] * 4096
     volume.replicas[0].start()
     tap.ok(volume.healthy(), "it is rebuilt", volume.status())
     copied = replica_status(volume, 0).get("rebuildCopied", -1)
