@@ -201,8 +201,7 @@ static void take_view(struct repl_target *t, const struct repl_view *v)
         int link = view_link(t, &v->member[m].id);
         if (link >= 0) {
             struct peer *p = &t->peer[link];
-            p->lost = !GUARD(14, !p->blank && p->sb.view.flags & REPL_FORMED &&
-                                     p->sb.pos >= v->member[m].floor);
+            p->lost = !GUARD(14, !p->blank && p->sb.pos >= v->member[m].floor);
         }
     }
 }
@@ -211,6 +210,7 @@ static void ask(struct repl_target *t, int link)
 {
     struct repl_msg m = {.type = REPL_PROMISE, .seq = t->owner};
     t->peer[link].ask = ASK_SENT;
+    t->peer[link].view_sent = t->peer[link].view_ok = 0;
     target_send(t, link, &m, NULL, 0, NULL);
 }
 
@@ -322,6 +322,8 @@ static void bring_in(struct repl_target *t)
         struct peer *p = &t->peer[i];
         if (p->hello && p->ask == ASK_NO && view_link(t, &p->sb.replica) == i)
             ask(t, i);
+        if (p->ask == ASK_YES && !p->view_sent)
+            view_tell(t, i);
         if (p->ask != ASK_YES || p->joined || p->view_ok >> 32 != t->epoch)
             continue;
         if (i == t->truth || t->insync)
@@ -357,12 +359,8 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->pong = t->now - t->cfg.lease_ns;
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
-        if (member < 0)
-            return;
-        p->lost = !GUARD(14, !p->blank && s.view.flags & REPL_FORMED &&
-                                 s.pos >= t->view.member[member].floor);
+        p->lost = member >= 0 && !GUARD(14, !p->blank && s.pos >= t->view.member[member].floor);
         view_sets(t);
-        view_tell(t, link);
     }
 }
 

@@ -603,7 +603,7 @@ static void advance(struct sim *s)
         }
         break;
     case SCRUB:
-        if (s->scrubbed && s->now > s->stage_at + 100 * MS) {
+        if (s->scrubbed && s->now > s->stage_at + 200 * MS) {
             stage(s, END);
             compare_disks(s);
             model_check(s);

@@ -423,6 +423,22 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     }
 }
 
+/* The end of a request. A write that fails has happened, or not. */
+static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bool fail)
+{
+    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
+    bool happens = !fail || (writes && sim_chance(s, 50));
+    if (happens)
+        perform(s, r, q);
+    for (struct unsynced *u = r->disk.data_log; writes && u; u = u->next) {
+        if (u->done || u->offset != q->offset || u->length != q->length)
+            continue;
+        u->done = true;
+        if (!happens)
+            u->length = 0;
+    }
+}
+
 static int replica_store(void *ctx, struct repl_req *q)
 {
     struct sim_replica *r = ctx;
@@ -441,12 +457,8 @@ static int replica_store(void *ctx, struct repl_req *q)
     if (fail && (writes || q->kind == REPL_STORE_FLUSH))
         r->weak = true;
     if (s->sync_io && !r->slow) {
-        if (fail)
-            return -EIO;
-        perform(s, r, q);
-        for (struct unsynced *u = d->data_log; writes && u; u = u->next)
-            u->done |= !u->next;
-        return 1;
+        written(s, r, q, fail);
+        return fail ? -EIO : 1;
     }
     /* Reads take effect when they begin or when they end, writes when they end. */
     int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
@@ -461,13 +473,7 @@ static void stored(struct sim *s, struct event *e)
 {
     struct sim_replica *r = &s->replica[e->a];
     struct repl_req *q = e->p;
-    if (e->b == 0) {
-        perform(s, r, q);
-        if (q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO)
-            for (struct unsynced *u = r->disk.data_log; u; u = u->next)
-                if (u->offset == q->offset && u->length == q->length)
-                    u->done = true;
-    }
+    written(s, r, q, e->b != 0);
     repl_replica_stored(r->core, q, e->b);
 }
 
