@@ -124,7 +124,10 @@ static void unbind(struct repl_replica *r)
     ops_drop_waiting(r);
     r->bound = -1;
     r->promise_owed = false;
+    /* A flush that is under way is no longer the end of that target's rebuild. */
     r->done_owed = r->mark_owed = false;
+    if (!GUARD(11, false))
+        r->flush_done = r->flush_mark = false;
     r->piece_length = 0;
 }
 

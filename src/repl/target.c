@@ -193,16 +193,20 @@ static bool form(struct repl_target *t)
     return v.n == t->cfg.rf;
 }
 
+/* A voter that is blank, or behind what it once had. */
+static bool has_lost(const struct peer *p, const struct repl_member *m)
+{
+    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, !p->blank && p->sb.pos >= m->floor);
+}
+
 static void take_view(struct repl_target *t, const struct repl_view *v)
 {
     t->view = *v;
     for (int m = 0; m < v->n; m++) {
         t->view.member[m].flags &= (uint8_t)~REPL_INSYNC;
         int link = view_link(t, &v->member[m].id);
-        if (link >= 0) {
-            struct peer *p = &t->peer[link];
-            p->lost = !GUARD(14, !p->blank && p->sb.pos >= v->member[m].floor);
-        }
+        if (link >= 0)
+            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m]);
     }
 }
 
@@ -359,7 +363,7 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->pong = t->now - t->cfg.lease_ns;
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
-        p->lost = member >= 0 && !GUARD(14, !p->blank && s.pos >= t->view.member[member].floor);
+        p->lost = member >= 0 && has_lost(p, &t->view.member[member]);
         view_sets(t);
     }
 }

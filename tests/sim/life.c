@@ -522,8 +522,11 @@ static void damage(struct sim *s)
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
     s->corrupt = -1;
-    if (st.n >= 3) {
-        int link = st.replica[sim_below(s, (uint64_t)st.n)].link;
+    int healthy = 0, chosen = (int)sim_below(s, (uint64_t)st.n);
+    for (int m = 0; m < st.n; m++)
+        healthy += strcmp(st.replica[m].mode, "Healthy") == 0;
+    if (healthy >= 3 && healthy == st.n) {
+        int link = st.replica[chosen].link;
         uint8_t *sector = s->replica[link].disk.data + sim_below(s, s->size / SECTOR) * SECTOR;
         memset(sector, 0xee, SECTOR);
         s->corrupt = link;
