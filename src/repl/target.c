@@ -221,6 +221,8 @@ static void ask(struct repl_target *t, int link)
 static void collect(struct repl_target *t)
 {
     const struct repl_view *v = newest(t, ASK_NO);
+    if (t->view.flags & REPL_FORMED && (!v || v->version < t->view.version))
+        v = &t->view; /* what they said when they came is old */
     if (v)
         take_view(t, v);
     else if (!t->cfg.create || !form(t))
@@ -235,6 +237,11 @@ static void collect(struct repl_target *t)
             here |= bit(i);
             epoch = p->sb.promised > epoch ? p->sb.promised : epoch;
         }
+    }
+    /* Another has written since: what clients wait for here must not be sent again. */
+    if (t->was_active && !GUARD(28, epoch == t->epoch)) {
+        fenced(t, epoch);
+        return;
     }
     for (int i = 0; i < 2; i++)
         if (__builtin_popcount(here & t->q[i].links) < t->q[i].meet)
