@@ -275,13 +275,12 @@ static bool enough_promised(struct repl_target *t)
     for (int i = 0; i < 2; i++) {
         struct quorum *q = &t->q[i];
         int n = __builtin_popcount(yes & q->links);
-        if (!GUARD(15, n >= q->meet) || !n)
-            return false;
         if (forming && n < t->view.rf)
             return false;
         unsigned voters = repl_view_count(&t->view, i ? REPL_OLD : REPL_VOTER);
         bool all = __builtin_popcount((yes | lost) & q->links) == (int)voters;
-        if (__builtin_popcount(whole & q->links) < q->meet && !all && !late)
+        bool memory = __builtin_popcount(whole & q->links) >= q->meet || all || late;
+        if (!n || !GUARD(15, n >= q->meet && GUARD(29, memory)))
             return false;
     }
     if (late)

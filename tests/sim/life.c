@@ -641,6 +641,7 @@ static void plan(struct sim *s)
     s->sync_io = sim_chance(s, 40);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
+    s->region_shift = (uint8_t)(9 + sim_below(s, 4));
     s->fault_every = between(s, 10 * MS, 120 * MS);
     s->depth = 1 + (int)sim_below(s, IOS);
     s->stage_at = between(s, 200 * MS, 600 * MS);

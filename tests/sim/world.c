@@ -289,7 +289,7 @@ void target_start(struct sim *s, int i, bool create)
         .size = s->size,
         .rf = (uint8_t)s->rf,
         .cf = (uint8_t)s->cf,
-        .region_shift = REGION_SHIFT,
+        .region_shift = s->region_shift,
         .block_shift = 9,
         .window = 32,
         .reads = 16,
@@ -484,8 +484,17 @@ static void replica_meta_write(void *ctx, uint64_t offset, const void *data, siz
         sim_fail(r->s, "replica %d: metadata at %lu", r->i, offset);
         return;
     }
+    struct repl_super super;
+    if (offset < repl_page_offset(0) && repl_super_decode(data, &super, NULL) == 0)
+        r->generation = super.generation;
     memcpy(r->disk.meta + offset, data, size);
     log_write(&r->disk.meta_end, offset, data, size, true);
+}
+
+static void meta_synced(struct sim_replica *r)
+{
+    log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    r->generation_sure = r->generation;
 }
 
 static int replica_meta_sync(void *ctx)
@@ -494,7 +503,7 @@ static int replica_meta_sync(void *ctx)
     struct sim *s = r->s;
     mark_flushing(r->disk.meta_log);
     if (s->sync_io && !r->slow) {
-        log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+        meta_synced(r);
         return 1;
     }
     int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
@@ -569,6 +578,11 @@ void replica_start(struct sim *s, int i)
         sim_fail(s, "replica %d cannot start: %s", i, e.msg);
         return;
     }
+    struct repl_replica_status st;
+    repl_replica_status(r->core, &st);
+    if (st.super->generation < r->generation_sure)
+        sim_fail(s, "replica %d: superblock %lu after %lu was synced", i, st.super->generation,
+                 r->generation_sure);
     for (uint64_t p = 0; p < repl_replica_pages(r->core); p++)
         repl_replica_load_page(r->core, p, r->disk.meta + repl_page_offset(p));
     repl_replica_start(r->core, local_time(s, &r->p));
@@ -605,6 +619,7 @@ void replica_wipe(struct sim *s, int i)
     d->data_end = &d->data_log;
     d->meta_end = &d->meta_log;
     d->size = s->size;
+    s->replica[i].generation = s->replica[i].generation_sure = 0;
 }
 
 /* Delivery. */
@@ -737,8 +752,7 @@ void world_handle(struct sim *s, struct event *e)
         stored(s, e);
         break;
     case EV_SYNCED:
-        log_sync(&s->replica[e->a].disk.meta_log, &s->replica[e->a].disk.meta_end,
-                 s->replica[e->a].disk.meta_sure);
+        meta_synced(&s->replica[e->a]);
         repl_replica_meta_synced(s->replica[e->a].core, 0);
         break;
     case EV_DIAL:
