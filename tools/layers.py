@@ -10,6 +10,7 @@ import sys
 # Each module and what it may include. A module may always include itself.
 BELOW = {
     "base": [],
+    "repl": ["base"],
     "json": ["base"],
     "cel": ["base", "json"],
     "api": ["base", "json", "cel"],

@@ -171,7 +171,7 @@ bool repl_page_decode(uint64_t page, const uint8_t in[REPL_SUPER_SIZE],
     for (int i = 0; i < REPL_PAGE_ENTRIES; i++) {
         uint64_t v;
         memcpy(&v, in + 16 + 8 * i, 8);
-        ret_entries[i] = GUARD(2, good) ? le64toh(v) : REPL_UNKNOWN;
+        ret_entries[i] = good ? le64toh(v) : REPL_UNKNOWN;
     }
     return good;
 }

@@ -124,7 +124,10 @@ static void unbind(struct repl_replica *r)
     ops_drop_waiting(r);
     r->bound = -1;
     r->promise_owed = false;
+    /* A flush that is under way is no longer the end of that target's rebuild. */
     r->done_owed = r->mark_owed = false;
+    if (!GUARD(11, false))
+        r->flush_done = r->flush_mark = false;
     r->piece_length = 0;
 }
 
@@ -362,6 +365,8 @@ bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg 
         refuse(r, link, r->sb.promised);
         return true;
     }
+    if (m->type == REPL_PING && r->later_link >= 0)
+        return true; /* its time is over: another waits for the end of the lease */
     if (m->type == REPL_PING) {
         r->lease_until = r->now + r->cfg.lease_ns;
         struct repl_msg pong = {.type = REPL_PONG, .seq = m->seq};

@@ -95,7 +95,7 @@ struct repl_replica {
     uint8_t piece_written[REPL_PIECE / REPL_SECTOR / 8];
 
     /* flushes */
-    enum { FLUSH_IDLE, FLUSH_STORE, FLUSH_META } flush_state;
+    enum { FLUSH_IDLE, FLUSH_STORE, FLUSH_PAGES, FLUSH_META } flush_state;
     struct op flush_op;
     uint64_t flush_want, flush_have, flush_arrival; /* arrivals */
     uint64_t flush_applied, flush_pos, flush_sync;
@@ -121,6 +121,7 @@ static inline uint64_t meta_next(const struct repl_replica *r)
 {
     return r->syncs + 1;
 }
+bool meta_pages_dirty(const struct repl_replica *r);
 void meta_begin(struct repl_replica *r);
 
 /* replica_ops.c */

@@ -145,6 +145,14 @@ static void write_page(struct repl_replica *r, uint32_t page)
     r->ops->meta_write(r->ctx, repl_page_offset(page), block, sizeof(block));
 }
 
+bool meta_pages_dirty(const struct repl_replica *r)
+{
+    for (uint32_t w = 0; r->regions && w <= pages_of(r->regions) / 64; w++)
+        if (r->dirty[w])
+            return true;
+    return false;
+}
+
 void meta_begin(struct repl_replica *r)
 {
     if (r->sync_running || r->failed)

@@ -6,7 +6,10 @@
  *
  * Flushes are committed in groups:
  *
- *     IDLE ──wanted, all before it executed──> STORE ──flushed──> META: position, lineage, mark ──> IDLE
+ *     IDLE ──wanted, all before it executed──> STORE ──flushed──> PAGES ──> META: position, mark ──> IDLE
+ *
+ * Pages of the map come before a position that relies on them: what a rebuild compared and found equal has its new
+ * entry nowhere else.
  */
 #include "base/mem.h"
 #include "repl/frame.h"
@@ -327,6 +330,19 @@ void flush_stored(struct repl_replica *r, int status)
         replica_fault(r, "the store cannot flush");
         return;
     }
+    r->flush_state = FLUSH_PAGES;
+    r->flush_sync = 0;
+    if (r->flush_session != r->session)
+        return;
+    if (r->flush_done)
+        map_settle(r, repl_pos(r->sb.promised, r->applied));
+    if ((r->flush_done || r->flush_mark) && !GUARD(2, false))
+        r->flush_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
+}
+
+/* Everything that the superblock relies on is durable. */
+static void flush_meta(struct repl_replica *r)
+{
     r->flush_state = FLUSH_META;
     r->flush_sync = 0;
     if (r->flush_session != r->session)
@@ -337,22 +353,22 @@ void flush_stored(struct repl_replica *r, int status)
         r->sb.mark_pos = r->sb.mark_region = 0;
         r->pos = repl_pos(r->sb.promised, r->applied);
         r->complete = r->intact = true;
-        map_settle(r, r->pos);
-    } else if (r->flush_pos > r->sb.pos) {
-        r->sb.pos = r->flush_pos;
-    } else if (!r->flush_mark) {
-        return; /* nothing that the superblock would say */
-    }
-    if (r->flush_mark) {
+    } else if (r->flush_mark) {
         r->sb.mark_pos = repl_pos(r->sb.promised, r->flush_applied);
         r->sb.mark_region = r->mark_region;
+    } else if (r->flush_pos <= r->sb.pos) {
+        return; /* nothing that the superblock would say */
     }
+    if (r->flush_pos > r->sb.pos)
+        r->sb.pos = r->flush_pos;
     r->sb_dirty = true;
     r->flush_sync = meta_next(r);
 }
 
 void flush_progress(struct repl_replica *r)
 {
+    if (r->flush_state == FLUSH_PAGES && r->synced >= r->flush_sync)
+        flush_meta(r);
     if (r->flush_state == FLUSH_META && r->synced >= r->flush_sync) {
         r->flush_state = FLUSH_IDLE;
         r->flush_have = r->flush_arrival;

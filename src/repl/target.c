@@ -193,17 +193,20 @@ static bool form(struct repl_target *t)
     return v.n == t->cfg.rf;
 }
 
+/* A voter that is blank, or behind what it once had. */
+static bool has_lost(const struct peer *p, const struct repl_member *m)
+{
+    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, !p->blank && p->sb.pos >= m->floor);
+}
+
 static void take_view(struct repl_target *t, const struct repl_view *v)
 {
     t->view = *v;
     for (int m = 0; m < v->n; m++) {
         t->view.member[m].flags &= (uint8_t)~REPL_INSYNC;
         int link = view_link(t, &v->member[m].id);
-        if (link >= 0) {
-            struct peer *p = &t->peer[link];
-            p->lost = !GUARD(14, !p->blank && p->sb.view.flags & REPL_FORMED &&
-                                     p->sb.pos >= v->member[m].floor);
-        }
+        if (link >= 0)
+            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m]);
     }
 }
 
@@ -211,12 +214,15 @@ static void ask(struct repl_target *t, int link)
 {
     struct repl_msg m = {.type = REPL_PROMISE, .seq = t->owner};
     t->peer[link].ask = ASK_SENT;
+    t->peer[link].view_sent = t->peer[link].view_ok = 0;
     target_send(t, link, &m, NULL, 0, NULL);
 }
 
 static void collect(struct repl_target *t)
 {
     const struct repl_view *v = newest(t, ASK_NO);
+    if (t->view.flags & REPL_FORMED && (!v || v->version < t->view.version))
+        v = &t->view; /* what they said when they came is old */
     if (v)
         take_view(t, v);
     else if (!t->cfg.create || !form(t))
@@ -231,6 +237,11 @@ static void collect(struct repl_target *t)
             here |= bit(i);
             epoch = p->sb.promised > epoch ? p->sb.promised : epoch;
         }
+    }
+    /* Another has written since: what clients wait for here must not be sent again. */
+    if (t->was_active && !GUARD(28, epoch == t->epoch)) {
+        fenced(t, epoch);
+        return;
     }
     for (int i = 0; i < 2; i++)
         if (__builtin_popcount(here & t->q[i].links) < t->q[i].meet)
@@ -264,13 +275,12 @@ static bool enough_promised(struct repl_target *t)
     for (int i = 0; i < 2; i++) {
         struct quorum *q = &t->q[i];
         int n = __builtin_popcount(yes & q->links);
-        if (!GUARD(15, n >= q->meet) || !n)
-            return false;
         if (forming && n < t->view.rf)
             return false;
         unsigned voters = repl_view_count(&t->view, i ? REPL_OLD : REPL_VOTER);
         bool all = __builtin_popcount((yes | lost) & q->links) == (int)voters;
-        if (__builtin_popcount(whole & q->links) < q->meet && !all && !late)
+        bool memory = __builtin_popcount(whole & q->links) >= q->meet || all || late;
+        if (!n || !GUARD(15, n >= q->meet && GUARD(29, memory)))
             return false;
     }
     if (late)
@@ -322,6 +332,8 @@ static void bring_in(struct repl_target *t)
         struct peer *p = &t->peer[i];
         if (p->hello && p->ask == ASK_NO && view_link(t, &p->sb.replica) == i)
             ask(t, i);
+        if (p->ask == ASK_YES && !p->view_sent)
+            view_tell(t, i);
         if (p->ask != ASK_YES || p->joined || p->view_ok >> 32 != t->epoch)
             continue;
         if (i == t->truth || t->insync)
@@ -357,12 +369,8 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->pong = t->now - t->cfg.lease_ns;
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
-        if (member < 0)
-            return;
-        p->lost = !GUARD(14, !p->blank && s.view.flags & REPL_FORMED &&
-                                 s.pos >= t->view.member[member].floor);
+        p->lost = member >= 0 && has_lost(p, &t->view.member[member]);
         view_sets(t);
-        view_tell(t, link);
     }
 }
 

@@ -16,8 +16,10 @@ bool repl_target_scrub(struct repl_target *t)
     return true;
 }
 
+/* Done when what was found is mended, too. */
 static void finish(struct repl_target *t)
 {
+    each_peer(t, i) if (t->peer[i].job.state != JOB_NONE && t->peer[i].job.repair) return;
     t->scrub.active = false;
     t->ops->admin_done(t->ctx, REPL_SCRUB, 0);
 }
@@ -27,6 +29,7 @@ static void ask(struct repl_target *t)
     if (!t->serving || (t->cfg.rebuild_rate && t->rate_tokens <= 0))
         return;
     t->scrub.at += t->scrub.length;
+    t->scrub.length = 0;
     if (t->scrub.at >= t->view.size) {
         finish(t);
         return;

@@ -151,7 +151,7 @@ static int change_members(struct repl_target *t, struct repl_view *v)
     }
     if (v->member[m].flags & REPL_VOTER)
         return 1;
-    if (GUARD(18, v->member[m].flags & REPL_INSYNC)) {
+    if (GUARD(18, v->member[m].flags & t->view.member[m].flags & REPL_INSYNC)) {
         v->member[m].flags = (uint8_t)((v->member[m].flags | REPL_VOTER) & ~REPL_LEARNER);
         if (t->admin_has_out)
             take_vote(v, &t->admin_out);
@@ -269,6 +269,8 @@ static void commit(struct repl_target *t)
 {
     t->view = t->next;
     t->next.version = 0;
+    if (t->view.flags & REPL_FORMED)
+        t->cfg.create = false;
     for (int m = 0; m < t->view.n; m++) {
         int link = view_link(t, &t->view.member[m].id);
         if (link >= 0 && t->view.member[m].flags & REPL_INSYNC && t->peer[link].insync)

@@ -25,7 +25,6 @@ enum {
     CONNS = REPLICAS * TARGETS,
     SECTOR = 512,
     SECTORS_MAX = 96,
-    REGION_SHIFT = 11,
     META_SIZE = 4 * REPL_SUPER_SIZE,
     IOS = 12,    /* of a client, at once */
     ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
@@ -96,6 +95,7 @@ struct sim_replica {
     bool slow;
     int erring; /* 1: reads, 2: everything */
     struct uuid id;
+    uint64_t generation, generation_sure; /* of superblocks written, and synced */
 };
 
 struct sim_target {
@@ -167,6 +167,7 @@ struct sim {
     enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
     int64_t stage_at;
     int depth;
+    uint8_t region_shift;
     int read_next; /* of reading everything: sector, -1 before the flush */
     uint64_t read_values[SECTORS_MAX];
     enum repl_admin admin;

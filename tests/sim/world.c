@@ -289,7 +289,7 @@ void target_start(struct sim *s, int i, bool create)
         .size = s->size,
         .rf = (uint8_t)s->rf,
         .cf = (uint8_t)s->cf,
-        .region_shift = REGION_SHIFT,
+        .region_shift = s->region_shift,
         .block_shift = 9,
         .window = 32,
         .reads = 16,
@@ -423,6 +423,22 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     }
 }
 
+/* The end of a request. A write that fails has happened, or not. */
+static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bool fail)
+{
+    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
+    bool happens = !fail || (writes && sim_chance(s, 50));
+    if (happens)
+        perform(s, r, q);
+    for (struct unsynced *u = r->disk.data_log; writes && u; u = u->next) {
+        if (u->done || u->offset != q->offset || u->length != q->length)
+            continue;
+        u->done = true;
+        if (!happens)
+            u->length = 0;
+    }
+}
+
 static int replica_store(void *ctx, struct repl_req *q)
 {
     struct sim_replica *r = ctx;
@@ -441,12 +457,8 @@ static int replica_store(void *ctx, struct repl_req *q)
     if (fail && (writes || q->kind == REPL_STORE_FLUSH))
         r->weak = true;
     if (s->sync_io && !r->slow) {
-        if (fail)
-            return -EIO;
-        perform(s, r, q);
-        for (struct unsynced *u = d->data_log; writes && u; u = u->next)
-            u->done |= !u->next;
-        return 1;
+        written(s, r, q, fail);
+        return fail ? -EIO : 1;
     }
     /* Reads take effect when they begin or when they end, writes when they end. */
     int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
@@ -461,13 +473,7 @@ static void stored(struct sim *s, struct event *e)
 {
     struct sim_replica *r = &s->replica[e->a];
     struct repl_req *q = e->p;
-    if (e->b == 0) {
-        perform(s, r, q);
-        if (q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO)
-            for (struct unsynced *u = r->disk.data_log; u; u = u->next)
-                if (u->offset == q->offset && u->length == q->length)
-                    u->done = true;
-    }
+    written(s, r, q, e->b != 0);
     repl_replica_stored(r->core, q, e->b);
 }
 
@@ -478,8 +484,17 @@ static void replica_meta_write(void *ctx, uint64_t offset, const void *data, siz
         sim_fail(r->s, "replica %d: metadata at %lu", r->i, offset);
         return;
     }
+    struct repl_super super;
+    if (offset < repl_page_offset(0) && repl_super_decode(data, &super, NULL) == 0)
+        r->generation = super.generation;
     memcpy(r->disk.meta + offset, data, size);
     log_write(&r->disk.meta_end, offset, data, size, true);
+}
+
+static void meta_synced(struct sim_replica *r)
+{
+    log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    r->generation_sure = r->generation;
 }
 
 static int replica_meta_sync(void *ctx)
@@ -488,7 +503,7 @@ static int replica_meta_sync(void *ctx)
     struct sim *s = r->s;
     mark_flushing(r->disk.meta_log);
     if (s->sync_io && !r->slow) {
-        log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+        meta_synced(r);
         return 1;
     }
     int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
@@ -563,6 +578,11 @@ void replica_start(struct sim *s, int i)
         sim_fail(s, "replica %d cannot start: %s", i, e.msg);
         return;
     }
+    struct repl_replica_status st;
+    repl_replica_status(r->core, &st);
+    if (st.super->generation < r->generation_sure)
+        sim_fail(s, "replica %d: superblock %lu after %lu was synced", i, st.super->generation,
+                 r->generation_sure);
     for (uint64_t p = 0; p < repl_replica_pages(r->core); p++)
         repl_replica_load_page(r->core, p, r->disk.meta + repl_page_offset(p));
     repl_replica_start(r->core, local_time(s, &r->p));
@@ -599,6 +619,7 @@ void replica_wipe(struct sim *s, int i)
     d->data_end = &d->data_log;
     d->meta_end = &d->meta_log;
     d->size = s->size;
+    s->replica[i].generation = s->replica[i].generation_sure = 0;
 }
 
 /* Delivery. */
@@ -731,8 +752,7 @@ void world_handle(struct sim *s, struct event *e)
         stored(s, e);
         break;
     case EV_SYNCED:
-        log_sync(&s->replica[e->a].disk.meta_log, &s->replica[e->a].disk.meta_end,
-                 s->replica[e->a].disk.meta_sure);
+        meta_synced(&s->replica[e->a]);
         repl_replica_meta_synced(s->replica[e->a].core, 0);
         break;
     case EV_DIAL:
