@@ -22,7 +22,6 @@ BELOW = {
     "store": ["base", "io"],
     "scsi": ["base", "store"],
     "iscsi": ["base", "io", "store", "scsi"],
-    "repl": ["base"],
     "replio": ["base", "io", "store", "repl"],
     "replica": ["base", "io", "store", "repl", "replio", "ui", "cli"],
     "target": ["base", "json", "metrics", "http", "io", "store", "scsi", "iscsi", "repl", "replio",
