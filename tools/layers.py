@@ -10,6 +10,7 @@ import sys
 # Each module and what it may include. A module may always include itself.
 BELOW = {
     "base": [],
+    "repl": ["base"],
     "json": ["base"],
     "cel": ["base", "json"],
     "api": ["base", "json", "cel"],
@@ -22,7 +23,10 @@ BELOW = {
     "store": ["base", "io"],
     "scsi": ["base", "store"],
     "iscsi": ["base", "io", "store", "scsi"],
-    "target": ["base", "json", "metrics", "http", "io", "store", "scsi", "iscsi", "ui", "cli"],
+    "replio": ["base", "io", "store", "repl"],
+    "replica": ["base", "io", "store", "repl", "replio", "ui", "cli"],
+    "target": ["base", "json", "metrics", "http", "io", "store", "scsi", "iscsi", "repl", "replio",
+               "ui", "cli"],
     "kube": ["base", "json", "api", "http", "metrics"],
     "embedded": ["base", "json", "api", "kube", "metrics"],
     "controllers": ["base", "json", "api", "kube", "metrics", "embedded"],
@@ -41,7 +45,7 @@ OWNERS = {
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c"],
-    "gnutls/gnutls.h": ["src/pki/impl.h", "src/apiserver/seal.c", "src/http/session.c",
+    "gnutls/gnutls.h": ["src/pki/impl.h", "src/replio/tls.c", "src/apiserver/seal.c", "src/http/session.c",
                         "src/iscsi/chap.c",
                         "src/http/tls.c"],
     "gnutls/x509.h": ["src/pki/impl.h", "src/http/session.c", "src/http/tls.c"],

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -109,8 +110,8 @@ int cli_finish(const struct cli_args *args)
 
 /* getopt's tables, made from ours. Long options return 256 + their place. */
 struct getopt_tables {
-    struct option longs[36];
-    char letters[80];
+    struct option longs[CLI_OPTIONS_MAX + 2];
+    char letters[2 * CLI_OPTIONS_MAX + 3];
 };
 
 static void make_tables(const struct cli_option *options, struct getopt_tables *t)
@@ -120,6 +121,7 @@ static void make_tables(const struct cli_option *options, struct getopt_tables *
     *l++ = 'h';
     int i = 0;
     for (; options && options[i].name; i++) {
+        assert(i < CLI_OPTIONS_MAX);
         int has_arg = options[i].arg ? required_argument : no_argument;
         t->longs[i] = (struct option){options[i].name, has_arg, NULL, 256 + i};
         if (options[i].letter) {

@@ -15,6 +15,8 @@
 
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
+enum { CLI_OPTIONS_MAX = 64 }; /* of one command */
+
 /* What an argument is, for completion. */
 enum cli_complete { CLI_NOTHING, CLI_FILES, CLI_DIRS, CLI_KINDS, CLI_COMMANDS };
 
@@ -30,8 +32,9 @@ struct cli_option {
 
 struct cli_args {
     const struct cli_command *command;
-    const char *values[32]; /* by the option's place in the table; "" for a switch that is set */
-    char **words;           /* what is left */
+    const char *values
+        [CLI_OPTIONS_MAX]; /* by the option's place in the table; "" for a switch that is set */
+    char **words;          /* what is left */
     int count;
 };
 
