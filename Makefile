@@ -68,7 +68,7 @@ bench: build ## ratios against peers, measured in one run
 	@tests/bench/run
 
 up: build ## start the whole system on this machine
-	@build/bin/orlop up --nodes 3 --sparse-disks 3x4Gi
+	@build/bin/orlop up --nodes 3 --sparse-disks 3x4Gi --vg-disks 1x4Gi
 
 down: build ## stop it
 	@build/bin/orlop down

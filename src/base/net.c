@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -15,6 +16,8 @@ enum {
     KEEP_INTERVAL_SECONDS = 10,
     KEEP_COUNT = 3,
     UNACKNOWLEDGED_MS = 60000,
+    TRY_AGAIN_NS = 10 * 1000 * 1000, /* for two seconds in all */
+    TRIES = 200,
 };
 
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
@@ -33,7 +36,7 @@ static int parse_address(const char *text, uint16_t port, struct sockaddr_storag
         return 0;
     }
     return err_set(e, ERR_INVALID_ARGUMENT, "InvalidAddress",
-                   "cannot listen on '%s': write a numeric IPv4 or IPv6 address", text);
+                   "'%s' is no address: write a numeric IPv4 or IPv6 one", text);
 }
 
 static int set_option(int fd, int level, int option, int value)
@@ -41,34 +44,73 @@ static int set_option(int fd, int level, int option, int value)
     return setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-/* Connections inherit what is set here. */
-static int open_listener(const struct sockaddr_storage *address, socklen_t size)
+/* Closes it, with errno as it was; -1. */
+static int give_up(int fd)
 {
-    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if (set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) == 0 &&
-        set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) == 0 &&
-        set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_SECONDS) == 0 &&
-        set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_SECONDS) == 0 &&
-        set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT) == 0 &&
-        set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS) == 0 &&
-        (address->ss_family != AF_INET6 || set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) == 0) &&
-        bind(fd, (const void *)address, size) == 0 && listen(fd, SOMAXCONN) == 0)
-        return fd;
     int errnum = errno;
     close(fd);
     errno = errnum;
     return -1;
 }
 
-int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
+/* A socket that notices vanished peers, or whose connections do: they inherit what is set here. */
+static int open_socket(const struct sockaddr_storage *address)
+{
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_SECONDS) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_SECONDS) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT) == 0 &&
+        set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS) == 0)
+        return fd;
+    return give_up(fd);
+}
+
+static int open_listener(const struct sockaddr_storage *address, socklen_t size)
+{
+    int fd = open_socket(address);
+    if (fd < 0)
+        return -1;
+    if (set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) == 0 &&
+        (address->ss_family != AF_INET6 || set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) == 0) &&
+        bind(fd, (const void *)address, size) == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    return give_up(fd);
+}
+
+int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e)
 {
     struct sockaddr_storage storage = {0};
     socklen_t size = 0;
     if (parse_address(address, port, &storage, &size, e) < 0)
         return -1;
+    int fd = open_socket(&storage);
+    if (fd >= 0 && set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1) == 0 &&
+        (connect(fd, (const void *)&storage, size) == 0 || errno == EINPROGRESS)) {
+        *ret_fd = fd;
+        return 0;
+    }
+    err_errno(e, errno, "cannot reach %s port %d", address, port);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int listen_within(const char *address, uint16_t port, int tries, int *ret_fd,
+                         uint16_t *ret_port, struct err *e)
+{
+    const struct timespec pause = {.tv_nsec = TRY_AGAIN_NS};
+    struct sockaddr_storage storage = {0};
+    socklen_t size = 0;
+    if (parse_address(address, port, &storage, &size, e) < 0)
+        return -1;
     int fd = open_listener(&storage, size);
+    while (fd < 0 && errno == EADDRINUSE && --tries > 0) {
+        nanosleep(&pause, NULL);
+        fd = open_listener(&storage, size);
+    }
     if (fd < 0)
         return err_errno(e, errno, "cannot listen on %s port %d", address, port);
     getsockname(fd, (void *)&storage, &size);
@@ -78,6 +120,17 @@ int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_po
     *ret_port = ntohs(in.sin_port);
     *ret_fd = fd;
     return 0;
+}
+
+int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e)
+{
+    return listen_within(address, port, 1, ret_fd, ret_port, e);
+}
+
+int net_listen_again(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port,
+                     struct err *e)
+{
+    return listen_within(address, port, TRIES, ret_fd, ret_port, e);
 }
 
 int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,

@@ -1,5 +1,5 @@
 /*
- * Addresses as text, and a listening TCP socket whose connections notice peers that vanish without a word: one that answers
+ * Addresses as text, and TCP sockets that notice peers that vanish without a word: one that answers
  * neither data nor keep-alive probes is given up after about a minute.
  */
 #pragma once
@@ -12,6 +12,19 @@
 
 /* The address is numeric; port 0 is any. The socket does not block and is closed on exec. */
 int net_listen(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *e);
+
+/*
+ * The same where a predecessor may just have been killed: the kernel closes sockets of an io_uring some
+ * time after the process is gone, so an address in use is asked for again, for two seconds.
+ */
+int net_listen_again(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port,
+                     struct err *e);
+
+/*
+ * Begins to connect to a numeric address. The socket does not block; what is sent leaves when the
+ * connection stands, and that it does not is an error of the first receive.
+ */
+int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e);
 
 /* "ADDRESS", "ADDRESS:PORT", "[ADDRESS]:PORT"; *ret_address is the caller's to free. */
 int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,

@@ -1,7 +1,7 @@
 /*
  * Buffers are cut from chunks of a mebibyte, each of one size:
  *
- *     chunk:  [ struct chunk: 16 or 256 struct io_buf ]      malloc
+ *     chunk:  [ struct chunk: 1, 16 or 256 struct io_buf ]      malloc
  *             [ data ][ data ][ data ] ...                   mmap, aligned to pages
  *
  * Free buffers are stacked, so the one used last, which is still in the cache, is used next. Under
@@ -44,7 +44,7 @@ struct class
 };
 
 struct io_pool {
-    struct class classes[2];
+    struct class classes[3];
     struct chunk *chunks;
     size_t used;
 };
@@ -54,6 +54,7 @@ struct io_pool *io_pool_new(void)
     struct io_pool *pool = NEW(struct io_pool);
     pool->classes[0].size = IO_SMALL;
     pool->classes[1].size = IO_LARGE;
+    pool->classes[2].size = IO_HUGE;
     return pool;
 }
 
@@ -98,9 +99,14 @@ static void add_chunk(struct io_pool *pool, struct class *class)
     poison(c->data, CHUNK);
 }
 
+static struct class *class_of(struct io_pool *pool, uint32_t size)
+{
+    return &pool->classes[(size > IO_SMALL) + (size > IO_LARGE)];
+}
+
 struct io_buf *io_buf_new(struct io_pool *pool, uint32_t size)
 {
-    struct class *class = &pool->classes[size == IO_LARGE];
+    struct class *class = class_of(pool, size);
     assert(class->size == size);
     if (!class->free)
         add_chunk(pool, class);
@@ -116,7 +122,7 @@ struct io_buf *io_buf_new(struct io_pool *pool, uint32_t size)
 void io_buf_release(struct io_buf *buf)
 {
     struct io_pool *pool = buf->pool;
-    struct class *class = &pool->classes[buf->size == IO_LARGE];
+    struct class *class = class_of(pool, buf->size);
     poison(buf->data, buf->size);
     buf->next = class->free;
     class->free = buf;

@@ -5,7 +5,7 @@
  *                            <── slice: payload     source of a file's write and of N sends
  *
  * Invariants:
- *   - A buffer is 4 KiB-aligned and of one of two sizes. It belongs to the pool of one thread; counts
+ *   - A buffer is 4 KiB-aligned and of one of three sizes. It belongs to the pool of one thread; counts
  *     are not atomic.
  *   - A pool never refuses: how much may be outstanding is the policy of those who take buffers
  *     (io_pool_used() tells). Memory of buffers that come back is used again, hottest first; what was
@@ -21,7 +21,7 @@
 
 #include "base/mem.h"
 
-enum { IO_SMALL = 4096, IO_LARGE = 65536 };
+enum { IO_SMALL = 4096, IO_LARGE = 65536, IO_HUGE = 1 << 20 };
 
 struct io_pool;
 
@@ -48,7 +48,13 @@ size_t io_pool_used(const struct io_pool *pool);
 /* Gives memory of free buffers back to the system; their addresses stay. */
 void io_pool_trim(struct io_pool *pool);
 
-/* size is IO_SMALL or IO_LARGE; one reference, the caller's. Contents are arbitrary. */
+/* The smallest of the sizes that has n <= IO_HUGE bytes. */
+static inline uint32_t io_buf_class(uint32_t n)
+{
+    return n <= IO_SMALL ? IO_SMALL : n <= IO_LARGE ? IO_LARGE : IO_HUGE;
+}
+
+/* size is one of the three; one reference, the caller's. Contents are arbitrary. */
 struct io_buf *io_buf_new(struct io_pool *pool, uint32_t size);
 void io_buf_release(struct io_buf *buf); /* private to the next */
 

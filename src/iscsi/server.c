@@ -187,7 +187,7 @@ int iscsi_server_listen(struct iscsi_server *s, const char *address, uint16_t po
                         uint16_t *ret_port, struct err *e)
 {
     int fd;
-    if (net_listen(address, port, &fd, ret_port, e) < 0)
+    if (net_listen_again(address, port, &fd, ret_port, e) < 0)
         return -1;
     struct portal *p = NEW(struct portal);
     p->server = s;

@@ -227,6 +227,7 @@ void iscsi_session_run(struct iscsi_session *s)
         if (need)
             iscsi_task_make_room(t, need);
         t->scsi.out = t->iov; /* the table may have moved */
+        t->scsi.out_bufs = t->bufs;
         t->scsi.in = t->iov + t->outs;
         t->scsi.ins = t->vectors - t->outs;
         t->scsi.in_room = need;

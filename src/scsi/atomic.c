@@ -30,35 +30,22 @@ static bool write_then(struct scsi_task *t, uint8_t *p)
     return scsi_step_io(t, STORE_WRITE, t->lba << t->unit->shift, total, t->piece, 1);
 }
 
-static bool miscompare(struct scsi_task *t, const uint8_t *a, const uint8_t *b)
+static bool compare_and_write(struct scsi_task *t, size_t total)
 {
-    uint64_t at = 0;
-    while (a[at] == b[at])
-        at++;
-    scsi_sense_set(t, SENSE_MISCOMPARE,
-                   &(struct scsi_sense_more){.has_information = true, .information = at});
-    scsi_finish(t);
-    return false;
+    uint8_t *expected = t->memory + total;
+    if (memcmp(t->memory, expected, total) != 0)
+        return scsi_step_differ(t, 0, t->memory, expected, total);
+    return write_then(t, expected + total);
 }
 
-static bool step_compare(struct scsi_task *t)
+static bool or_and_write(struct scsi_task *t, size_t total)
 {
-    size_t total = (size_t)(t->blocks << t->unit->shift);
-    if (t->error)
-        return scsi_step_failed(t);
-    switch (t->phase++) {
-    case 0:
-        return read_first(t);
-    case 1:
-        if (memcmp(t->memory, t->memory + total, total) != 0)
-            return miscompare(t, t->memory, t->memory + total);
-        return write_then(t, t->memory + 2 * total);
-    default:
-        return scsi_step_good(t);
-    }
+    for (size_t i = 0; i < total; i++)
+        t->memory[i] |= t->memory[total + i];
+    return write_then(t, t->memory);
 }
 
-static bool step_or(struct scsi_task *t)
+static bool step(struct scsi_task *t)
 {
     size_t total = (size_t)(t->blocks << t->unit->shift);
     if (t->error)
@@ -67,15 +54,14 @@ static bool step_or(struct scsi_task *t)
     case 0:
         return read_first(t);
     case 1:
-        for (size_t i = 0; i < total; i++)
-            t->memory[i] |= t->memory[total + i];
-        return write_then(t, t->memory);
+        return t->command->run == scsi_run_orwrite ? or_and_write(t, total)
+                                                   : compare_and_write(t, total);
     default:
         return scsi_step_good(t);
     }
 }
 
-static void run(struct scsi_task *t, bool (*step)(struct scsi_task *t))
+static void run(struct scsi_task *t)
 {
     t->fua = t->cdb[1] & 0x08;
     if (t->out_length < t->out_wanted)
@@ -86,16 +72,16 @@ static void run(struct scsi_task *t, bool (*step)(struct scsi_task *t))
         scsi_steps(t, step);
 }
 
+void scsi_run_orwrite(struct scsi_task *t)
+{
+    run(t);
+}
+
 /* An initiator that has another amount of data in mind means something else than its CDB says. */
 void scsi_run_compare_and_write(struct scsi_task *t)
 {
     if (t->out_offered != t->out_wanted)
         scsi_fail(t, SENSE_BAD_FIELD);
     else
-        run(t, step_compare);
-}
-
-void scsi_run_orwrite(struct scsi_task *t)
-{
-    run(t, step_or);
+        run(t);
 }

@@ -52,18 +52,19 @@ struct lists {
 
 static struct lists lists_of(const uint8_t *list)
 {
-    unsigned targets = get_16(list + 2);
+    unsigned targets = be_get16(list + 2);
     return (struct lists){
         .targets = list + HEADER,
         .segments = list + HEADER + targets,
         .target_count = targets / TARGET,
-        .segment_count = get_32(list + 8) / SEGMENT,
+        .segment_count = be_get32(list + 8) / SEGMENT,
     };
 }
 
 static enum scsi_sense check_lengths(const uint8_t *list, size_t size)
 {
-    uint64_t targets = get_16(list + 2), segments = get_32(list + 8), inlined = get_32(list + 12);
+    uint64_t targets = be_get16(list + 2), segments = be_get32(list + 8),
+             inlined = be_get32(list + 12);
     if (targets + segments > LISTS_MAX || HEADER + targets + segments + inlined > size ||
         targets % TARGET)
         return SENSE_LIST_LENGTH;
@@ -79,10 +80,10 @@ static enum scsi_sense check_lengths(const uint8_t *list, size_t size)
 static enum scsi_sense check_segment(const struct scsi_unit *u, const struct lists *l,
                                      const uint8_t *d)
 {
-    uint64_t blocks = get_16(d + 10);
-    if (get_16(d + 4) >= l->target_count || get_16(d + 6) >= l->target_count)
+    uint64_t blocks = be_get16(d + 10);
+    if (be_get16(d + 4) >= l->target_count || be_get16(d + 6) >= l->target_count)
         return SENSE_COPY_UNREACHABLE;
-    if (!scsi_in_range(u, get_64(d + 12), blocks) || !scsi_in_range(u, get_64(d + 20), blocks))
+    if (!scsi_in_range(u, be_get64(d + 12), blocks) || !scsi_in_range(u, be_get64(d + 20), blocks))
         return SENSE_COPY_RANGE;
     return SENSE_NONE;
 }
@@ -98,11 +99,11 @@ static enum scsi_sense check_list(const struct scsi_unit *u, const uint8_t *list
             return SENSE_BAD_TARGET_TYPE;
     }
     /* A segment of another type is of another length: the first one says so. */
-    uint32_t segments = get_32(list + 8);
+    uint32_t segments = be_get32(list + 8);
     for (uint32_t at = 0; at < segments; at += SEGMENT) {
         if (l.segments[at] != TYPE_BLOCK_TO_BLOCK)
             return SENSE_BAD_SEGMENT_TYPE;
-        if (segments - at < SEGMENT || get_16(l.segments + at + 2) != SEGMENT - 4)
+        if (segments - at < SEGMENT || be_get16(l.segments + at + 2) != SEGMENT - 4)
             return SENSE_LIST_LENGTH;
     }
     for (unsigned i = 0; i < l.target_count; i++) {
@@ -132,18 +133,18 @@ static bool step_copy(struct scsi_task *t)
         return failed(t);
     if (t->phase++ % 2) { /* read: now it is written */
         const uint8_t *d = l.segments + (size_t)t->nexus->copied.segments * SEGMENT;
-        uint64_t to = (get_64(d + 20) << u->shift) + t->at;
+        uint64_t to = (be_get64(d + 20) << u->shift) + t->at;
         t->at += t->piece[0].iov_len;
         t->nexus->copied.kilobytes += (uint32_t)(t->piece[0].iov_len >> 10);
         return scsi_step_io(t, STORE_WRITE, to, t->piece[0].iov_len, t->piece, 1);
     }
     for (; t->nexus->copied.segments < l.segment_count; t->nexus->copied.segments++, t->at = 0) {
         const uint8_t *d = l.segments + (size_t)t->nexus->copied.segments * SEGMENT;
-        uint64_t total = (uint64_t)get_16(d + 10) << u->shift;
+        uint64_t total = (uint64_t)be_get16(d + 10) << u->shift;
         if (t->at == total)
             continue;
         t->piece[0] = (struct iovec){work, total - t->at < WORK_BYTES ? total - t->at : WORK_BYTES};
-        return scsi_step_io(t, STORE_READ, (get_64(d + 12) << u->shift) + t->at,
+        return scsi_step_io(t, STORE_READ, (be_get64(d + 12) << u->shift) + t->at,
                             t->piece[0].iov_len, t->piece, 1);
     }
     t->nexus->copied.state = COMPLETED;
@@ -183,25 +184,25 @@ static void give_status(struct scsi_task *t)
         scsi_finish(t);
         return;
     }
-    put_32(p, sizeof(p) - 4);
+    be_put32(p, sizeof(p) - 4);
     p[4] = t->nexus->copied.state;
-    put_16(p + 5, t->nexus->copied.segments);
+    be_put16(p + 5, t->nexus->copied.segments);
     p[7] = 1; /* in KiB */
-    put_32(p + 8, t->nexus->copied.kilobytes);
+    be_put32(p + 8, t->nexus->copied.kilobytes);
     scsi_give(t, p, sizeof(p));
 }
 
 static void give_parameters(struct scsi_task *t)
 {
     uint8_t p[46] = {0};
-    put_32(p, sizeof(p) - 4);
-    put_16(p + 8, TARGETS_MAX);
-    put_16(p + 10, SEGMENTS_MAX);
-    put_32(p + 12, LISTS_MAX);
-    put_32(p + 16, (uint64_t)UINT16_MAX << t->unit->shift); /* the longest segment */
-    put_16(p + 34, 1);                                      /* copies at a time: in all, */
-    p[36] = 1;                                              /* and of one initiator */
-    p[37] = t->unit->shift;                                 /* granularity */
+    be_put32(p, sizeof(p) - 4);
+    be_put16(p + 8, TARGETS_MAX);
+    be_put16(p + 10, SEGMENTS_MAX);
+    be_put32(p + 12, LISTS_MAX);
+    be_put32(p + 16, (uint64_t)UINT16_MAX << t->unit->shift); /* the longest segment */
+    be_put16(p + 34, 1);                                      /* copies at a time: in all, */
+    p[36] = 1;                                                /* and of one initiator */
+    p[37] = t->unit->shift;                                   /* granularity */
     p[43] = 2;
     p[44] = TYPE_BLOCK_TO_BLOCK;
     p[45] = TYPE_IDENTIFICATION;

@@ -17,9 +17,9 @@
  */
 #pragma once
 
-#include <endian.h>
 #include <string.h>
 
+#include "base/be.h"
 #include "base/mem.h"
 #include "scsi/reserve.h"
 #include "scsi/scsi.h"
@@ -30,56 +30,6 @@ enum {
     WORK_BYTES = 256 << 10, /* how much a series of I/Os does at a time */
     LIST_BYTES = 64 << 10,  /* the longest parameter list; as long as a 16-bit length */
 };
-
-/* ---- bytes on the wire ---- */
-
-static inline uint16_t get_16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static inline uint32_t get_24(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 16 | get_16(p + 1);
-}
-
-static inline uint32_t get_32(const uint8_t *p)
-{
-    uint32_t n;
-    memcpy(&n, p, sizeof(n));
-    return be32toh(n);
-}
-
-static inline uint64_t get_64(const uint8_t *p)
-{
-    uint64_t n;
-    memcpy(&n, p, sizeof(n));
-    return be64toh(n);
-}
-
-static inline void put_16(uint8_t *p, uint64_t n)
-{
-    p[0] = (uint8_t)(n >> 8);
-    p[1] = (uint8_t)n;
-}
-
-static inline void put_24(uint8_t *p, uint64_t n)
-{
-    p[0] = (uint8_t)(n >> 16);
-    put_16(p + 1, n);
-}
-
-static inline void put_32(uint8_t *p, uint64_t n)
-{
-    uint32_t big = htobe32((uint32_t)n);
-    memcpy(p, &big, sizeof(big));
-}
-
-static inline void put_64(uint8_t *p, uint64_t n)
-{
-    n = htobe64(n);
-    memcpy(p, &n, sizeof(n));
-}
 
 /* ---- commands ---- */
 
@@ -201,6 +151,8 @@ struct scsi_unit {
 
 /* Unit attentions: of everybody but one (who may be NULL). */
 void scsi_attention_all(struct scsi_unit *u, const struct scsi_nexus *but, enum scsi_attention a);
+/* The first of those not yet told, which now is; there has to be one. */
+enum scsi_sense scsi_attention_take(struct scsi_nexus *n);
 /* Whether the gate has to look; after each change of what it looks at. */
 void scsi_unit_review(struct scsi_unit *u);
 bool scsi_is_protected(const struct scsi_unit *u);
@@ -252,3 +204,6 @@ bool scsi_step_io(struct scsi_task *t, enum store_op op, uint64_t offset, uint64
 /* For step(): the task ends, with t->error or without; false. */
 bool scsi_step_failed(struct scsi_task *t);
 bool scsi_step_good(struct scsi_task *t);
+/* The same with MISCOMPARE and how far they were equal, from `at` on. */
+bool scsi_step_differ(struct scsi_task *t, uint64_t at, const uint8_t *a, const uint8_t *b,
+                      size_t size);

@@ -29,7 +29,7 @@ static void give_standard(struct scsi_task *t, bool absent)
     put_text(p + 16, u->product, 16);
     put_text(p + 32, u->revision, 4);
     for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
-        put_16(p + 58 + 2 * i, versions[i]);
+        be_put16(p + 58 + 2 * i, versions[i]);
     scsi_give(t, p, sizeof(p));
 }
 

@@ -55,7 +55,7 @@ static void write_control(const struct scsi_unit *u, const struct scsi_mode *mod
     p[2] = mode->descriptor_sense ? D_SENSE : 0;
     p[3] = 0x10; /* tasks are reordered as the unit likes */
     p[4] = mode->write_protect ? SWP : 0;
-    put_16(p + 8, 0xffff); /* BUSY has no limit */
+    be_put16(p + 8, 0xffff); /* BUSY has no limit */
 }
 
 static void change_control(const struct scsi_unit *u, uint8_t *mask)
@@ -107,12 +107,12 @@ static bool is_10(const struct scsi_task *t)
 static size_t put_descriptor(const struct scsi_unit *u, uint8_t *p, bool large)
 {
     if (large) {
-        put_64(p, u->blocks);
-        put_32(p + 12, u->block_size);
+        be_put64(p, u->blocks);
+        be_put32(p + 12, u->block_size);
         return 16;
     }
-    put_32(p, u->blocks < UINT32_MAX ? u->blocks : UINT32_MAX);
-    put_24(p + 5, u->block_size);
+    be_put32(p, u->blocks < UINT32_MAX ? u->blocks : UINT32_MAX);
+    be_put24(p + 5, u->block_size);
     return 8;
 }
 
@@ -141,10 +141,10 @@ void scsi_run_mode_sense(struct scsi_task *t)
     uint8_t device =
         (uint8_t)((scsi_is_protected(u) ? 0x80 : 0) | 0x10); /* DPO and FUA are taken */
     if (is_10(t)) {
-        put_16(p, at - 2);
+        be_put16(p, at - 2);
         p[3] = device;
         p[4] = large;
-        put_16(p + 6, first - header);
+        be_put16(p + 6, first - header);
     } else {
         p[0] = (uint8_t)(at - 1);
         p[2] = device;
@@ -160,8 +160,8 @@ static bool is_our_descriptor(const struct scsi_unit *u, const uint8_t *p, size_
 {
     if (!size)
         return true;
-    uint64_t blocks = size == 16 ? get_64(p) : get_32(p);
-    uint32_t length = size == 16 ? get_32(p + 12) : get_24(p + 5);
+    uint64_t blocks = size == 16 ? be_get64(p) : be_get32(p);
+    uint32_t length = size == 16 ? be_get32(p + 12) : be_get24(p + 5);
     uint64_t all = size == 16 ? UINT64_MAX : UINT32_MAX;
     return (!blocks || blocks == all || blocks == u->blocks) && length == u->block_size;
 }
@@ -217,7 +217,7 @@ void scsi_run_mode_select(struct scsi_task *t)
     const uint8_t *p = scsi_list(t, (uint32_t)header);
     if (!p)
         return;
-    size_t descriptor = is_10(t) ? get_16(p + 6) : p[3], at = header + descriptor;
+    size_t descriptor = is_10(t) ? be_get16(p + 6) : p[3], at = header + descriptor;
     bool large = is_10(t) && p[4] & 1;
     if (at > t->size || (descriptor && descriptor != (large ? 16 : 8))) {
         scsi_fail(t, at > t->size ? SENSE_LIST_LENGTH : SENSE_BAD_LIST);

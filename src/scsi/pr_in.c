@@ -15,7 +15,7 @@ static size_t put_keys(const struct scsi_pr *pr, uint8_t *p)
 {
     size_t at = 0;
     for (unsigned i = 0; i < pr->count; i++, at += 8)
-        put_64(p + at, pr->registrations[i].key);
+        be_put64(p + at, pr->registrations[i].key);
     return at;
 }
 
@@ -23,7 +23,7 @@ static size_t put_reservation(const struct scsi_pr *pr, uint8_t *p)
 {
     if (pr->type == PR_NONE)
         return 0;
-    put_64(p, holder_key(pr));
+    be_put64(p, holder_key(pr));
     p[13] = (uint8_t)pr->type; /* scope: the unit */
     return 16;
 }
@@ -34,7 +34,7 @@ static size_t put_transport(const struct scsi_port *port, uint8_t *p)
     size_t n = (strlen(port->initiator) + 1 + 3) & ~(size_t)3;
     n = n < 20 ? 20 : n;
     p[0] = 0x45; /* format 01b, protocol 5h */
-    put_16(p + 2, n);
+    be_put16(p + 2, n);
     memcpy(p + 4, port->initiator, strlen(port->initiator));
     return 4 + n;
 }
@@ -46,12 +46,12 @@ static size_t put_full(const struct scsi_pr *pr, uint8_t *p)
         const struct scsi_registration *r = &pr->registrations[i];
         uint8_t *d = p + at;
         bool holds = scsi_pr_holds(pr, (int)i);
-        put_64(d, r->key);
+        be_put64(d, r->key);
         d[12] = holds ? 1 : 0;
         d[13] = holds ? (uint8_t)pr->type : 0;
-        put_16(d + 18, r->port.target);
+        be_put16(d + 18, r->port.target);
         size_t n = put_transport(&r->port, d + 24);
-        put_32(d + 20, n);
+        be_put32(d + 20, n);
         at += 24 + n;
     }
     return at;
@@ -61,7 +61,7 @@ static void give_capabilities(struct scsi_task *t)
 {
     const struct scsi_reserve *r = &t->unit->reserve;
     uint8_t p[8] = {0};
-    put_16(p, sizeof(p));
+    be_put16(p, sizeof(p));
     p[2] = (uint8_t)(0x10 | (r->path ? 0x01 : 0));         /* CRH; PTPL_C */
     p[3] = (uint8_t)(0x80 | (r->pr->survives ? 0x01 : 0)); /* the mask below counts; PTPL_A */
     p[4] = 0xea;                                           /* every type: WE_AR EA_RO WE_RO EA WE */
@@ -84,7 +84,7 @@ void scsi_run_pr_in(struct scsi_task *t)
     }
     _cleanup_free_ uint8_t *p = mem_zalloc(HEADER + SCSI_REGISTRATIONS * FULL_MAX);
     size_t n = writers[action](r->pr, p + HEADER);
-    put_32(p, r->generation);
-    put_32(p + 4, n);
+    be_put32(p, r->generation);
+    be_put32(p + 4, n);
     scsi_give(t, p, HEADER + n);
 }

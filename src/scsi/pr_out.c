@@ -160,7 +160,7 @@ static bool act_preempt(struct change *c)
 /* The port of a TransportID of iSCSI, with ISID; false: it is none. */
 static bool take_transport(const uint8_t *p, size_t size, uint16_t target, struct scsi_port *ret)
 {
-    if (size < 24 || p[0] != 0x45 || get_16(p + 2) + 4U != size)
+    if (size < 24 || p[0] != 0x45 || be_get16(p + 2) + 4U != size)
         return false;
     size_t n = strnlen((const char *)p + 4, size - 4);
     if (!n || n == size - 4 || n >= sizeof(ret->initiator))
@@ -175,14 +175,14 @@ static bool take_transport(const uint8_t *p, size_t size, uint16_t target, struc
 static bool act_move(struct change *c)
 {
     struct scsi_port to;
-    uint32_t size = get_32(c->list + 20);
+    uint32_t size = be_get32(c->list + 20);
     if (!scsi_pr_holds(c->old, c->mine) || scsi_pr_is_all(c->old->type))
         return conflict(c);
     if (!c->action_key)
         return bad_list(c, 8);
     if (size != c->t->size - LIST)
         return scsi_refuse(c->t, SENSE_LIST_LENGTH);
-    if (!take_transport(c->list + LIST, size, get_16(c->list + 18), &to))
+    if (!take_transport(c->list + LIST, size, be_get16(c->list + 18), &to))
         return bad_list(c, LIST);
     if (scsi_pr_find(c->old, &to) == c->mine)
         return bad_list(c, LIST);
@@ -311,8 +311,8 @@ void scsi_run_pr_out(struct scsi_task *t)
         .old = r->pr,
         .pr = r->next,
         .mine = scsi_pr_find(r->pr, &t->nexus->port),
-        .key = get_64(list),
-        .action_key = get_64(list + 8),
+        .key = be_get64(list),
+        .action_key = be_get64(list + 8),
         .type = (enum scsi_pr_type)(t->cdb[2] & 0x0f),
         .me = &t->nexus->port,
     };

@@ -12,16 +12,6 @@ void scsi_run_test_unit_ready(struct scsi_task *t)
 /* Sense data as parameter data. Attentions are told where it is asked for them. */
 void scsi_run_request_sense(struct scsi_task *t)
 {
-    static const enum scsi_sense attentions[ATTENTIONS] = {
-        SENSE_POWER_ON,
-        SENSE_RESET,
-        SENSE_MEDIUM_CHANGED,
-        SENSE_CAPACITY_CHANGED,
-        SENSE_MODE_CHANGED,
-        SENSE_RESERVATIONS_PREEMPTED,
-        SENSE_REGISTRATIONS_PREEMPTED,
-        SENSE_RESERVATIONS_RELEASED,
-    };
     struct scsi_unit *u = t->unit;
     uint8_t p[SENSE_BYTES];
     enum scsi_sense code = SENSE_NONE;
@@ -29,9 +19,7 @@ void scsi_run_request_sense(struct scsi_task *t)
     if (t->lun && t->lun != (uint64_t)0x4000 << 48) {
         code = SENSE_BAD_LUN;
     } else if (t->nexus->attentions) {
-        int first = __builtin_ctz(t->nexus->attentions);
-        t->nexus->attentions &= ~(1U << first);
-        code = attentions[first];
+        code = scsi_attention_take(t->nexus);
     } else if (u->sanitize.going) {
         code = SENSE_SANITIZING;
         more.has_progress = true;
@@ -74,6 +62,7 @@ static bool step_start_stop(struct scsi_task *t)
     }
     if (loej && start && u->ejected) {
         u->ejected = false;
+        scsi_attention_all(u, t->nexus, ATTENTION_MEDIUM);
         scsi_unit_review(u);
     } else if (!start && !u->ejected && t->phase++ == 0 && !(t->cdb[4] & BIT_NO_FLUSH)) {
         return scsi_step_io(t, STORE_FLUSH, 0, 0, NULL, 0);

@@ -15,7 +15,7 @@ void scsi_run_report_luns(struct scsi_task *t)
         return;
     }
     size_t units = select == 0x00 || select == 0x02 || select == 0x11 ? 1 : 0;
-    put_32(p, 8 * units);
+    be_put32(p, 8 * units);
     scsi_give(t, p, 8 + 8 * units);
 }
 
@@ -26,9 +26,9 @@ enum { REPORT_ALL, REPORT_OPCODE, REPORT_ACTION, REPORT_EITHER };
 
 static size_t put_timeouts(uint8_t *p, const struct scsi_command *c)
 {
-    put_16(p, TIMEOUTS - 2);
-    put_32(p + 4, 0);          /* nominal: not said */
-    put_32(p + 8, c->seconds); /* recommended */
+    be_put16(p, TIMEOUTS - 2);
+    be_put32(p + 4, 0);          /* nominal: not said */
+    be_put32(p + 8, c->seconds); /* recommended */
     return TIMEOUTS;
 }
 
@@ -55,9 +55,9 @@ static size_t put_one(uint8_t *p, const struct scsi_command *c, uint8_t opcode, 
 {
     uint8_t usage[CDB_BYTES];
     p[0] = opcode;
-    put_16(p + 2, action ? c->action : 0);
+    be_put16(p + 2, action ? c->action : 0);
     p[5] = (uint8_t)((timeouts ? 2 : 0) | (action ? 1 : 0));
-    put_16(p + 6, put_usage(usage, c, action));
+    be_put16(p + 6, put_usage(usage, c, action));
     return 8 + (timeouts ? put_timeouts(p + 8, c) : 0);
 }
 
@@ -75,7 +75,7 @@ static void give_all(struct scsi_task *t, bool timeouts)
                 at += put_one(p + at, c, (uint8_t)opcode, true, timeouts);
         }
     }
-    put_32(p, at - 4);
+    be_put32(p, at - 4);
     scsi_give(t, p, at);
 }
 
@@ -87,8 +87,8 @@ static void give_one(struct scsi_task *t, const struct scsi_command *c, bool act
     p[1] = c ? AS_IN_THE_STANDARD : NOT_SUPPORTED;
     if (c) {
         p[1] = (uint8_t)(p[1] | (timeouts ? 0x80 : 0));
-        put_16(p + 2, put_usage(p + 4, c, action));
-        at += get_16(p + 2);
+        be_put16(p + 2, put_usage(p + 4, c, action));
+        at += be_get16(p + 2);
         at += timeouts ? put_timeouts(p + at, c) : 0;
     }
     scsi_give(t, p, at);
@@ -98,7 +98,7 @@ void scsi_run_report_opcodes(struct scsi_task *t)
 {
     bool timeouts = t->cdb[2] & 0x80, has_actions;
     uint8_t opcode = t->cdb[3];
-    uint16_t action = get_16(t->cdb + 4);
+    uint16_t action = be_get16(t->cdb + 4);
     const struct scsi_command *c = scsi_command_find(t->unit, opcode, action, &has_actions);
     switch (t->cdb[2] & 7) {
     case REPORT_ALL:

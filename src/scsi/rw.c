@@ -58,6 +58,7 @@ static inline void submit(struct scsi_task *t, enum store_op op, uint64_t length
     t->io.length = length;
     t->io.iov = iov;
     t->io.iovs = iovs;
+    t->io.bufs = iov == t->out ? t->out_bufs : NULL;
     t->io.done = io_done;
     store_submit(t->unit->store, &t->io);
 }
@@ -127,9 +128,9 @@ void scsi_run_write(struct scsi_task *t)
 
 bool scsi_check_atomic(struct scsi_task *t)
 {
-    t->blocks = get_16(t->cdb + 12);
+    t->blocks = be_get16(t->cdb + 12);
     /* There are no atomic boundaries: bytes 10 and 11. */
-    return (!get_16(t->cdb + 10) && t->blocks <= t->unit->atomic_blocks) ||
+    return (!be_get16(t->cdb + 10) && t->blocks <= t->unit->atomic_blocks) ||
            scsi_refuse_field(t, 12);
 }
 

@@ -40,7 +40,7 @@ bool scsi_sanitize_forget(struct scsi_unit *u, const struct scsi_task *t)
 
 bool scsi_check_sanitize(struct scsi_task *t)
 {
-    uint32_t length = get_16(t->cdb + 7);
+    uint32_t length = be_get16(t->cdb + 7);
     if (t->cdb[1] & BIT_RESERVED)
         return scsi_refuse_field(t, 1);
     for (unsigned i = 2; i <= 6; i++) {
@@ -180,7 +180,7 @@ static void overwrite(struct scsi_task *t)
     const uint8_t *list = scsi_list(t, HEADER + 1);
     if (!list)
         return;
-    uint32_t length = get_16(list + 2);
+    uint32_t length = be_get16(list + 2);
     unsigned passes = list[0] & 0x1f;
     if (!passes) {
         scsi_fail_field(t, 0);

@@ -71,6 +71,7 @@ struct scsi_task {
      * has room for what the transport can pass on, at most in_wanted. */
     struct iovec *out;
     unsigned outs;
+    struct io_buf *const *out_bufs; /* that they lie in, for stores; NULL: not known */
     uint32_t out_length;
     struct iovec *in;
     unsigned ins;

@@ -10,14 +10,14 @@ static uint8_t write_fixed(uint8_t *p, enum scsi_sense code, const struct scsi_s
     p[0] = 0x70;
     p[2] = (uint8_t)(code >> 16);
     p[7] = LENGTH - 8;
-    put_16(p + 12, (uint64_t)code);
+    be_put16(p + 12, (uint64_t)code);
     if (more->has_information && more->information <= UINT32_MAX) {
         p[0] |= 0x80;
-        put_32(p + 3, more->information);
+        be_put32(p + 3, more->information);
     }
     if (more->has_field || more->has_progress) {
         p[15] = (uint8_t)(0x80 | (more->has_field && more->in_cdb ? 0x40 : 0));
-        put_16(p + 16, more->has_field ? more->field : more->progress);
+        be_put16(p + 16, more->has_field ? more->field : more->progress);
     }
     return LENGTH;
 }
@@ -29,19 +29,19 @@ static uint8_t write_descriptors(uint8_t *p, enum scsi_sense code,
     memset(p, 0, SENSE_BYTES);
     p[0] = 0x72;
     p[1] = (uint8_t)(code >> 16);
-    put_16(p + 2, (uint64_t)code);
+    be_put16(p + 2, (uint64_t)code);
     if (more->has_information) {
         p[at] = 0x00;
         p[at + 1] = 0x0a;
         p[at + 2] = 0x80;
-        put_64(p + at + 4, more->information);
+        be_put64(p + at + 4, more->information);
         at = (uint8_t)(at + 12);
     }
     if (more->has_field || more->has_progress) {
         p[at] = 0x02;
         p[at + 1] = 0x06;
         p[at + 4] = (uint8_t)(0x80 | (more->has_field && more->in_cdb ? 0x40 : 0));
-        put_16(p + at + 5, more->has_field ? more->field : more->progress);
+        be_put16(p + at + 5, more->has_field ? more->field : more->progress);
         at = (uint8_t)(at + 8);
     }
     p[7] = (uint8_t)(at - 8);

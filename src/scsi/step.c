@@ -50,6 +50,7 @@ bool scsi_step_io(struct scsi_task *t, enum store_op op, uint64_t offset, uint64
     t->io.length = length;
     t->io.iov = iov;
     t->io.iovs = iovs;
+    t->io.bufs = iov == t->out ? t->out_bufs : NULL;
     t->io.done = step_done;
     store_submit(t->unit->store, &t->io);
     return true;
@@ -64,6 +65,18 @@ bool scsi_step_failed(struct scsi_task *t)
 bool scsi_step_good(struct scsi_task *t)
 {
     scsi_good(t);
+    return false;
+}
+
+bool scsi_step_differ(struct scsi_task *t, uint64_t at, const uint8_t *a, const uint8_t *b,
+                      size_t size)
+{
+    size_t same = 0;
+    while (same < size && a[same] == b[same])
+        same++;
+    scsi_sense_set(t, SENSE_MISCOMPARE,
+                   &(struct scsi_sense_more){.has_information = true, .information = at + same});
+    scsi_finish(t);
     return false;
 }
 

@@ -34,20 +34,20 @@ static inline void take_range(struct scsi_task *t, const struct scsi_command *c)
     const uint8_t *cdb = t->cdb;
     switch (c->shape) {
     case SHAPE_6:
-        t->lba = get_24(cdb + 1) & 0x1fffff;
+        t->lba = be_get24(cdb + 1) & 0x1fffff;
         t->blocks = cdb[4] ? cdb[4] : 256;
         break;
     case SHAPE_10:
-        t->lba = get_32(cdb + 2);
-        t->blocks = get_16(cdb + 7);
+        t->lba = be_get32(cdb + 2);
+        t->blocks = be_get16(cdb + 7);
         break;
     case SHAPE_12:
-        t->lba = get_32(cdb + 2);
-        t->blocks = get_32(cdb + 6);
+        t->lba = be_get32(cdb + 2);
+        t->blocks = be_get32(cdb + 6);
         break;
     case SHAPE_16:
-        t->lba = get_64(cdb + 2);
-        t->blocks = get_32(cdb + 10);
+        t->lba = be_get64(cdb + 2);
+        t->blocks = be_get32(cdb + 10);
         break;
     default:
         t->lba = t->blocks = 0;
@@ -64,11 +64,11 @@ static uint32_t length_field(const struct scsi_task *t, const struct scsi_comman
     case 1:
         return p[0];
     case 2:
-        return get_16(p);
+        return be_get16(p);
     case 3:
-        return get_24(p);
+        return be_get24(p);
     case 4:
-        return get_32(p);
+        return be_get32(p);
     default:
         return c->at; /* it is always the same */
     }
@@ -179,29 +179,12 @@ bool scsi_task_begin(struct scsi_task *t)
 
 /* ---- run: may it now ---- */
 
-static bool tell_attention(struct scsi_task *t)
-{
-    static const enum scsi_sense codes[ATTENTIONS] = {
-        [ATTENTION_POWER_ON] = SENSE_POWER_ON,
-        [ATTENTION_RESET] = SENSE_RESET,
-        [ATTENTION_MEDIUM] = SENSE_MEDIUM_CHANGED,
-        [ATTENTION_CAPACITY] = SENSE_CAPACITY_CHANGED,
-        [ATTENTION_MODE] = SENSE_MODE_CHANGED,
-        [ATTENTION_PREEMPTED] = SENSE_RESERVATIONS_PREEMPTED,
-        [ATTENTION_REGISTRATIONS] = SENSE_REGISTRATIONS_PREEMPTED,
-        [ATTENTION_RELEASED] = SENSE_RESERVATIONS_RELEASED,
-    };
-    int first = __builtin_ctz(t->nexus->attentions);
-    t->nexus->attentions &= ~(1U << first);
-    return scsi_refuse(t, codes[first]);
-}
-
 static bool pass_gate(struct scsi_task *t)
 {
     struct scsi_unit *u = t->unit;
     uint8_t flags = t->command->flags;
     if (t->nexus->attentions && !(flags & FLAG_ANY_TIME) && is_our_lun(t->lun))
-        return tell_attention(t);
+        return scsi_refuse(t, scsi_attention_take(t->nexus));
     if (!u->special)
         return true;
     if (!scsi_reserve_allows(t, t->command->guard)) {

@@ -12,6 +12,23 @@ void scsi_attention_all(struct scsi_unit *u, const struct scsi_nexus *but, enum 
     }
 }
 
+enum scsi_sense scsi_attention_take(struct scsi_nexus *n)
+{
+    static const enum scsi_sense codes[ATTENTIONS] = {
+        [ATTENTION_POWER_ON] = SENSE_POWER_ON,
+        [ATTENTION_RESET] = SENSE_RESET,
+        [ATTENTION_MEDIUM] = SENSE_MEDIUM_CHANGED,
+        [ATTENTION_CAPACITY] = SENSE_CAPACITY_CHANGED,
+        [ATTENTION_MODE] = SENSE_MODE_CHANGED,
+        [ATTENTION_PREEMPTED] = SENSE_RESERVATIONS_PREEMPTED,
+        [ATTENTION_REGISTRATIONS] = SENSE_REGISTRATIONS_PREEMPTED,
+        [ATTENTION_RELEASED] = SENSE_RESERVATIONS_RELEASED,
+    };
+    int first = __builtin_ctz(n->attentions);
+    n->attentions &= ~(1U << first);
+    return codes[first];
+}
+
 bool scsi_is_protected(const struct scsi_unit *u)
 {
     return u->read_only || u->mode.write_protect;
@@ -43,7 +60,7 @@ static void make_naa(uint8_t naa[8], const char *serial)
 {
     size_t n = strlen(serial);
     uint64_t hash = (uint64_t)crc_32c(serial, n) << 32 | crc_32c_more(0x6f726c6f, serial, n);
-    put_64(naa, hash);
+    be_put64(naa, hash);
     naa[0] = (uint8_t)(0x30 | (naa[0] & 0x0f));
 }
 

@@ -28,8 +28,8 @@ static bool check_ranges(struct scsi_task *t, const uint8_t *list, unsigned coun
     uint64_t sum = 0;
     for (unsigned i = 0; i < count; i++) {
         const uint8_t *d = list + HEADER + (size_t)i * DESCRIPTOR;
-        sum += get_32(d + 8);
-        if (!scsi_in_range(t->unit, get_64(d), get_32(d + 8)))
+        sum += be_get32(d + 8);
+        if (!scsi_in_range(t->unit, be_get64(d), be_get32(d + 8)))
             return scsi_refuse(t, SENSE_LBA);
     }
     if (count > scsi_unmap_descriptors || sum > scsi_unmap_blocks(t->unit))
@@ -40,17 +40,17 @@ static bool check_ranges(struct scsi_task *t, const uint8_t *list, unsigned coun
 /* t->at: the next descriptor. */
 static bool step_unmap(struct scsi_task *t)
 {
-    unsigned count = get_16(t->memory + 2) / DESCRIPTOR;
+    unsigned count = be_get16(t->memory + 2) / DESCRIPTOR;
     if (t->error)
         return scsi_step_failed(t);
     for (; t->at < count; t->at++) {
         const uint8_t *d = t->memory + HEADER + t->at * DESCRIPTOR;
-        uint64_t blocks = get_32(d + 8);
+        uint64_t blocks = be_get32(d + 8);
         if (!blocks)
             continue;
         t->at++;
         return scsi_step_io(t, t->cdb[1] & BIT_ANCHOR ? STORE_ZERO : STORE_UNMAP,
-                            get_64(d) << t->unit->shift, blocks << t->unit->shift, NULL, 0);
+                            be_get64(d) << t->unit->shift, blocks << t->unit->shift, NULL, 0);
     }
     return scsi_step_good(t);
 }
@@ -64,8 +64,8 @@ void scsi_run_unmap(struct scsi_task *t)
     const uint8_t *list = scsi_list(t, HEADER);
     if (!list)
         return;
-    unsigned size = get_16(list + 2);
-    if (get_16(list) != size + HEADER - 2 || size % DESCRIPTOR || size + HEADER > t->size)
+    unsigned size = be_get16(list + 2);
+    if (be_get16(list) != size + HEADER - 2 || size % DESCRIPTOR || size + HEADER > t->size)
         scsi_fail(t, SENSE_LIST_LENGTH);
     else if (!check_ranges(t, list, size / DESCRIPTOR))
         scsi_finish(t);
@@ -108,11 +108,11 @@ void scsi_run_lba_status(struct scsi_task *t)
         if (blocks > UINT32_MAX)
             blocks = UINT32_MAX;
         uint8_t *d = answer + HEADER + (size_t)count++ * DESCRIPTOR;
-        put_64(d, lba);
-        put_32(d + 8, blocks);
+        be_put64(d, lba);
+        be_put32(d + 8, blocks);
         d[12] = unmapped ? 1 : 0; /* deallocated or mapped */
         lba += blocks;
     } while (count < room && count < MOST && lba < t->unit->blocks);
-    put_32(answer, 4 + count * DESCRIPTOR);
+    be_put32(answer, 4 + count * DESCRIPTOR);
     scsi_give(t, answer, HEADER + count * DESCRIPTOR);
 }

@@ -20,18 +20,6 @@ bool scsi_check_verify(struct scsi_task *t)
     return bytchk(t) != BYTCHK_RESERVED || scsi_refuse_field(t, 1);
 }
 
-/* MISCOMPARE says at which byte. */
-static bool differ(struct scsi_task *t, const uint8_t *a, const uint8_t *b, size_t size)
-{
-    size_t at = 0;
-    while (at < size && a[at] == b[at])
-        at++;
-    scsi_sense_set(t, SENSE_MISCOMPARE,
-                   &(struct scsi_sense_more){.has_information = true, .information = t->at + at});
-    scsi_finish(t);
-    return false;
-}
-
 /* What data-out says that the piece at t->at holds. */
 static void expected(struct scsi_task *t, uint8_t *p, size_t size)
 {
@@ -57,7 +45,7 @@ static bool step_verify(struct scsi_task *t)
         if (bytchk(t) != BYTCHK_NONE) {
             expected(t, t->memory + work, size);
             if (memcmp(t->memory, t->memory + work, size) != 0)
-                return differ(t, t->memory, t->memory + work, size);
+                return scsi_step_differ(t, t->at, t->memory, t->memory + work, size);
         }
         t->at += size;
     }

@@ -48,7 +48,7 @@ static size_t write_designators(const struct scsi_task *t, uint8_t *p)
     at += put_designator(p + at, TEXT & 0x0f, UNIT | T10, text, 8 + n, 8 + n);
 
     uint8_t port[4] = {0};
-    put_16(port + 2, t->nexus->port.target);
+    be_put16(port + 2, t->nexus->port.target);
     at += put_designator(p + at, BINARY, PORT | RELATIVE, port, sizeof(port), sizeof(port));
     n = strlen(t->nexus->target_port) + 1;
     at += put_designator(p + at, UTF8, PORT | NAME, t->nexus->target_port, n, (n + 3) & ~(size_t)3);
@@ -67,27 +67,27 @@ static size_t write_limits(const struct scsi_task *t, uint8_t *p)
 {
     const struct scsi_unit *u = t->unit;
     uint32_t transfer = SCSI_TRANSFER_MAX >> u->shift, physical = PHYSICAL_BLOCK >> u->shift;
-    p[1] = 255;                  /* blocks of COMPARE AND WRITE */
-    put_16(p + 2, physical);     /* best multiple */
-    put_32(p + 4, transfer);     /* most */
-    put_32(p + 8, transfer / 8); /* best */
-    put_32(p + 12, transfer);    /* PRE-FETCH */
+    p[1] = 255;                    /* blocks of COMPARE AND WRITE */
+    be_put16(p + 2, physical);     /* best multiple */
+    be_put32(p + 4, transfer);     /* most */
+    be_put32(p + 8, transfer / 8); /* best */
+    be_put32(p + 12, transfer);    /* PRE-FETCH */
     if (u->thin) {
-        put_32(p + 16, scsi_unmap_blocks(u));
-        put_32(p + 20, scsi_unmap_descriptors);
-        put_32(p + 24, physical); /* granularity */
-        put_32(p + 28, 1U << 31); /* aligned at block 0 */
+        be_put32(p + 16, scsi_unmap_blocks(u));
+        be_put32(p + 20, scsi_unmap_descriptors);
+        be_put32(p + 24, physical); /* granularity */
+        be_put32(p + 28, 1U << 31); /* aligned at block 0 */
     }
-    put_64(p + 32, scsi_write_same_most(u));
-    put_32(p + 40, u->atomic_blocks);
+    be_put64(p + 32, scsi_write_same_most(u));
+    be_put32(p + 40, u->atomic_blocks);
     return 60;
 }
 
 static size_t write_characteristics(const struct scsi_task *t, uint8_t *p)
 {
     (void)t;
-    put_16(p, 1); /* does not rotate */
-    p[3] = 0x40;  /* after a block erase every block can be read */
+    be_put16(p, 1); /* does not rotate */
+    p[3] = 0x40;    /* after a block erase every block can be read */
     return 60;
 }
 
@@ -127,7 +127,7 @@ void scsi_give_vpd(struct scsi_task *t, uint8_t code)
         uint8_t p[PAGE_MAX] = {0};
         p[1] = code;
         size_t n = pages[i].write(t, p + HEADER);
-        put_16(p + 2, n);
+        be_put16(p + 2, n);
         scsi_give(t, p, HEADER + n);
         return;
     }

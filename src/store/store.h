@@ -28,6 +28,7 @@
 #include "base/list.h"
 
 struct store;
+struct io_buf;
 
 enum store_op {
     STORE_READ,
@@ -44,6 +45,9 @@ struct store_io {
     uint64_t offset, length;
     struct iovec *iov; /* READ, WRITE: length bytes in all; not changed, kept until done */
     unsigned iovs;
+    /* WRITE: the buffer that each vector lies in, for a store that needs the bytes after done() and takes
+     * references; NULL: it has to copy. */
+    struct io_buf *const *bufs;
     void (*done)(struct store_io *io, int error); /* 0 or an errno value */
 
     /* The store's, from submit to done: */

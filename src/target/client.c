@@ -77,6 +77,23 @@ static void print_statistics(const json_t *statistics)
         print_class(statistics, names[i]);
 }
 
+static void print_volume(const json_t *v)
+{
+    const json_t *r;
+    size_t i;
+    printf("volume %s: %s, epoch %" PRIu64 ", acknowledged by %" PRIu64 " of %" PRIu64 "\n",
+           json_str(v, "name"), json_str(v, "status"), number(v, "epoch"),
+           number(v, "consistencyFactor"), number(v, "replicationFactor"));
+    json_array_foreach(json_object_get(v, "replicaStatus"), i, r) {
+        printf("  %s  %-24s  up %" PRIu64 " s, durable up to %s", json_str(r, "replicaId"),
+               json_str(r, "mode"), number(r, "upTime"), json_str(r, "checkpointedIOSeq"));
+        if (number(r, "rebuildPercent"))
+            printf(", %" PRIu64 " %%, %" PRIu64 " s left", number(r, "rebuildPercent"),
+                   number(r, "rebuildSecondsLeft"));
+        printf("\n");
+    }
+}
+
 static void print_status(const json_t *o)
 {
     char size[QUANTITY_TEXT_MAX];
@@ -87,8 +104,11 @@ static void print_status(const json_t *o)
            json_str(o, "address"), number(o, "port"),
            json_is_true(json_object_get(o, "readOnly")) ? "  read-only" : "",
            json_is_true(json_object_get(o, "draining")) ? "  draining" : "");
-    printf("store %s, %" PRIu64 " bytes used, blocks of %" PRIu64 ", %s\n", json_str(o, "store"),
-           number(o, "used"), number(o, "blockSize"), json_str(o, "io"));
+    if (json_object_get(o, "volumeStatus"))
+        print_volume(json_array_get(json_object_get(o, "volumeStatus"), 0));
+    else
+        printf("store %s, %" PRIu64 " bytes used, blocks of %" PRIu64 ", %s\n",
+               json_str(o, "store"), number(o, "used"), number(o, "blockSize"), json_str(o, "io"));
     printf("%zu sessions, %" PRIu64 " commands under way; %" PRIu64 " logins, %" PRIu64
            " refused\n",
            json_array_size(sessions), number(o, "commands"), number(o, "logins"),
@@ -104,7 +124,8 @@ static void print_status(const json_t *o)
 
 int target_ask(const struct cli_args *args, const char *verb)
 {
-    const char *path = cli_get(args, "control"), *size_text = cli_get(args, "size");
+    const char *path = cli_get(args, "control"), *size_text = cli_get(args, "size"),
+               *rate_text = cli_get(args, "rebuild-rate");
     _cleanup_(str_done) struct str request = {0}, answer = {0};
     json_auto_t *o = json_object();
     struct err e = {0};
@@ -117,6 +138,15 @@ int target_ask(const struct cli_args *args, const char *verb)
             return cli_misuse(args, "grow needs --size, such as 20Gi");
         json_object_set_new(o, "size", json_integer((json_int_t)size));
     }
+    if (str_eq(verb, "rate")) {
+        if (!rate_text || quantity_parse_bytes(rate_text, &size, &e) < 0)
+            return cli_misuse(args, "rate needs --rebuild-rate, such as 100Mi, or 0 for no limit");
+        json_object_set_new(o, "bytes", json_integer((json_int_t)size));
+    }
+    if (cli_get(args, "replica"))
+        json_object_set_new(o, "replica", json_string(cli_get(args, "replica")));
+    if (cli_get(args, "instead"))
+        json_object_set_new(o, "instead", json_string(cli_get(args, "instead")));
     json_format(o, &request);
     str_append_c(&request, '\n');
     if (ask(path, &request, &answer, &e) < 0)

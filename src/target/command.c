@@ -11,14 +11,23 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cli/commands.h"
 #include "target/target.h"
 
-enum { PORT = 3260, METRICS_PORT = 9500, SECRET_FILE_MAX = 4096, DRAIN_SECONDS = 5 };
+enum {
+    PORT = 3260,
+    REPLICA_PORT = 6060,
+    METRICS_PORT = 9500,
+    REPLICAS_MOST = REPL_MEMBERS,
+    SECRET_FILE_MAX = 4096,
+    DRAIN_SECONDS = 5
+};
 
 /* What options point into. */
 struct memory {
-    char *address, *metrics_address;
+    char *address, *metrics_address, *replica_address;
     struct str secret, target_secret;
+    struct replio_key *key;
     VEC(char *) initiators;
 };
 
@@ -35,6 +44,8 @@ static void memory_done(struct memory *m)
     vec_done(&m->initiators);
     free(m->address);
     free(m->metrics_address);
+    free(m->replica_address);
+    replio_key_free(m->key);
 }
 
 static int read_secret(const char *path, struct str *out, struct err *e)
@@ -93,6 +104,46 @@ static void take_initiators(const char *text, struct target_options *o, struct m
     o->initiators = (const char *const *)m->initiators.p;
 }
 
+/* What makes a volume a replicated one. */
+static int take_replication(const struct cli_args *args, struct target_options *o, struct memory *m,
+                            struct err *e)
+{
+    const char *listen = cli_get(args, "replica-listen"), *rate = cli_get(args, "rebuild-rate");
+    o->volume = cli_get(args, "volume");
+    o->create = cli_get(args, "create") != NULL;
+    if (take_number(args, "replicas", REPLICAS_MOST, &o->replicas, e) < 0 ||
+        take_number(args, "consistency", REPLICAS_MOST, &o->consistency, e) < 0 ||
+        take_number(args, "fail-seconds", 86400, &o->fail_seconds, e) < 0 ||
+        (rate && quantity_parse_bytes(rate, &o->rebuild_rate, e) < 0) ||
+        net_parse(listen ? listen : "127.0.0.1", REPLICA_PORT, &m->replica_address,
+                  &o->replica_port, e) < 0)
+        return -1;
+    o->replica_address = m->replica_address;
+    const char *key = cli_get(args, "key-file");
+    if (key && replio_key_read(key, &m->key, e) < 0)
+        return -1;
+    o->key = m->key;
+    if (o->volume && !o->key && !net_is_loopback(o->replica_address) && !cli_get(args, "insecure"))
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "replicas of other machines reach %s: give both sides the volume's key with "
+                       "--key-file, or say --insecure to let data pass in the clear",
+                       o->replica_address);
+    if (!o->volume == !o->store)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "serve needs --store for a local volume or --volume for a replicated one");
+    if (o->create && (!o->volume || !o->replicas || !o->size))
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "--create needs --volume, --replicas and --size");
+    unsigned majority = o->replicas / 2 + 1;
+    if (!o->consistency)
+        o->consistency = majority;
+    if (o->create && (o->consistency < majority || o->consistency > o->replicas))
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "--consistency must be from %u, more than half, to %u, all", majority,
+                       o->replicas);
+    return 0;
+}
+
 static int take_options(const struct cli_args *args, struct target_options *o, struct memory *m,
                         struct err *e)
 {
@@ -110,8 +161,8 @@ static int take_options(const struct cli_args *args, struct target_options *o, s
         .state_dir = cli_get(args, "state-dir"),
         .drain_seconds = DRAIN_SECONDS,
     };
-    if (!o->store || !o->iqn)
-        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "serve needs --store and --iqn");
+    if (!o->iqn)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "serve needs --iqn");
     if (size && quantity_parse_bytes(size, &o->size, e) < 0)
         return err_prefix(e, "--size");
     if (take_number(args, "block-size", 4096, &o->block_size, e) < 0 ||
@@ -123,7 +174,7 @@ static int take_options(const struct cli_args *args, struct target_options *o, s
     o->address = m->address;
     o->metrics_address = m->metrics_address;
     take_initiators(cli_get(args, "initiators"), o, m);
-    return take_auth(args, o, m, e);
+    return take_replication(args, o, m, e) < 0 ? -1 : take_auth(args, o, m, e);
 }
 
 static int serve(const struct cli_args *args)
@@ -153,7 +204,7 @@ int target_command(const struct cli_args *args)
     const char *verb = args->words[0];
     if (str_eq(verb, "serve"))
         return serve(args);
-    if (str_eq(verb, "show") || str_eq(verb, "grow") || str_eq(verb, "drain"))
+    if (str_in(verb, cli_target.choices))
         return target_ask(args, verb);
-    return cli_misuse(args, "'%s' is none of serve, show, grow, drain", verb);
+    return cli_misuse(args, "'%s' is none of %s", verb, cli_target.arguments);
 }

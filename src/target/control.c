@@ -1,7 +1,11 @@
 /*
- * The control socket: {"command":"show"}, {"command":"grow","size":BYTES}, {"command":"drain"}, one a
- * line; each is answered by one line, {"error":"..."} when it could not be done. Only the owner of the
- * socket's file, and root, can reach it.
+ * The control socket: one request a line, each answered by one line, what `show` shows, or {"error":"..."}
+ * when it could not be done. Only the owner of the socket's file, and root, can reach it.
+ *
+ *     {"command":"show"}                     {"command":"add","replica":UUID[,"instead":UUID]}
+ *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID}
+ *     {"command":"drain"}                    {"command":"scrub"}
+ *     {"command":"rate","bytes":N}           {"command":"snapshot","id":N}
  */
 #include <errno.h>
 #include <string.h>
@@ -25,8 +29,8 @@ struct target_control {
     char *path;
     struct list_link clients;
     unsigned count;
-    bool growing;
-    struct client *grower; /* who asked for it, if still there */
+    const char *doing;    /* what takes its time; NULL: nothing */
+    struct client *asker; /* who asked for it, if still there */
 };
 
 struct client {
@@ -60,43 +64,143 @@ static void show(struct client *c, const json_t *request)
     reply(c, out.p, out.len);
 }
 
-static void grown(void *context, int error)
+/* What takes its time: one thing at a time, and who asked is told the end. */
+
+static bool begin(struct client *c, const char *what)
+{
+    struct target_control *control = c->control;
+    if (control->doing) {
+        _cleanup_free_ char *text =
+            mem_printf("%s is under way: wait until it has ended", control->doing);
+        reply_error(c, text);
+        return false;
+    }
+    control->doing = what;
+    control->asker = c;
+    return true;
+}
+
+static void ended(void *context, int error)
 {
     struct target_control *control = context;
     struct target *t = control->target;
-    struct client *c = control->grower;
-    control->growing = false;
+    struct client *c = control->asker;
+    const char *what = control->doing;
+    control->doing = NULL;
+    control->asker = NULL;
     if (error) {
         struct err e = {0};
-        err_errno(&e, error, "cannot grow the store");
-        log_error("target cannot grow", LOG_ERR(&e));
+        err_errno(&e, error, "%s has failed", what);
+        log_error("target", LOG_ERR(&e));
         if (c)
             reply_error(c, e.msg);
         return;
     }
-    t->size = t->store->size;
-    scsi_unit_resized(t->unit);
-    log_info("target grew", LOG_S("iqn", t->o->iqn), LOG_U("size", t->store->size));
+    log_info("target: it is done", LOG_S("what", what), LOG_S("iqn", t->o->iqn));
     if (c)
         show(c, NULL);
 }
 
+static void grown(void *context, int error)
+{
+    struct target_control *control = context;
+    struct target *t = control->target;
+    if (!error) {
+        t->size = t->store->size;
+        scsi_unit_resized(t->unit);
+        log_info("target grew", LOG_S("iqn", t->o->iqn), LOG_U("size", t->store->size));
+    }
+    ended(context, error);
+}
+
 static void grow(struct client *c, const json_t *request)
 {
-    struct target_control *control = c->control;
-    struct target *t = control->target;
+    struct target *t = c->control->target;
     json_int_t size = json_integer_value(json_object_get(request, "size"));
-    if (control->growing) {
-        reply_error(c, "it is being grown already");
-        return;
-    }
-    if (size <= 0 || (uint64_t)size < t->store->size || size % t->o->block_size)
+    if (!t->ready)
+        reply_error(c, "the volume waits for its replicas");
+    else if (size <= 0 || (uint64_t)size < t->store->size || size % t->o->block_size)
         reply_error(c, "\"size\" must be a whole number of blocks, and no less than the size is: a "
                        "volume does not shrink");
-    else {
-        control->growing = true;
-        control->grower = c;
-        store_grow(t->store, (uint64_t)size, grown, control);
+    else if (begin(c, "growth"))
+        store_grow(t->store, (uint64_t)size, grown, c->control);
+}
+
+/* Replicas. */
+
+static bool is_replicated(struct client *c)
+{
+    if (!c->control->target->volume)
+        reply_error(c, "this volume has no replicas");
+    return c->control->target->volume != NULL;
+}
+
+/* A replica's UUID at a key of the request. */
+static bool take_replica(struct client *c, const json_t *request, const char *key, struct uuid *ret)
+{
+    const char *text = json_str(request, key);
+    struct err e = {0};
+    if (text && uuid_from_text(text, ret, &e) == 0)
+        return true;
+    _cleanup_free_ char *message = mem_printf("\"%s\": %s", key, text ? e.msg : "which one?");
+    reply_error(c, message);
+    return false;
+}
+
+static void begun(struct client *c, bool ok)
+{
+    struct target_control *control = c->control;
+    if (ok)
+        return;
+    control->doing = NULL;
+    control->asker = NULL;
+    reply_error(c, "something else is under way: wait until it has ended");
+}
+
+static void add(struct client *c, const json_t *request)
+{
+    struct uuid id, instead;
+    bool replaces = json_str(request, "instead") != NULL;
+    if (is_replicated(c) && take_replica(c, request, "replica", &id) &&
+        (!replaces || take_replica(c, request, "instead", &instead)) &&
+        begin(c, "the addition of a replica"))
+        begun(c, replio_volume_add(c->control->target->volume, &id, replaces ? &instead : NULL,
+                                   ended, c->control));
+}
+
+static void drop(struct client *c, const json_t *request)
+{
+    struct uuid id;
+    if (is_replicated(c) && take_replica(c, request, "replica", &id) &&
+        begin(c, "the removal of a replica"))
+        begun(c, replio_volume_remove(c->control->target->volume, &id, ended, c->control));
+}
+
+static void scrub(struct client *c, const json_t *request)
+{
+    (void)request;
+    if (is_replicated(c) && begin(c, "a scrub"))
+        begun(c, replio_volume_scrub(c->control->target->volume, ended, c->control));
+}
+
+static void snapshot(struct client *c, const json_t *request)
+{
+    json_int_t id = json_integer_value(json_object_get(request, "id"));
+    if (id <= 0)
+        reply_error(c, "\"id\" must be a number above 0");
+    else if (is_replicated(c) && begin(c, "a snapshot"))
+        begun(c,
+              replio_volume_snapshot(c->control->target->volume, (uint64_t)id, ended, c->control));
+}
+
+static void rate(struct client *c, const json_t *request)
+{
+    const json_t *bytes = json_object_get(request, "bytes");
+    if (!json_is_integer(bytes) || json_integer_value(bytes) < 0) {
+        reply_error(c, "\"bytes\" must be a number of bytes a second, 0 for no limit");
+    } else if (is_replicated(c)) {
+        replio_volume_set_rate(c->control->target->volume, (uint64_t)json_integer_value(bytes));
+        show(c, request);
     }
 }
 
@@ -113,7 +217,8 @@ static void obey(struct client *c)
     static const struct {
         const char *name;
         void (*fn)(struct client *c, const json_t *request);
-    } verbs[] = {{"show", show}, {"grow", grow}, {"drain", drain}};
+    } verbs[] = {{"show", show},   {"grow", grow},         {"drain", drain}, {"add", add},
+                 {"remove", drop}, {"snapshot", snapshot}, {"scrub", scrub}, {"rate", rate}};
     struct err e = {0};
     json_auto_t *request = json_parse(str_get(&c->line), c->line.len, NULL, &e);
     const char *name = request ? json_str(request, "command") : NULL;
@@ -123,7 +228,7 @@ static void obey(struct client *c)
             return;
         }
     }
-    reply_error(c, request ? "\"command\" must be show, grow or drain" : e.msg);
+    reply_error(c, request ? "\"command\" is none that is known" : e.msg);
 }
 
 static void received(struct io_stream *stream, const struct io_slice *slices, unsigned n)
@@ -150,8 +255,8 @@ static void closed(struct io_stream *stream, int error)
     struct client *c = container_of(stream, struct client, stream);
     (void)error;
     list_unlink(&c->link);
-    if (c->control->grower == c)
-        c->control->grower = NULL;
+    if (c->control->asker == c)
+        c->control->asker = NULL;
     c->control->count--;
     str_done(&c->line);
     free(c);

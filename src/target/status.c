@@ -1,6 +1,8 @@
 /*
  * The state of a target as JSON, and what of it a person sees.
  */
+#include <inttypes.h>
+
 #include "base/str.h"
 #include "json/json.h"
 #include "target/target.h"
@@ -57,6 +59,46 @@ static void add_session(void *context, const struct iscsi_session_info *info)
     json_array_append_new(list, o);
 }
 
+static json_t *text_number(uint64_t n)
+{
+    return json_sprintf("%" PRIu64, n);
+}
+
+/* A replica as CStorVolume's status has it, and what is ours besides. */
+static json_t *replica_json(const struct repl_status_replica *r)
+{
+    char id[UUID_TEXT_MAX];
+    json_t *o =
+        json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:I,s:s}", "replicaId", uuid_format(&r->replica_id, id),
+                  "mode", r->mode, "checkpointedIOSeq", text_number(r->checkpointed_io_seq),
+                  "inflightRead", text_number(r->inflight_read), "inflightWrite",
+                  text_number(r->inflight_write), "inflightSync", text_number(r->inflight_sync),
+                  "upTime", (json_int_t)r->up_time, "quorum", r->quorum ? "1" : "0");
+    json_object_set_new(o, "rebuildPercent", number(r->rebuild_percent));
+    json_object_set_new(o, "rebuildBytes", number(r->rebuild_bytes));
+    json_object_set_new(o, "rebuildCopied", number(r->rebuild_copied));
+    json_object_set_new(o, "rebuildSecondsLeft", number(r->rebuild_eta));
+    json_object_set_new(o, "scrubErrors", number(r->scrub_errors));
+    return o;
+}
+
+/* As CVStatus: name, status and replicaStatus. */
+static json_t *volume_json(const struct target *t)
+{
+    struct repl_status s;
+    replio_volume_status(t->volume, &s);
+    json_t *replicas = json_array();
+    for (int i = 0; i < s.n; i++)
+        json_array_append_new(replicas, replica_json(&s.replica[i]));
+    json_t *o = json_pack("{s:s,s:s,s:o}", "name", t->o->volume, "status", s.phase, "replicaStatus",
+                          replicas);
+    json_object_set_new(o, "serving", json_boolean(s.serving));
+    json_object_set_new(o, "epoch", number(s.epoch));
+    json_object_set_new(o, "replicationFactor", number(s.rf));
+    json_object_set_new(o, "consistencyFactor", number(s.cf));
+    return o;
+}
+
 void target_status(const struct target *t, struct str *out)
 {
     json_auto_t *o = json_object();
@@ -65,7 +107,11 @@ void target_status(const struct target *t, struct str *out)
     const struct store_ops *ops = t->store->ops;
     iscsi_node_each_session(t->node, add_session, sessions);
     json_object_set_new(o, "iqn", json_string(t->o->iqn));
-    json_object_set_new(o, "store", json_string(t->o->store));
+    if (t->volume)
+        json_object_set_new(o, "volumeStatus", json_pack("[o]", volume_json(t)));
+    else
+        json_object_set_new(o, "store", json_string(t->o->store));
+    json_object_set_new(o, "ready", json_boolean(t->ready));
     json_object_set_new(o, "address", json_string(t->o->address));
     json_object_set_new(o, "port", number(t->port));
     json_object_set_new(o, "io", json_string(io_loop_backend(t->loop)));

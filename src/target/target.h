@@ -14,9 +14,19 @@
 #include "io/loop.h"
 #include "iscsi/server.h"
 #include "metrics/metrics.h"
+#include "replio/volume.h"
 
 struct target_options {
-    const char *store, *iqn, *alias, *serial;
+    const char *store;  /* its name; or, for a replicated volume: */
+    const char *volume; /* its name */
+    unsigned replicas, consistency;
+    bool create;
+    const char *replica_address; /* where replicas come */
+    uint16_t replica_port;
+    const struct replio_key *key; /* or NULL */
+    unsigned fail_seconds;        /* without a quorum for so long: I/O fails; 0: never */
+    uint64_t rebuild_rate;        /* bytes a second; 0: no limit */
+    const char *iqn, *alias, *serial;
     const char *address; /* of the portal */
     uint16_t port;
     uint64_t size;
@@ -37,6 +47,10 @@ struct target {
     const struct target_options *o;
     struct io_loop *loop;
     struct store *store;
+    struct replio_volume *volume; /* NULL: the store is local */
+    bool ready;                   /* the size is known: initiators may come */
+    int error;                    /* of what went wrong then; 0 */
+    struct err why;
     struct scsi_unit *unit;
     struct iscsi_node *node;
     struct iscsi_server *server;

@@ -264,6 +264,7 @@ static void test_media(void **state)
     assert_int_equal(lab(&l, l.a, "12 00 00 0024 00", 0), 0);
     assert_int_equal(lab(&l, l.a, "1b 00 00 00 03 00", 0), 0); /* load */
     assert_int_equal(lab(&l, l.a, "28 00 00000000 00 0001 00", 0), 0);
+    assert_int_equal(lab(&l, l.b, "28 00 00000000 00 0001 00", 0), 0x062800);
     assert_int_equal(lab(&l, l.a, "1b 00 00 00 00 00", 0), 0); /* stop: nothing stops */
     assert_int_equal(lab(&l, l.a, "1b 00 00 00 32 00", 0), 0); /* a power condition */
     assert_int_equal(lab(&l, l.a, "00", 0), 0);
