@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -122,6 +123,24 @@ static const struct store_ops file_ops = {
     .close = close_file,
 };
 
+/*
+ * Two programs that write one file would destroy it; readers may share. The lock of one that was killed
+ * goes when the last of what it had submitted is done, which the kernel sees to after its end: so it is
+ * waited for, and no write of the dead can come after one of the living.
+ */
+static int lock(int fd, bool shared)
+{
+    enum { TRIES = 500, PAUSE_NS = 10 * 1000 * 1000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK)
+            return -1;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return -1;
+}
+
 static int prepare(struct file *f, const char *path, const struct store_options *o, struct err *e)
 {
     struct stat st;
@@ -129,8 +148,7 @@ static int prepare(struct file *f, const char *path, const struct store_options 
         return err_errno(e, errno, "cannot look at %s", path);
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_INVALID_ARGUMENT, "InvalidStore", "%s is no regular file", path);
-    /* Two programs that write one file would destroy it; readers may share. */
-    if (flock(f->fd, (o->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0)
+    if (lock(f->fd, o->read_only) < 0)
         return err_set(e, ERR_FAILED_PRECONDITION, "InUse", "%s is in use by another program",
                        path);
     uint64_t size = (uint64_t)st.st_size;

@@ -41,6 +41,7 @@ def rounds(scratch, kind, store):
     with Target(PROGRAM, scratch.path, store, "16Mi", ["--control", scratch.file("control")]) as t:
         bad, reads, kept = [], 0, scratch.file("map")
         for number in range(ROUNDS):
+            before = os.stat(kept).st_mtime_ns if os.path.exists(kept) else 0
             load = loads(scratch, t, kind)
 
             def busy():
@@ -50,7 +51,6 @@ def rounds(scratch, kind, store):
             wait_for(busy, 20)
             time.sleep(random.random() / 10)  # at some moment
             t.stop(signal.SIGKILL)
-            before = os.stat(kept).st_mtime_ns if os.path.exists(kept) else 0
             _, errors = load.communicate(timeout=60)  # it ends with its connection, and saves the map
             if not os.path.exists(kept) or os.stat(kept).st_mtime_ns == before:
                 bad.append(f"round {number}: no map was saved, status {load.returncode}: {errors}")
