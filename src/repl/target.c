@@ -102,6 +102,7 @@ static void peer_down(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
     bool mattered = p->insync || t->truth == link;
+    t->changed = true;
     p->open = p->hello = p->joined = p->insync = false;
     p->ask = ASK_NO;
     p->job.state = JOB_NONE;
@@ -141,6 +142,7 @@ void repl_target_close(struct repl_target *t, int link)
 void target_became_insync(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
+    t->changed = true;
     p->insync = true;
     p->job.state = JOB_NONE;
     t->insync |= bit(link);
@@ -319,6 +321,7 @@ static void elect(struct repl_target *t)
         t->flush_fails = true;
     t->truth = best;
     t->phase = ACTIVE;
+    t->changed = true;
     t->frozen_since = t->now;
     view_restamp(t);
     t->ops->event(t->ctx, REPL_EV_EPOCH, t->epoch, 0);
@@ -396,6 +399,8 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
     if (!p->open || t->phase == FENCED)
         return;
     p->heard = t->now;
+    if (m->type != REPL_ACK && m->type != REPL_READ_OK && m->type != REPL_PONG)
+        t->changed = true;
     if (m->type == REPL_HELLO || m->type == REPL_PROMISED) {
         take_state(t, link, m, payload);
         return;
@@ -461,6 +466,7 @@ static void watch(struct repl_target *t)
 {
     if (t->now < t->watch_at)
         return;
+    t->changed = true;
     t->watch_at = t->now + t->cfg.lag_ns / 16;
     io_watch(t);
     each_peer(t, i)
@@ -488,7 +494,8 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now)
         collect(t);
     if (t->phase == PROMISE)
         elect(t);
-    if (t->phase == ACTIVE) {
+    if (t->phase == ACTIVE && t->changed) {
+        t->changed = false;
         view_step(t);
         bring_in(t);
     }

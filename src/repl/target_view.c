@@ -175,13 +175,14 @@ static void note_insync(const struct repl_target *t, struct repl_view *v)
     }
 }
 
-static bool same_view(struct repl_view a, const struct repl_view *b)
+static bool same_view(const struct repl_view *a, const struct repl_view *b)
 {
-    a.version = b->version;
-    uint8_t x[REPL_SUPER_SIZE], y[REPL_SUPER_SIZE];
-    repl_super_encode(&(struct repl_super){.view = a}, x);
-    repl_super_encode(&(struct repl_super){.view = *b}, y);
-    return memcmp(x, y, sizeof(x)) == 0;
+    bool same = a->size == b->size && a->flags == b->flags && a->n == b->n && a->rf == b->rf &&
+                a->cf == b->cf;
+    for (int m = 0; same && m < a->n; m++)
+        same = uuid_eq(&a->member[m].id, &b->member[m].id) &&
+               a->member[m].flags == b->member[m].flags && a->member[m].floor == b->member[m].floor;
+    return same;
 }
 
 static void start_admin(struct repl_target *t)
@@ -261,7 +262,7 @@ void view_step(struct repl_target *t)
         else
             v.size = t->admin_arg;
     }
-    if (!same_view(v, &t->view))
+    if (!same_view(&v, &t->view))
         propose(t, &v);
 }
 
@@ -269,6 +270,7 @@ static void commit(struct repl_target *t)
 {
     t->view = t->next;
     t->next.version = 0;
+    t->changed = true;
     if (t->view.flags & REPL_FORMED)
         t->cfg.create = false;
     for (int m = 0; m < t->view.n; m++) {
@@ -312,6 +314,7 @@ static bool admin_begin(struct repl_target *t, enum repl_admin op, uint64_t arg)
 {
     if (t->admin || t->phase != ACTIVE)
         return false;
+    t->changed = true;
     t->admin = op;
     t->admin_arg = arg;
     t->prepared = false;
