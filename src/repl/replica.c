@@ -441,8 +441,7 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
             send_state(r, i, REPL_HELLO);
         }
     }
-    if (r->promise_owed && r->synced >= r->promise_sync &&
-        GUARD(13, list_empty(&r->active))) {
+    if (r->promise_owed && r->synced >= r->promise_sync && list_empty(&r->active)) {
         r->promise_owed = false;
         send_state(r, r->bound, REPL_PROMISED);
     }

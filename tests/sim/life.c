@@ -280,6 +280,27 @@ static void crash_and_restart(struct sim *s, int i, int64_t most)
     world_event(s, s->now + between(s, 2 * MS, most), EV_START_REPLICA, i, 0, 0, NULL);
 }
 
+void life_syncing(struct sim *s, int replica)
+{
+    if (s->stage == RUN && !s->lossy && s->served && sim_chance(s, 1))
+        world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)s->disk_delay), EV_CRASH, replica,
+                    sim_chance(s, 50), 0, NULL);
+}
+
+/* A node with a replica, and perhaps a target. */
+static void crash_node(struct sim *s, int r, bool target)
+{
+    if (s->stage != RUN || s->lossy || !s->replica[r].used || !may_crash(s, r))
+        return;
+    crash_and_restart(s, r, 60 * MS);
+    for (int t = 0; target && t < TARGETS; t++) {
+        if (!s->target[t].p.up)
+            continue;
+        target_crash(s, t);
+        world_event(s, s->now + between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
+    }
+}
+
 /* A disk that is new, or as it was some time ago, if that can be noticed. */
 static void lose_disk(struct sim *s, int i)
 {
@@ -374,7 +395,7 @@ static void fault(struct sim *s)
     if (s->stage != RUN || s->lossy)
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
-    switch (sim_below(s, 14)) {
+    switch (sim_below(s, 16)) {
     case 0:
     case 1:
         if (may_crash(s, r))
@@ -415,6 +436,12 @@ static void fault(struct sim *s)
         break;
     case 12:
         s->replica[r].erring = s->replica[r].erring ? 0 : s->safe ? 1 : 1 + (int)sim_below(s, 2);
+        break;
+    case 14:
+    case 15:
+        crash_node(s, r, true);
+        if (sim_chance(s, 50))
+            block(s);
         break;
     case 13:
         if (sim_chance(s, 50))
@@ -464,6 +491,9 @@ void life_event(struct sim *s, struct event *e)
         break;
     case EV_FAULT:
         fault(s);
+        break;
+    case EV_CRASH:
+        crash_node(s, e->a, e->b);
         break;
     case EV_START_REPLICA:
         replica_start(s, e->a);

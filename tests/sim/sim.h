@@ -26,6 +26,7 @@ enum {
     SECTOR = 512,
     SECTORS_MAX = 96,
     META_SIZE = 4 * REPL_SUPER_SIZE,
+    META_GRAIN = 64, /* metadata is torn finer than disks would */
     IOS = 12,    /* of a client, at once */
     ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
 };
@@ -47,7 +48,7 @@ struct event {
         EV_FAULT,
         EV_START_REPLICA,
         EV_START_TARGET,
-        EV_ADMIN,
+        EV_CRASH,
     } kind;
     int a, b;
     uint32_t life;
@@ -231,4 +232,5 @@ void life_event(struct sim *s, struct event *e);
 void life_complete(struct sim *s, int target, struct repl_io *io, int status);
 void life_admin_done(struct sim *s, int target, enum repl_admin op, int status);
 void life_target_gone(struct sim *s, int target);
+void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
 int sim_without_memory(const struct sim *s);

@@ -357,16 +357,16 @@ static void log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sur
     *end = p;
 }
 
-/* A crash: of each sector that was not synced, the new content or the old. */
+/* A crash: of each grain that was not synced, the new content or the old. */
 static void log_crash(struct sim *s, struct unsynced **log, struct unsynced ***end, uint8_t *sure,
-                      uint8_t *now, size_t size)
+                      uint8_t *now, size_t size, uint64_t grain)
 {
     int keep = (int)sim_below(s, 3) * 50;
     while (*log) {
         struct unsynced *u = *log;
-        for (uint64_t i = 0; i < u->length; i += SECTOR)
+        for (uint64_t i = 0; i < u->length; i += grain)
             if (sim_chance(s, keep))
-                memcpy(sure + u->offset + i, u->data + i, SECTOR);
+                memcpy(sure + u->offset + i, u->data + i, grain);
         *log = u->next;
         free(u);
     }
@@ -502,6 +502,7 @@ static int replica_meta_sync(void *ctx)
     struct sim_replica *r = ctx;
     struct sim *s = r->s;
     mark_flushing(r->disk.meta_log);
+    life_syncing(s, r->i);
     if (s->sync_io && !r->slow) {
         meta_synced(r);
         return 1;
@@ -608,8 +609,10 @@ void replica_crash(struct sim *s, int i)
     repl_replica_free(r->core);
     r->core = NULL;
     struct disk *d = &r->disk;
-    log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data));
-    log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta));
+    log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data),
+              SECTOR);
+    log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta),
+              META_GRAIN);
 }
 
 void replica_wipe(struct sim *s, int i)
@@ -791,8 +794,8 @@ void world_done(struct sim *s)
         struct sim_replica *r = &s->replica[i];
         repl_replica_free(r->core);
         free(r->image);
-        log_crash(s, &r->disk.data_log, &r->disk.data_end, r->disk.data_sure, r->disk.data, 0);
-        log_crash(s, &r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure, r->disk.meta, 0);
+        log_crash(s, &r->disk.data_log, &r->disk.data_end, r->disk.data_sure, r->disk.data, 0, SECTOR);
+        log_crash(s, &r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure, r->disk.meta, 0, SECTOR);
     }
     for (size_t i = 0; i < s->heap_n; i++)
         if (s->heap[i].kind == EV_MESSAGE)
