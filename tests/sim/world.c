@@ -361,9 +361,11 @@ static void log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sur
 static void log_crash(struct sim *s, struct unsynced **log, struct unsynced ***end, uint8_t *sure,
                       uint8_t *now, size_t size, uint64_t grain)
 {
-    int keep = (int)sim_below(s, 3) * 50;
+    int mode = (int)sim_below(s, 4);
     while (*log) {
         struct unsynced *u = *log;
+        /* All writes, none, or of each: all, nothing, or parts. */
+        int keep = mode < 2 ? mode * 100 : (int)sim_below(s, 3) * 50;
         for (uint64_t i = 0; i < u->length; i += grain)
             if (sim_chance(s, keep))
                 memcpy(sure + u->offset + i, u->data + i, grain);
