@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     bool trace = false, until_failure = false;
     const char *file = NULL;
     for (int i = 1; i < argc; i++) {
-        char *value = i + 1 < argc ? argv[i + 1] : "", *dots;
+        const char *value = i + 1 < argc ? argv[i + 1] : "", *dots;
         if (strcmp(argv[i], "--seeds") == 0 && (dots = strstr(value, "..")))
             first = strtoull(value, NULL, 10), last = strtoull(dots + 2, NULL, 10), i++;
         else if (strcmp(argv[i], "--seed") == 0)

@@ -317,9 +317,12 @@ void target_crash(struct sim *s, int i)
     sim_trace(s, "target %d ends", i);
     t->p.up = t->serving = false;
     t->p.life++;
-    for (int r = 0; r < REPLICAS; r++)
+    for (int r = 0; r < REPLICAS; r++) {
         if (s->conn[i][r].up[0])
             conn_end(s, i, r, 0);
+        if (sim_chance(s, 50))
+            s->conn[i][r].clear_at[1] = INT64_MAX / 2; /* what was under way is lost, or not */
+    }
     repl_target_free(t->core);
     t->core = NULL;
     life_target_gone(s, i);
