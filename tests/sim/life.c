@@ -287,6 +287,18 @@ void life_syncing(struct sim *s, int replica)
                     sim_chance(s, 50), 0, NULL);
 }
 
+/* Rebuilds are short here; so that they are interrupted, too: */
+void life_given(struct sim *s, int t, int r, uint8_t type)
+{
+    if (s->stage != RUN || s->lossy)
+        return;
+    if (type == REPL_BEGIN && sim_chance(s, 3))
+        conn_break(s, t, r);
+    if ((type == REPL_DONE && sim_chance(s, 5)) || (type == REPL_BEGIN && sim_chance(s, 1)))
+        world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(2 * s->disk_delay)), EV_CRASH, r, 0,
+                    0, NULL);
+}
+
 /* A node with a replica, and perhaps a target. */
 static void crash_node(struct sim *s, int r, bool target)
 {
@@ -389,6 +401,14 @@ static void block(struct sim *s)
     sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
 }
 
+/* What waits for the end of one must not be overtaken because of another. */
+static void freeze(struct sim *s, struct process *p, int64_t most)
+{
+    int64_t until = s->now + between(s, 5 * MS, most);
+    if (until > p->frozen_until)
+        p->frozen_until = until;
+}
+
 static void fault(struct sim *s)
 {
     world_event(s, s->now + between(s, 2 * MS, s->fault_every), EV_FAULT, 0, 0, 0, NULL);
@@ -411,11 +431,11 @@ static void fault(struct sim *s)
         }
         break;
     case 4:
-        s->replica[r].p.frozen_until = s->now + between(s, 5 * MS, 150 * MS);
+        freeze(s, &s->replica[r].p, 150 * MS);
         sim_trace(s, "replica %d is frozen", r);
         break;
     case 5:
-        s->target[t].p.frozen_until = s->now + between(s, 5 * MS, 120 * MS);
+        freeze(s, &s->target[t].p, 120 * MS);
         sim_trace(s, "target %d is frozen", t);
         break;
     case 6:
@@ -636,6 +656,7 @@ static void advance(struct sim *s)
     case READ_ALL:
         if (read_all(s)) {
             stage(s, SCRUB);
+            disks_equal(s, true);
             damage(s);
         }
         break;

@@ -233,4 +233,5 @@ void life_complete(struct sim *s, int target, struct repl_io *io, int status);
 void life_admin_done(struct sim *s, int target, enum repl_admin op, int status);
 void life_target_gone(struct sim *s, int target);
 void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
+void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
 int sim_without_memory(const struct sim *s);

@@ -649,7 +649,11 @@ static void give(struct sim *s, int t, int r, int to, struct message *q)
                   m.epoch, m.seq, m.offset, m.count, m.flags);
     if (!to) {
         repl_target_input(s->target[t].core, r, &m, q->payload, &q->buf);
-    } else if (!repl_replica_input(s->replica[r].core, t, &m, q->payload, &q->buf)) {
+        repl_buf_unref(&q->buf);
+        return;
+    }
+    life_given(s, t, r, m.type);
+    if (!repl_replica_input(s->replica[r].core, t, &m, q->payload, &q->buf)) {
         q->next = NULL;
         *c->held_end[1] = q;
         c->held_end[1] = &q->next;
