@@ -555,7 +555,10 @@ static bool all_healthy(struct sim *s)
         return false;
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
-    return strcmp(st.phase, "Healthy") == 0 && !s->admin;
+    uint32_t owed = 0;
+    for (int m = 0; m < st.n; m++)
+        owed += st.replica[m].inflight_write;
+    return strcmp(st.phase, "Healthy") == 0 && !s->admin && !owed;
 }
 
 static void stage(struct sim *s, int next)
@@ -654,7 +657,7 @@ static void advance(struct sim *s)
             stage(s, READ_ALL);
         break;
     case READ_ALL:
-        if (read_all(s)) {
+        if (read_all(s) && all_healthy(s)) {
             stage(s, SCRUB);
             disks_equal(s, true);
             damage(s);
