@@ -35,7 +35,8 @@ static const struct rule rules[REPL_TYPES] = {
     [REPL_MAP] = {"MAP", 0, 0, REPL_PAGE_ENTRIES},
     [REPL_MAP_OK] = {"MAP_OK", 0, REPL_PAGE_ENTRIES * 8, REPL_PAGE_ENTRIES},
     [REPL_SUMS] = {"SUMS", 0, 0, REPL_PIECE, false, true},
-    [REPL_SUMS_OK] = {"SUMS_OK", REPL_FAILED, REPL_PIECE / REPL_SECTOR * 8, REPL_PIECE, false, true},
+    [REPL_SUMS_OK] = {"SUMS_OK", REPL_FAILED, REPL_PIECE / REPL_SECTOR * 8, REPL_PIECE, false,
+                      true},
     [REPL_BEGIN] = {"BEGIN", 0, 0, REPL_PIECE, false, true},
     [REPL_DATA] = {"DATA", 0, REPL_PIECE, REPL_PIECE, true, true},
     [REPL_SNAP] = {"SNAP"},
@@ -126,8 +127,8 @@ static int check(const struct repl_msg *m, struct err *e)
         return bad(e, m, "the payload is longer than its type allows");
     if (r->count && m->count > r->count)
         return bad(e, m, "the range is longer than its type allows");
-    if (r->range && ((m->offset | m->count) % REPL_SECTOR || !m->count ||
-                     m->offset > INT64_MAX - m->count))
+    if (r->range &&
+        ((m->offset | m->count) % REPL_SECTOR || !m->count || m->offset > INT64_MAX - m->count))
         return bad(e, m, "the range is empty, too high, or not made of sectors");
     if (r->exact && m->length != m->count)
         return bad(e, m, "the payload is not as long as its range");

@@ -69,8 +69,8 @@ void repl_target_free(struct repl_target *t)
     free(t);
 }
 
-void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov, int n,
-                 struct repl_buf *owner)
+void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov,
+                 int n, struct repl_buf *owner)
 {
     m->volume = t->cfg.volume;
     m->epoch = t->epoch;

@@ -39,10 +39,8 @@ static void ask(struct repl_target *t)
     t->scrub.tag = (uint64_t)1 << 63 | ++t->tags;
     t->scrub.asked = t->scrub.answered = t->scrub.failed = 0;
     t->rate_tokens -= (int64_t)t->scrub.length;
-    struct repl_msg m = {.type = REPL_SUMS,
-                         .seq = t->scrub.tag,
-                         .offset = t->scrub.at,
-                         .count = t->scrub.length};
+    struct repl_msg m = {
+        .type = REPL_SUMS, .seq = t->scrub.tag, .offset = t->scrub.at, .count = t->scrub.length};
     each_peer(t, i)
     {
         if (!t->peer[i].insync)

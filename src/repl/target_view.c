@@ -16,8 +16,7 @@
 
 int view_link(const struct repl_target *t, const struct uuid *id)
 {
-    if (repl_view_find(&t->view, id) < 0 &&
-        (!t->next.version || repl_view_find(&t->next, id) < 0))
+    if (repl_view_find(&t->view, id) < 0 && (!t->next.version || repl_view_find(&t->next, id) < 0))
         return -1;
     each_peer(t, i) if (t->peer[i].hello && uuid_eq(&t->peer[i].sb.replica, id)) return i;
     return -1;
@@ -77,8 +76,8 @@ void view_tell(struct repl_target *t, int link)
 static void propose(struct repl_target *t, const struct repl_view *v)
 {
     t->next = *v;
-    t->next.version = t->view.version >> 32 == t->epoch ? t->view.version + 1
-                                                        : (uint64_t)t->epoch << 32 | 1;
+    t->next.version =
+        t->view.version >> 32 == t->epoch ? t->view.version + 1 : (uint64_t)t->epoch << 32 | 1;
     view_sets(t);
     each_peer(t, i) if (t->peer[i].ask == ASK_YES && view_link(t, &t->peer[i].sb.replica) == i)
         view_tell(t, i);

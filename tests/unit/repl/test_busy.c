@@ -1,14 +1,13 @@
 /* The quick answer to "may it overlap?" never says no when it does. */
-#include "unit.h"
-
 #include "repl/busy.h"
+#include "unit.h"
 
 static void never_wrong(void **state)
 {
     (void)state;
     static const uint64_t ranges[][2] = {
-        {0, 512},           {65024, 1024},       {65536, 65536},       {1 << 20, 64 << 20},
-        {1ull << 40, 4096}, {(64 << 20), 512},   {(64 << 20) - 512, 1024}, {0, INT64_MAX},
+        {0, 512},           {65024, 1024},     {65536, 65536},           {1 << 20, 64 << 20},
+        {1ull << 40, 4096}, {(64 << 20), 512}, {(64 << 20) - 512, 1024}, {0, INT64_MAX},
     };
     size_t n = sizeof(ranges) / sizeof(ranges[0]);
     for (size_t i = 0; i < n; i++) {

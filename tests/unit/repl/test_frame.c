@@ -1,16 +1,21 @@
 /* Frames: what goes out comes in, and nothing else does. */
-#include "unit.h"
-
 #include <string.h>
 
 #include "base/crc.h"
 #include "repl/frame.h"
+#include "unit.h"
 
 static const struct uuid volume = {{1, 2, 3}};
 
 static const struct repl_msg messages[] = {
     {.type = REPL_HELLO, .flags = REPL_BLANK, .seq = 5, .length = REPL_SUPER_SIZE},
-    {.type = REPL_WRITE, .flags = REPL_FUA, .epoch = 7, .seq = 9, .offset = 4096, .count = 512, .length = 512},
+    {.type = REPL_WRITE,
+     .flags = REPL_FUA,
+     .epoch = 7,
+     .seq = 9,
+     .offset = 4096,
+     .count = 512,
+     .length = 512},
     {.type = REPL_ZERO, .seq = 1, .offset = 0, .count = REPL_MAX_ZERO},
     {.type = REPL_ACK, .seq = 100, .offset = 90},
     {.type = REPL_READ, .seq = UINT64_MAX, .offset = 512, .count = REPL_MAX_DATA},

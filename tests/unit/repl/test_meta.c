@@ -1,9 +1,8 @@
 /* Metadata on disk: layout, damage, and that a crash at any byte leaves one that is valid. */
-#include "unit.h"
-
 #include <string.h>
 
 #include "repl/meta.h"
+#include "unit.h"
 
 static struct repl_super example(uint64_t generation)
 {
@@ -26,8 +25,8 @@ static struct repl_super example(uint64_t generation)
                                 .block_shift = 12,
                                 .n = 3};
     for (int i = 0; i < 3; i++)
-        s.view.member[i] =
-            (struct repl_member){.id = {{(uint8_t)(i + 1)}}, .flags = REPL_VOTER | REPL_OLD, .floor = 5};
+        s.view.member[i] = (struct repl_member){
+            .id = {{(uint8_t)(i + 1)}}, .flags = REPL_VOTER | REPL_OLD, .floor = 5};
     s.lineage.n = REPL_EPOCHS;
     for (uint32_t i = 0; i < REPL_EPOCHS; i++) {
         s.lineage.at[i].epoch = i + 1;
@@ -114,7 +113,8 @@ static void pages(void **state)
     (void)state;
     uint64_t entries[REPL_PAGE_ENTRIES], got[REPL_PAGE_ENTRIES];
     uint8_t block[REPL_SUPER_SIZE] = {0};
-    assert_true(repl_page_decode(0, block, got)); /* never written: nothing was ever written there */
+    assert_true(
+        repl_page_decode(0, block, got)); /* never written: nothing was ever written there */
     assert_int_equal(got[0] | got[509], 0);
     for (uint64_t i = 0; i < REPL_PAGE_ENTRIES; i++)
         entries[i] = i % 5 ? repl_pos(3, i) : REPL_UNKNOWN;

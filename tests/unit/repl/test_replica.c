@@ -1,6 +1,4 @@
 /* A replica by itself: promises, hot regions, order, groups of flushes. Its store and metadata are counters here. */
-#include "unit.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -8,6 +6,7 @@
 #include "repl/frame.h"
 #include "repl/meta.h"
 #include "repl/replica.h"
+#include "unit.h"
 
 enum { SIZE = 1 << 20, REGION = 16 };
 
@@ -112,8 +111,13 @@ static void view_and_join(struct repl_replica *r, uint32_t epoch, int64_t now)
 {
     uint8_t block[REPL_SUPER_SIZE];
     struct repl_super s = {.generation = 1};
-    s.view = (struct repl_view){.version = (uint64_t)epoch << 32 | 1, .size = SIZE, .rf = 1, .flags = 1,
-                                .region_shift = REGION, .block_shift = 12, .n = 1};
+    s.view = (struct repl_view){.version = (uint64_t)epoch << 32 | 1,
+                                .size = SIZE,
+                                .rf = 1,
+                                .flags = 1,
+                                .region_shift = REGION,
+                                .block_shift = 12,
+                                .n = 1};
     s.view.member[0].flags = REPL_VOTER | REPL_OLD;
     s.lineage.n = 1;
     s.lineage.at[0].epoch = epoch;
@@ -270,8 +274,10 @@ static void order(void **state)
     give(r, write_at(4, 1024), page);
     assert_int_equal(world.waiting_n, 2); /* writes 2 and 4 */
     for (int i = 0; i < 4; i++)
-        assert_true(give(r, (struct repl_msg){.type = REPL_READ, .seq = 9, .offset = 0, .count = 512}, NULL));
-    assert_false(give(r, (struct repl_msg){.type = REPL_READ, .seq = 9, .offset = 0, .count = 512}, NULL));
+        assert_true(give(
+            r, (struct repl_msg){.type = REPL_READ, .seq = 9, .offset = 0, .count = 512}, NULL));
+    assert_false(
+        give(r, (struct repl_msg){.type = REPL_READ, .seq = 9, .offset = 0, .count = 512}, NULL));
     repl_replica_stored(r, world.waiting[1], 0);
     repl_replica_turn(r, 3 * S);
     struct repl_replica_status st;

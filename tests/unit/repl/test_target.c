@@ -2,8 +2,6 @@
  * A target with three replicas, connected by queues: forming, acknowledgement at a quorum, a frozen replica, freezing,
  * growth, membership, status. What goes wrong in between is the simulator's part.
  */
-#include "unit.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -11,6 +9,7 @@
 #include "repl/frame.h"
 #include "repl/replica.h"
 #include "repl/target.h"
+#include "unit.h"
 
 enum { N = 4, SIZE = 1 << 20 };
 #define MS ((int64_t)1000000)
@@ -33,7 +32,8 @@ static struct {
     int64_t dropped_at;
 } w;
 
-static void post(int replica, int to_replica, const struct repl_msg *m, const struct iovec *iov, int n)
+static void post(int replica, int to_replica, const struct repl_msg *m, const struct iovec *iov,
+                 int n)
 {
     struct frame *f = &w.queue[w.n++];
     assert_true(w.n < 4096);

@@ -1,7 +1,6 @@
 /* Quorum arithmetic and lineages, as tables. */
-#include "unit.h"
-
 #include "repl/view.h"
+#include "unit.h"
 
 static void quorums(void **state)
 {
@@ -26,7 +25,8 @@ static void sets_meet(void **state)
         for (unsigned cf = 0; cf <= n; cf++)
             for (unsigned a = 0; a < 1u << n; a++)
                 for (unsigned b = 0; b < 1u << n; b++) {
-                    unsigned na = (unsigned)__builtin_popcount(a), nb = (unsigned)__builtin_popcount(b);
+                    unsigned na = (unsigned)__builtin_popcount(a),
+                             nb = (unsigned)__builtin_popcount(b);
                     if (na >= repl_cf(cf, n) && nb >= repl_meet(cf, n))
                         assert_true(a & b);
                 }
@@ -57,8 +57,20 @@ static void forks(void **state)
         {1, 1, {{1, 7, 0}}, {{1, 7, 0}}, {1, 50}, {1, 50}, "the same epoch"},
         {1, 2, {{1, 7, 0}}, {{1, 7, 99}, {3, 9, 0}}, {1, 100}, {1, 99}, "one write too many"},
         {1, 2, {{1, 7, 0}}, {{1, 7, 99}, {3, 9, 0}}, {1, 50}, {1, 50}, "behind"},
-        {2, 2, {{1, 7, 100}, {2, 8, 0}}, {{1, 7, 99}, {3, 9, 0}}, {2, 5}, {1, 99}, "another branch"},
-        {2, 3, {{1, 7, 99}, {2, 8, 0}}, {{1, 7, 99}, {2, 8, 4}, {3, 9, 0}}, {2, 5}, {2, 4}, "same branch"},
+        {2,
+         2,
+         {{1, 7, 100}, {2, 8, 0}},
+         {{1, 7, 99}, {3, 9, 0}},
+         {2, 5},
+         {1, 99},
+         "another branch"},
+        {2,
+         3,
+         {{1, 7, 99}, {2, 8, 0}},
+         {{1, 7, 99}, {2, 8, 4}, {3, 9, 0}},
+         {2, 5},
+         {2, 4},
+         "same branch"},
         {1, 1, {{2, 8, 0}}, {{2, 9, 0}}, {2, 5}, {0, 0}, "two targets took the same number"},
         {1, 2, {{1, 7, 0}}, {{4, 7, 3}, {5, 8, 0}}, {1, 9}, {0, 0}, "longer ago than is kept"},
         {2, 1, {{1, 7, 9}, {4, 8, 0}}, {{4, 8, 0}}, {4, 2}, {4, 2}, "the other forgot more"},
