@@ -52,11 +52,9 @@ static void cool(struct repl_replica *r, struct hot *h)
 
 static struct hot *heat(struct repl_replica *r, uint32_t region)
 {
-    struct hot *h = list_first(&r->hot_free, struct hot, link);
-    if (!h) {
-        cool(r, list_first(&r->lru, struct hot, link));
-        h = list_first(&r->hot_free, struct hot, link);
-    }
+    if (list_empty(&r->hot_free))
+        cool(r, container_of(r->lru.next, struct hot, link));
+    struct hot *h = container_of(r->hot_free.next, struct hot, link);
     list_unlink(&h->link);
     list_push(&r->lru, &h->link);
     *h = (struct hot){.region = region, .since = meta_next(r), .touched = r->now, .link = h->link};

@@ -314,6 +314,8 @@ static void elect(struct repl_target *t)
         if (best < 0 || GUARD(16, p->pos > t->peer[best].pos))
             best = i;
     }
+    if (best < 0)
+        return;
     struct peer *p = &t->peer[best];
     t->lineage = p->sb.lineage;
     repl_lineage_add(&t->lineage, p->pos, t->epoch, t->owner);

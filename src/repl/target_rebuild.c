@@ -181,9 +181,7 @@ static void step(struct repl_target *t, int link)
             j->state = JOB_NONE;
         return;
     }
-    if (j->repair) {
-        begin_piece(t, link);
-    } else if (j->count && next_piece(t, p)) {
+    if (j->repair || (j->count && next_piece(t, p))) {
         begin_piece(t, link);
     } else if (j->region < regions(t)) {
         maybe_mark(t, link);

@@ -45,7 +45,7 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
         return;
     if (type == REPL_BEGIN && sim_chance(s, 3))
         conn_break(s, t, r);
-    if ((type == REPL_DONE && sim_chance(s, 5)) || (type == REPL_BEGIN && sim_chance(s, 1)))
+    if ((type == REPL_DONE && sim_chance(s, 15)) || (type == REPL_BEGIN && sim_chance(s, 1)))
         world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(2 * s->disk_delay)), EV_CRASH, r,
                     0, 0, NULL);
 }
@@ -167,7 +167,7 @@ void life_fault(struct sim *s)
     if (s->stage != RUN || s->lossy)
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
-    switch (sim_below(s, 16)) {
+    switch (sim_below(s, 17)) {
     case 0:
     case 1:
         if (may_crash(s, r))
@@ -202,6 +202,17 @@ void life_fault(struct sim *s)
         break;
     case 10:
         world_event(s, s->now, EV_START_TARGET, 1, 0, 0, NULL);
+        if (sim_chance(s, 50))
+            life_crash_node(s, r, false);
+        if (sim_chance(s, 50))
+            block(s);
+        break;
+    case 16: /* a disk is lost, and its replica must not count in the election that follows */
+        lose_disk(s, r);
+        if (s->target[t].p.up) {
+            target_crash(s, t);
+            world_event(s, s->now + sim_between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
+        }
         break;
     case 11:
         admin(s);
