@@ -336,7 +336,7 @@ void flush_stored(struct repl_replica *r, int status)
         return;
     if (r->flush_done)
         map_settle(r, repl_pos(r->sb.promised, r->applied));
-    if ((r->flush_done || r->flush_mark) && !GUARD(2, false))
+    if (r->flush_done || r->flush_mark)
         r->flush_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
 }
 

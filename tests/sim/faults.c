@@ -33,7 +33,7 @@ static void crash_and_restart(struct sim *s, int i, int64_t most)
 
 void life_syncing(struct sim *s, int replica)
 {
-    if (s->stage == RUN && !s->lossy && s->served && sim_chance(s, 1))
+    if (s->stage == RUN && !s->lossy && s->served && sim_chance(s, 2))
         world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)s->disk_delay), EV_CRASH, replica,
                     sim_chance(s, 50), 0, NULL);
 }
@@ -153,6 +153,17 @@ static void block(struct sim *s)
     sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
 }
 
+/* Two halves: one target with one replica, another target with all others. */
+static void split(struct sim *s, int alone)
+{
+    int64_t until = s->now + sim_between(s, 60 * MS, 200 * MS);
+    for (int r = 0; r < REPLICAS; r++) {
+        struct conn *c = &s->conn[r == alone][r];
+        c->blocked[0] = c->blocked[1] = until;
+    }
+    sim_trace(s, "target 0 has only replica %d, target 1 all others", alone);
+}
+
 /* What waits for the end of one must not be overtaken because of another. */
 static void freeze(struct sim *s, struct process *p, int64_t most)
 {
@@ -201,6 +212,8 @@ void life_fault(struct sim *s)
         s->replica[r].slow = !s->replica[r].slow;
         break;
     case 10:
+        if (sim_chance(s, 60))
+            split(s, r);
         world_event(s, s->now, EV_START_TARGET, 1, 0, 0, NULL);
         if (sim_chance(s, 50))
             life_crash_node(s, r, false);
