@@ -15,10 +15,11 @@ export PATH := /usr/sbin:/sbin:$(PATH)
 
 FLAGS_release = --buildtype=release -Db_lto=true -Ddebug=true
 FLAGS_debug   = --buildtype=debug
-FLAGS_asan    = --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
-FLAGS_tsan    = --buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false
-FLAGS_fuzz    = --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
-                -Dfuzzers=true
+# A sanitized build compiles in half the time with -O1 and, as meson.build says, line numbers alone.
+SANITIZED     = -Doptimization=1 -Ddebug=false -Db_lundef=false
+FLAGS_asan    = $(SANITIZED) -Db_sanitize=address,undefined
+FLAGS_tsan    = $(SANITIZED) -Db_sanitize=thread
+FLAGS_fuzz    = $(SANITIZED) -Db_sanitize=address,undefined -Dfuzzers=true
 ENV_fuzz      = CC=clang
 
 .DEFAULT_GOAL := build
@@ -63,10 +64,11 @@ generate: build ## write again what is generated: CRDs, reference pages, man pag
 	@tools/generate
 
 bench: build ## ratios against peers, measured in one run
+	@tools/deps tools/packages-bench.txt
 	@tests/bench/run
 
 up: build ## start the whole system on this machine
-	@build/bin/orlop up --nodes 3 --sparse-disks 3x4Gi
+	@build/bin/orlop up --nodes 3 --sparse-disks 3x4Gi --vg-disks 1x4Gi
 
 down: build ## stop it
 	@build/bin/orlop down

@@ -3,7 +3,13 @@
  * the new one a few at a time.
  *
  * Every write names the version of what it was decided on, and the name of a new set follows from its
- * template: on old news nothing is written, and nothing twice.
+ * template: on old news nothing is written, and nothing twice. Two more rules keep the number of pods
+ * below what maxSurge allows, whoever is killed when:
+ *
+ *   - While the cache says that all is done, it is believed. When something is to be done, the sets are
+ *     read from the server: the cache may not know yet that one of them has just grown.
+ *   - No step is taken before every set has observed the last one. A set that was told to shrink may
+ *     still be making pods for the number before; only its status says that it no longer does.
  */
 #include "embedded/deployment_impl.h"
 #include "embedded/embedded.h"
@@ -160,9 +166,38 @@ static int recreate(struct deploying *g, struct err *e)
     return deploying_scale(g, g->new, wanted, e);
 }
 
+static bool are_observed(const struct deploying *g)
+{
+    size_t i;
+    json_t *set;
+    json_array_foreach(g->sets, i, set) {
+        if (!pods_is_observed(set))
+            return false;
+    }
+    return true;
+}
+
+/* The sets as they are: from the cache where nothing is to be done, else from the server. */
+static int find_sets(struct deploying *g, struct err *e)
+{
+    g->sets = sorted(pods_of(g->d->sets, g->deployment));
+    deploying_find_new(g);
+    if (kube_deleting(g->deployment) ||
+        (are_observed(g) && deploying_is_complete(g) && !is_scaled(g)))
+        return 0;
+    json_t *there = pods_read(g->d->client, &g->d->sets_r, g->deployment, e);
+    if (!there)
+        return -1;
+    json_decref(g->sets);
+    g->sets = sorted(there);
+    return 0;
+}
+
 /* One step. */
 static int step(struct deploying *g, struct err *e)
 {
+    if (!are_observed(g))
+        return 0; /* the status that says so brings us back */
     if (json_is_true(json_at(g->deployment, "spec", "paused"))) {
         if (deploying_ensure_new(g, false, 0, e) < 0)
             return -1;
@@ -184,13 +219,12 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     struct deploying g = {.d = d, .deployment = kube_informer_json(d->deployments, ns, name, NULL)};
     if (!g.deployment)
         return 0;
-    int status = -1;
     g.collisions = pods_integer(g.deployment, "status", "collisionCount", 0);
-    g.sets = sorted(pods_of(d->sets, g.deployment));
-    if (kube_deleting(g.deployment)) {
-        deploying_find_new(&g);
+    int status = find_sets(&g, e);
+    if (status == 0 && kube_deleting(g.deployment)) {
         status = deploying_write_status(&g, ret, e);
-    } else if (pods_claim(d->client, &d->sets_r, g.deployment, g.sets, e) == 0) {
+    } else if (status == 0 &&
+               (status = pods_claim(d->client, &d->sets_r, g.deployment, g.sets, e)) == 0) {
         deploying_find_new(&g);
         status = step(&g, e);
         struct err why = {0};

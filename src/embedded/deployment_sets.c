@@ -260,8 +260,7 @@ int deploying_clean_up(struct deploying *g, struct err *e)
             continue;
         old--;
         if (pods_integer(set, "spec", "replicas", 1) ||
-            pods_integer(set, "status", "replicas", 0) ||
-            pods_integer(set, "status", "observedGeneration", 0) < kube_generation(set))
+            pods_integer(set, "status", "replicas", 0) || !pods_is_observed(set))
             continue;
         const struct kube_delete options = {.uid = kube_uid(set), .grace_seconds = -1};
         if (kube_delete(g->d->client, &g->d->sets_r, kube_namespace(set), kube_name(set), &options,

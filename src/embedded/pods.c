@@ -263,6 +263,29 @@ json_t *pods_of(struct kube_informer *objects, const json_t *owner)
     return list;
 }
 
+json_t *pods_read(struct kube_client *client, const struct kube_resource *resource,
+                  const json_t *owner, struct err *e)
+{
+    json_auto_t *all = kube_list(client, resource, kube_namespace(owner), NULL, e);
+    if (!all)
+        return NULL;
+    const json_t *selector = json_at(owner, "spec", "selector");
+    json_t *list = json_array(), *object;
+    size_t i;
+    json_array_foreach(all, i, object) {
+        const char *its = pods_controller(object);
+        if (str_eq(its, kube_uid(owner)) ||
+            (!*its && pods_selected(selector, json_at(object, "metadata", "labels"))))
+            json_array_append(list, object);
+    }
+    return list;
+}
+
+bool pods_is_observed(const json_t *owner)
+{
+    return pods_integer(owner, "status", "observedGeneration", 0) >= kube_generation(owner);
+}
+
 void pods_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind)
 {
     if (str_eq(object->owner_kind, kind))

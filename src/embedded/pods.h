@@ -61,6 +61,11 @@ void pods_add_owner_index(struct kube_informer *objects);
  * not being deleted, those that nobody controls and it selects.
  */
 json_t *pods_of(struct kube_informer *objects, const json_t *owner);
+/* The same as the server has it now; the owner has a selector. */
+json_t *pods_read(struct kube_client *client, const struct kube_resource *resource,
+                  const json_t *owner, struct err *e);
+/* Whether what its status says was looked at with its present spec in mind. */
+bool pods_is_observed(const json_t *owner);
 
 /* Adds the owner that controls it, if it is of that kind. */
 void pods_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind);

@@ -2,8 +2,9 @@
  * ReplicaSets: as many pods of one template as are wanted.
  *
  * Nothing is decided twice on old news. While the cache says that all is well, it is believed; as
- * soon as something is to be made or deleted, the set and its pods are read from the server, and
- * that decides. The name of a new pod follows from what was read, so that even two who decide on the
+ * soon as something is to be made or deleted, or another number is wanted, the set and its pods are
+ * read from the server, and that decides. So `observedGeneration` tells the truth: what is made from
+ * then on is made for that generation. The name of a new pod follows from what was read, so that even two who decide on the
  * same, one of them killed just now with a request under way, make one pod and not two.
  */
 #include <inttypes.h>
@@ -32,24 +33,6 @@ static json_t *active_of(const json_t *pods)
             json_array_append(active, pod);
     }
     return active;
-}
-
-/* The pods of a set as the server has them now. */
-static json_t *read_pods(struct replicas *r, const json_t *set, struct err *e)
-{
-    json_auto_t *all = kube_list(r->client, &r->pods_r, kube_namespace(set), NULL, e);
-    if (!all)
-        return NULL;
-    const json_t *selector = json_at(set, "spec", "selector");
-    json_t *list = json_array(), *pod;
-    size_t i;
-    json_array_foreach(all, i, pod) {
-        const char *owner = pods_controller(pod);
-        if (str_eq(owner, kube_uid(set)) ||
-            (!*owner && pods_selected(selector, json_at(pod, "metadata", "labels"))))
-            json_array_append(list, pod);
-    }
-    return list;
 }
 
 /* What a decision is made of, as text. */
@@ -218,7 +201,8 @@ static json_t *status_of(struct replicas *r, const json_t *set, const json_t *po
 static bool is_due(const json_t *set, const json_t *pods)
 {
     json_auto_t *active = active_of(pods);
-    if ((int64_t)json_array_size(active) != pods_integer(set, "spec", "replicas", 1))
+    if ((int64_t)json_array_size(active) != pods_integer(set, "spec", "replicas", 1) ||
+        !pods_is_observed(set))
         return true;
     size_t i;
     json_t *pod;
@@ -259,7 +243,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         *e = why;
         return -1;
     }
-    json_auto_t *there = kube_deleting(now) ? NULL : read_pods(r, now, e);
+    json_auto_t *there = kube_deleting(now) ? NULL : pods_read(r->client, &r->pods_r, now, e);
     if (kube_deleting(now))
         return 0;
     if (!there || pods_claim(r->client, &r->pods_r, now, there, e) < 0)

@@ -7,7 +7,7 @@
 #include "base/quantity.h"
 #include "base/str.h"
 
-/* Why devices were passed over, from the most interesting to the least. */
+/* Why devices were passed over: those that came closest first. */
 enum { TOO_SMALL, TAKEN, NOT_CLAIMABLE, INACTIVE, WRONG_TYPE, WRONG_LABELS, WRONG_NODE, REASONS };
 
 static const struct {
@@ -173,13 +173,14 @@ static void explain(const struct wish *w, const unsigned counts[REASONS], size_t
     } else {
         str_appendf(&s, "no device fits; of %zu", n);
     }
+    bool closest = true;
     for (int i = 0; i < REASONS && n; i++) {
         if (!counts[i])
             continue;
-        if (counts[i] == n)
+        if (closest)
             ret->reason = words[i].reason;
-        str_appendf(&s, "%s%u %s", strchr(str_get(&s), ':') ? ", " : ": ", counts[i],
-                    words[i].text);
+        str_appendf(&s, "%s%u %s", closest ? ": " : ", ", counts[i], words[i].text);
+        closest = false;
     }
     snprintf(ret->message, sizeof(ret->message), "%s", str_get(&s));
 }

@@ -134,7 +134,7 @@ struct repl_status_replica {
     int link; /* -1: not connected */
     bool voter;
     uint32_t rebuild_percent; /* while it is being rebuilt */
-    uint64_t rebuild_bytes;   /* compared so far */
+    uint64_t rebuild_bytes;   /* compared by it or by the last one, and copied */
     uint64_t rebuild_copied;
     uint32_t rebuild_eta; /* seconds; 0: not known */
     uint64_t scrub_errors;

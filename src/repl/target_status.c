@@ -38,12 +38,12 @@ static void fill(const struct repl_target *t, const struct repl_member *m,
     s->quorum = s->voter && !p->lost;
     s->scrub_errors = p->scrub_errors;
     const struct job *j = &p->job;
+    s->rebuild_bytes = j->bytes;
+    s->rebuild_copied = j->copied;
     if (p->insync || !p->joined)
         return;
     uint64_t all = (t->view.size >> t->view.region_shift) + 1;
     s->rebuild_percent = (uint32_t)((uint64_t)j->region * 100 / all);
-    s->rebuild_bytes = j->bytes;
-    s->rebuild_copied = j->copied;
     if (j->region)
         s->rebuild_eta = (uint32_t)((t->now - j->since) / 1000000 * (int64_t)(all - j->region) /
                                     (int64_t)j->region / 1000);

@@ -451,22 +451,23 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
 
     # Killed again and again in the middle of a roll-out.
     server.create(f"{NS}/deployments", workload("Deployment", "crash", 6))
-    images, rng = ["one", "two", "three", "four"], random.Random(1)
-    worst = 0
-    for number, image in enumerate(images * 2):
-        server.kubectl("set", "image", "deployment/crash", f"c={image}{number}")
-        for _ in range(3):
-            with_log = Controller(controller_program, server, log=log).start()
-            end = time.monotonic() + rng.uniform(0.15, 0.8)
+    rng, worst, changes = random.Random(1), 0, 0
+    for _ in range(12):
+        killed = Controller(controller_program, server, log=log).start()
+        for _ in range(4):  # the next change often comes before the last one was seen to
+            changes += 1
+            server.kubectl("set", "image", "deployment/crash", f"c=image{changes}")
+            end = time.monotonic() + rng.uniform(0, 0.25)
             while time.monotonic() < end:
                 worst = max(worst, len(pods("crash")))
-            with_log.kill()
+        killed.kill()
     with Controller(controller_program, server, log=log) as controller:
         tap.ok(settled("crash"), "killed at any time, it comes to an end", deployment("crash"))
         tap.ok(ready("crash", 6), "with exactly the pods that are wanted",
                [p["metadata"]["name"] for p in pods("crash")])
         tap.ok(worst <= 8, "never more than 6 and a quarter", worst)
-        tap.equal({p["spec"]["containers"][0]["image"] for p in pods("crash")}, {"four7"}, "of the last")
+        tap.equal({p["spec"]["containers"][0]["image"] for p in pods("crash")}, {f"image{changes}"},
+                  "of the last")
         tap.equal(sum(s["spec"]["replicas"] for s in items(f"{NS}/replicasets", "crash")), 6,
                   "no other set has any")
         tap.equal(controller.stop(), 0, "it stops when told")

@@ -213,7 +213,7 @@ def check_phases(cluster):
     for name, phase, reason in (("no-size", "Invalid Capacity Request", "InvalidCapacityRequest"),
                                 ("too-large", "Pending", "TooSmall"),
                                 ("unknown", "Pending", "NotFound"),
-                                ("disk-only", "Pending", "NoDevice"),
+                                ("disk-only", "Pending", "OtherType"),
                                 ("no-node", "Pending", "OtherNode"),
                                 ("labels", "Pending", "OtherLabels")):
         until(f"{name}: {phase}, {reason}", lambda n=name, p=phase, r=reason: (

@@ -1,0 +1,110 @@
+/*
+ * A store: bytes at offsets, kept somewhere. What a volume's data lies in.
+ *
+ *     scsi ──┐                       ┌── file   a sparse file, through the page cache or O_DIRECT
+ *            ├──> store_submit() ────┼── mem    memory, for tests and benchmarks
+ *   replica ─┘                       ├── fault  another store, with errors, delays and losses by script
+ *                                    └── ...    (replicated volumes and zvols are stores too)
+ *
+ * Invariants:
+ *   - Everything of one store happens on one thread, that of its loop. No store waits: what cannot be
+ *     done at once is done later, and done() is called from the loop.
+ *   - done() is called exactly once for each submitted I/O, possibly before store_submit() returns.
+ *     An I/O belongs to the store from submit to done; in done() it is the caller's again and may be
+ *     submitted anew.
+ *   - I/Os that overlap in time have no order. A read that is submitted after a write's done() sees it.
+ *   - What was done before a FLUSH was submitted is durable when that FLUSH is done; a write with fua
+ *     is durable when it is done.
+ *   - Offsets and lengths are multiples of block_size and within size: store_submit() checks.
+ *   - Nothing is allocated for an I/O: it carries what a store needs (`state`).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/err.h"
+#include "base/list.h"
+
+struct store;
+struct io_buf;
+
+enum store_op {
+    STORE_READ,
+    STORE_WRITE,
+    STORE_FLUSH,
+    STORE_UNMAP, /* reads as zeroes from then on; the space is given back where that is possible */
+    STORE_ZERO,  /* reads as zeroes from then on; the space is kept */
+};
+
+struct store_io {
+    /* The caller's: */
+    enum store_op op;
+    bool fua; /* WRITE, UNMAP, ZERO: durable when done */
+    uint64_t offset, length;
+    struct iovec *iov; /* READ, WRITE: length bytes in all; not changed, kept until done */
+    unsigned iovs;
+    /* WRITE: the buffer that each vector lies in, for a store that needs the bytes after done() and takes
+     * references; NULL: it has to copy. */
+    struct io_buf *const *bufs;
+    void (*done)(struct store_io *io, int error); /* 0 or an errno value */
+
+    /* The store's, from submit to done: */
+    struct store *store;
+    struct list_link link;
+    uint64_t state[20];
+};
+
+/* What a range is, for GET LBA STATUS. */
+enum store_extent { STORE_MAPPED, STORE_UNMAPPED };
+
+struct store_ops {
+    const char *name;
+    void (*submit)(struct store *s, struct store_io *io);
+    /* To a larger size; durable when done. done may be called before it returns. */
+    void (*grow)(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                 void *context);
+    /* A consistent copy under a name; ENOTSUP where a store has none. NULL: has none. */
+    void (*snapshot)(struct store *s, const char *name, void (*done)(void *context, int error),
+                     void *context);
+    /* How far from offset on the range is of one kind; NULL: everything is mapped. */
+    enum store_extent (*extent)(struct store *s, uint64_t offset, uint64_t *ret_length);
+    /* Bytes that the data takes; NULL: its size. */
+    uint64_t (*used)(struct store *s);
+    void (*close)(struct store *s); /* with no I/O under way */
+};
+
+struct store {
+    const struct store_ops *ops;
+    uint64_t size;       /* in bytes; grows only */
+    uint32_t block_size; /* the unit of offsets and lengths: 512 or 4096 */
+    bool read_only;      /* writes are answered EROFS */
+    bool volatile_cache; /* writes may be lost in a crash until a FLUSH is done */
+    uint32_t
+        atomic; /* bytes: a write of so many is there whole or not at all, even after a crash */
+};
+
+void store_submit(struct store *s, struct store_io *io);
+
+/*
+ * Opens a store by its name:
+ *
+ *     file:PATH[?direct=1]   a sparse file, made where there is none; direct: past the page cache
+ *     mem:                   memory; gone when it is closed
+ *     fault:RULES;NAME       another store, with faults; see fault.c
+ */
+struct io_loop;
+
+struct store_options {
+    struct io_loop *loop;
+    uint64_t size;       /* of a new one; one that exists grows to it; 0: as it is */
+    uint32_t block_size; /* 512 or 4096 */
+    bool read_only;
+};
+
+struct store *store_open(const char *name, const struct store_options *o, struct err *e);
+/* With no I/O under way. */
+void store_close(struct store *s);
+void store_grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                void *context);
