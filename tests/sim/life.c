@@ -220,7 +220,11 @@ static void client(struct sim *s, struct event *e)
     uint64_t first = sim_chance(s, 60) ? sim_below(s, 8) : sim_below(s, sectors);
     if (first + n > sectors)
         n = 1;
-    uint64_t what = sim_below(s, 100);
+    /* Reads go on when writes are stuck. */
+    int writes = 0;
+    for (int i = 0; i < s->depth; i++)
+        writes += s->io[t * IOS + i].busy && s->io[t * IOS + i].io.op != REPL_IO_READ;
+    uint64_t what = writes > s->depth / 2 ? 50 : sim_below(s, 100);
     if (what < 5)
         submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
     else if (what < 45)

@@ -63,15 +63,23 @@ static void free_held(struct conn *c, int side)
     c->held_end[side] = &c->held[side];
 }
 
-/* One end is gone: nothing more is exchanged; the other end hears of it some time later. */
+/* An end hears that the other is gone: some time later, and not while nothing gets through. */
+static void tell_broken(struct sim *s, int t, int r, int side)
+{
+    struct conn *c = &s->conn[t][r];
+    int64_t at = s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS));
+    world_event(s, c->blocked[side] > at ? c->blocked[side] : at, EV_BROKEN, t * REPLICAS + r, side,
+                c->life, NULL);
+}
+
+/* One end is gone: nothing more is exchanged. */
 static void conn_end(struct sim *s, int t, int r, int side)
 {
     struct conn *c = &s->conn[t][r];
     c->up[side] = false;
     free_held(c, side);
     if (c->up[!side])
-        world_event(s, s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS)), EV_BROKEN,
-                    t * REPLICAS + r, !side, c->life, NULL);
+        tell_broken(s, t, r, !side);
 }
 
 void conn_break(struct sim *s, int t, int r)
@@ -79,8 +87,7 @@ void conn_break(struct sim *s, int t, int r)
     struct conn *c = &s->conn[t][r];
     for (int side = 0; side < 2; side++)
         if (c->up[side])
-            world_event(s, s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS)), EV_BROKEN,
-                        t * REPLICAS + r, side, c->life, NULL);
+            tell_broken(s, t, r, side);
     c->clear_at[0] = c->clear_at[1] = INT64_MAX / 2; /* nothing arrives any more */
 }
 
