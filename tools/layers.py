@@ -50,6 +50,7 @@ OWNERS.update(dict.fromkeys((
     "sys/spa.h",
     "sys/spa_impl.h",
     "sys/arc.h",
+    "sys/arc_impl.h",
     "sys/dbuf.h",
     "sys/dmu.h",
     "sys/dmu_objset.h",

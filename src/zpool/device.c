@@ -10,6 +10,8 @@
  *   - A device whose sync failed takes no more writes until it is forgiven: what the kernel could not
  *     write it has forgotten, and ZFS does not look at the result of a sync. Flushes that were under
  *     way then fail (zpool_device_sync_failures()).
+ *   - Only what a caller has named for a pool is opened. libzpool would open what the pool remembers
+ *     of its devices' paths, where another device may be by now, or one that hangs.
  *   - Nothing is created: libzpool's cache file cannot be.
  */
 #include <fcntl.h>
@@ -22,7 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/list.h"
 #include "zpool/impl.h"
 
 enum { DIRECT_ALIGN = 4096 };
@@ -54,6 +55,7 @@ struct request {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list_link claims = {&claims, &claims}, files = {&files, &files}; /* under lock */
+static struct list_link pools = {&pools, &pools};                              /* under lock */
 static _Atomic uint64_t sync_failures;
 static bool direct;
 
@@ -65,6 +67,38 @@ void zpool_device_direct(bool yes)
 uint64_t zpool_device_sync_failures(void)
 {
     return atomic_load(&sync_failures);
+}
+
+void zpool_device_allow(struct zpool *p, const char *path)
+{
+    pthread_mutex_lock(&lock);
+    if (!p->paths.len)
+        list_push(&pools, &p->link);
+    vec_push(&p->paths, mem_strdup(path));
+    pthread_mutex_unlock(&lock);
+}
+
+void zpool_device_forget(struct zpool *p)
+{
+    pthread_mutex_lock(&lock);
+    if (p->paths.len)
+        list_unlink(&p->link);
+    vec_for_each(&p->paths, path)
+        free(*path);
+    vec_done(&p->paths);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Under lock. */
+static bool is_allowed(const char *path)
+{
+    list_for_each(&pools, p, struct zpool, link) {
+        vec_for_each(&p->paths, allowed) {
+            if (strcmp(*allowed, path) == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 static int64_t now_ns(void)
@@ -98,8 +132,7 @@ uint64_t zpool_device_stuck_ms(const char *path)
 {
     int64_t oldest = INT64_MAX, now = now_ns();
     pthread_mutex_lock(&lock);
-    list_for_each(&files, f, struct file, link)
-    {
+    list_for_each(&files, f, struct file, link) {
         if (strcmp(f->target.path, path) != 0)
             continue;
         pthread_mutex_lock(&f->lock);
@@ -116,8 +149,7 @@ uint64_t zpool_device_stuck_ms(const char *path)
 void zpool_device_forgive(void)
 {
     pthread_mutex_lock(&lock);
-    list_for_each(&files, f, struct file, link)
-    {
+    list_for_each(&files, f, struct file, link) {
         /* What the kernel holds of it may be what never reached the device. */
         if (atomic_exchange(&f->sync_failed, false))
             posix_fadvise(f->target.fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -129,9 +161,9 @@ void zpool_device_forgive(void)
 static struct claim *find_claim(const struct stat *st)
 {
     bool block = S_ISBLK(st->st_mode);
-    list_for_each(&claims, c, struct claim, link)
-    {
-        if (c->device == (block ? st->st_rdev : st->st_dev) && c->number == (block ? 0 : st->st_ino))
+    list_for_each(&claims, c, struct claim, link) {
+        if (c->device == (block ? st->st_rdev : st->st_dev) &&
+            c->number == (block ? 0 : st->st_ino))
             return c;
     }
     return NULL;
@@ -227,8 +259,8 @@ int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **ret_file)
     if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
         return ENOTBLK;
     pthread_mutex_lock(&lock);
-    struct claim *c;
-    int error = take_claim(path, &st, &c);
+    struct claim *c = NULL;
+    int error = is_allowed(path) ? take_claim(path, &st, &c) : ENOENT;
     if (error == 0) {
         int fd = open(path, (flags & O_ACCMODE) | O_CLOEXEC | (direct ? O_DIRECT : 0));
         if (fd < 0) {

@@ -15,7 +15,7 @@
 
 #include "zpool/impl.h"
 
-extern unsigned long zfs_arc_max, zfs_arc_min, zfs_dirty_data_max;
+extern unsigned long zfs_dirty_data_max;
 extern unsigned int zfetch_max_distance;
 extern char *spa_config_path;
 /* Declared by headers that cannot be included beside the others. */
@@ -88,9 +88,11 @@ static int check_version(struct err *e)
 int zpool_start(const struct zpool_options *o, struct err *e)
 {
     static atomic_flag started = ATOMIC_FLAG_INIT;
-    enum { DEFAULT_BYTES = 64 << 20, CACHE_LEAST = 16 << 20 };
+    /* libzpool takes no less, and without a word takes half of the memory instead. */
+    enum { DEFAULT_BYTES = 64 << 20, CACHE_LEAST = 64 << 20, CACHE_FLOOR = 32 << 20 };
     if (!o->host_id)
-        return err_set(e, ERR_INVALID_ARGUMENT, "NoHostID", "the host id is 0: give the node's own");
+        return err_set(e, ERR_INVALID_ARGUMENT, "NoHostID",
+                       "the host id is 0: give the node's own");
     if (check_version(e) < 0)
         return -1;
     if (atomic_flag_test_and_set(&started))
@@ -100,14 +102,17 @@ int zpool_start(const struct zpool_options *o, struct err *e)
     zfs_arc_max = o->cache_bytes ? o->cache_bytes : DEFAULT_BYTES;
     if (zfs_arc_max < CACHE_LEAST)
         zfs_arc_max = CACHE_LEAST;
-    zfs_arc_min = CACHE_LEAST;
+    zfs_arc_min = CACHE_FLOOR;
     zfs_dirty_data_max = o->dirty_bytes ? o->dirty_bytes : DEFAULT_BYTES;
     zfetch_max_distance = 2 << 20;
     zfs_abd_scatter_enabled = 0; /* device.c then gets what is to be written in one piece */
     zfs_flags = 0;               /* the checks of ZFS's tests */
-    spa_config_path = (char *)(uintptr_t)"none"; /* no cache file, and not the system's */
+    spa_config_path = (char *)(uintptr_t) "none"; /* no cache file, and not the system's */
     random_path = "/dev/urandom";
     zpool_device_direct(o->direct);
     kernel_init((int)(SPA_MODE_READ | SPA_MODE_WRITE));
+    if (arc_stats.arcstat_c_max.value.ui64 != zfs_arc_max)
+        return err_set(e, ERR_INTERNAL, "CacheLimit", "libzpool took %llu bytes of cache, not %lu",
+                       (unsigned long long)arc_stats.arcstat_c_max.value.ui64, zfs_arc_max);
     return 0;
 }

@@ -44,7 +44,8 @@ int zpool_ready(struct zpool *p, struct err *e)
 {
     if (!spa_suspended(p->spa))
         return 0;
-    return err_set(e, ERR_UNAVAILABLE, "PoolSuspended",
-                   "pool %s is suspended, as too many of its devices fail: see to them, then clear it",
-                   p->name);
+    return err_set(
+        e, ERR_UNAVAILABLE, "PoolSuspended",
+        "pool %s is suspended, as too many of its devices fail: see to them, then clear it",
+        p->name);
 }

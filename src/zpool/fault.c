@@ -108,7 +108,8 @@ static bool ends_with(const char *text, const char *end)
     return n >= k && strcmp(text + n - k, end) == 0;
 }
 
-static bool fits(const struct zpool_fault *r, const char *path, unsigned op, uint64_t at, uint64_t n)
+static bool fits(const struct zpool_fault *r, const char *path, unsigned op, uint64_t at,
+                 uint64_t n)
 {
     bool range = r->from == r->to || op == ZPOOL_FAULT_SYNC || (at < r->to && at + n > r->from);
     return (r->ops & op) && range && ends_with(path, r->path);

@@ -11,10 +11,10 @@ enum zpool_fault_op { ZPOOL_FAULT_READ = 1, ZPOOL_FAULT_WRITE = 2, ZPOOL_FAULT_S
 
 enum zpool_fault_kind {
     ZPOOL_FAULT_EIO,
-    ZPOOL_FAULT_LOSE,     /* WRITE, SYNC: says it is done and does nothing */
-    ZPOOL_FAULT_TEAR,     /* WRITE: does the first half, says all is done */
-    ZPOOL_FAULT_CORRUPT,  /* READ: some bytes of what is read are others */
-    ZPOOL_FAULT_SLOW,     /* all: takes delay_ms longer */
+    ZPOOL_FAULT_LOSE,    /* WRITE, SYNC: says it is done and does nothing */
+    ZPOOL_FAULT_TEAR,    /* WRITE: does the first half, says all is done */
+    ZPOOL_FAULT_CORRUPT, /* READ: some bytes of what is read are others */
+    ZPOOL_FAULT_SLOW,    /* all: takes delay_ms longer */
     ZPOOL_FAULT_VOLATILE, /* WRITE: about half of it stays in memory until the next sync, as in a disk
                              with a cache that loses power: what is there dies with the process */
 };

@@ -5,7 +5,9 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/list.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "zpool/volume.h"
 #include "zpool/zpool.h"
 
@@ -14,6 +16,7 @@
 #include <sys/spa.h>
 #include <sys/spa_impl.h>
 #include <sys/arc.h>
+#include <sys/arc_impl.h>
 #include <sys/dbuf.h>
 #include <sys/dmu.h>
 #include <sys/dmu_objset.h>
@@ -43,7 +46,9 @@
 
 struct zpool {
     char name[ZFS_MAX_DATASET_NAME_LEN];
-    spa_t *spa; /* held */
+    spa_t *spa;            /* held; NULL while it is being made or imported */
+    struct list_link link; /* device.c's, as is the next */
+    VEC(char *) paths;     /* that may be opened; owned */
 };
 
 /* The numbers and names that a kernel's zvol has. */
@@ -67,13 +72,20 @@ struct zpool_volume {
 int zpool_errno(struct err *e, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* pool.c */
-struct zpool *zpool_hold(const char *name, struct err *e);
+/* A handle without a pool yet, and its end, which also forgets the paths. */
+struct zpool *zpool_new(const char *name);
+void zpool_free(struct zpool *p);
+/* The pool, which is there, for the handle. Frees the handle on failure. */
+struct zpool *zpool_hold(struct zpool *p, struct err *e);
 
 /* UNAVAILABLE when the pool is suspended: what would wait for ever is refused. */
 int zpool_ready(struct zpool *p, struct err *e);
 
 /* device.c */
 void zpool_device_direct(bool direct);
+/* libzpool may open this path for this pool; all that were not allowed are ENOENT to it. */
+void zpool_device_allow(struct zpool *p, const char *path);
+void zpool_device_forget(struct zpool *p);
 /* Syncs that failed since the start: what was flushed meanwhile may not be there. */
 uint64_t zpool_device_sync_failures(void);
 /* Devices whose sync failed may be written again. */
@@ -109,7 +121,7 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
 /* layout.c */
 /*
  * The nvlist that libzpool makes vdevs of, from groups that are sound and devices that may be used (and
- * have been wiped where overwrite says so); for nvlist_free(). p: the pool they are added to, or NULL.
+ * have been wiped where overwrite says so), which may be opened for p from then on; for nvlist_free().
  */
 nvlist_t *zpool_layout_build(struct zpool *p, const struct zpool_layout *layout, struct err *e);
 /* The same for one device, to attach or to replace by. A spare of the pool may be used. */

@@ -12,7 +12,6 @@
  * libzpool then reads the pool's own description from the devices, and compares. Spares and caches
  * say nothing of their pool: that description names them.
  */
-#include "base/vec.h"
 #include "zpool/impl.h"
 
 struct source {
@@ -27,7 +26,8 @@ struct gathered {
 
 static void gathered_done(struct gathered *g)
 {
-    vec_for_each(&g->sources, s) nvlist_free(s->label);
+    vec_for_each(&g->sources, s)
+        nvlist_free(s->label);
     vec_done(&g->sources);
 }
 
@@ -50,8 +50,7 @@ static void gather(const struct zpool_import *how, struct gathered *g)
         }
         vec_push(&g->sources, s);
     }
-    vec_for_each(&g->sources, s)
-    {
+    vec_for_each(&g->sources, s) {
         if (s->label && (!g->newest || s->found.txg > g->newest->found.txg))
             g->newest = s;
     }
@@ -68,8 +67,7 @@ static unsigned set_paths(nvlist_t *nv, const struct gathered *g)
             missing += set_paths(children[i], g);
         return missing;
     }
-    vec_for_each(&g->sources, s)
-    {
+    vec_for_each(&g->sources, s) {
         if (s->label && s->found.device_guid == number(nv, ZPOOL_CONFIG_GUID)) {
             fnvlist_add_string(nv, ZPOOL_CONFIG_PATH, s->found.path);
             return 0;
@@ -83,8 +81,7 @@ static nvlist_t *find_group(const struct gathered *g, uint64_t id)
 {
     const struct source *best = NULL;
     nvlist_t *tree, *best_tree = NULL;
-    vec_for_each(&g->sources, s)
-    {
+    vec_for_each(&g->sources, s) {
         if (!s->label || nvlist_lookup_nvlist(s->label, ZPOOL_CONFIG_VDEV_TREE, &tree) != 0 ||
             number(tree, ZPOOL_CONFIG_ID) != id)
             continue;
@@ -140,7 +137,8 @@ static nvlist_t *describe(const struct gathered *g, uint64_t guid, unsigned *ret
     nvlist_t *root = placeholder(VDEV_TYPE_ROOT, 0);
     fnvlist_add_uint64(root, ZPOOL_CONFIG_GUID, guid);
     fnvlist_add_nvlist_array(root, ZPOOL_CONFIG_CHILDREN, groups.p, (uint_t)groups.len);
-    vec_for_each(&groups, group) nvlist_free(*group);
+    vec_for_each(&groups, group)
+        nvlist_free(*group);
     vec_done(&groups);
 
     nvlist_t *config = fnvlist_alloc();
@@ -160,8 +158,7 @@ static int check(const struct zpool_import *how, const struct gathered *g, struc
 {
     unsigned busy = 0, failed = 0;
     const struct source *one = NULL;
-    vec_for_each(&g->sources, s)
-    {
+    vec_for_each(&g->sources, s) {
         busy += s->found.error == EBUSY;
         failed += s->found.error != 0;
         if (s->found.error && (!one || s->found.error == EBUSY))
@@ -172,9 +169,11 @@ static int check(const struct zpool_import *how, const struct gathered *g, struc
                        "%s is in use by another process: pool %llu may be imported there",
                        one->found.path, (unsigned long long)how->guid);
     if (!g->newest && failed)
-        return err_errno(e, one->found.error,
-                         "none of %zu devices is known to be of pool %llu, and %u cannot be read; %s",
-                         how->n_paths, (unsigned long long)how->guid, failed, one->found.path);
+        return err_set(
+            e, ERR_UNAVAILABLE, "DevicesUnreadable",
+            "of %zu devices none is known to be of pool %llu, and %u cannot be read; %s: %s",
+            how->n_paths, (unsigned long long)how->guid, failed, one->found.path,
+            strerror(one->found.error));
     if (!g->newest)
         return err_set(e, ERR_NOT_FOUND, "PoolNotFound",
                        "none of %zu devices belongs to pool %llu: nothing was imported or created",
@@ -191,41 +190,48 @@ static int check(const struct zpool_import *how, const struct gathered *g, struc
 /* Spares and caches whose paths are others now. */
 static void set_aux_paths(struct zpool *p, const struct gathered *g)
 {
-    vec_for_each(&g->sources, s)
-    {
+    vec_for_each(&g->sources, s) {
         if (s->found.label == ZPOOL_LABEL_SPARE || s->found.label == ZPOOL_LABEL_CACHE)
             (void)spa_vdev_setpath(p->spa, s->found.device_guid, s->found.path);
     }
 }
 
+/* The pool, or NULL and what is wrong. */
+static struct zpool *assemble(const struct zpool_import *how, const struct gathered *g,
+                              struct err *e)
+{
+    struct zpool *p = zpool_new(g->newest->found.pool_name);
+    vec_for_each(&g->sources, s)
+        zpool_device_allow(p, s->found.path);
+    unsigned missing;
+    nvlist_t *config = describe(g, how->guid, &missing);
+    nvlist_t *props = fnvlist_alloc();
+    fnvlist_add_string(props, zpool_prop_to_name(ZPOOL_PROP_CACHEFILE), "none");
+    fnvlist_add_uint64(props, zpool_prop_to_name(ZPOOL_PROP_FAILUREMODE),
+                       ZIO_FAILURE_MODE_CONTINUE);
+    uint64_t flags = ZFS_IMPORT_ANY_HOST | (how->without_log ? ZFS_IMPORT_MISSING_LOG : 0);
+    int error = spa_import(p->name, config, props, flags);
+    nvlist_free(config);
+    nvlist_free(props);
+    if (error == 0)
+        return zpool_hold(p, e);
+    if (error != EEXIST && (error == ENOENT || missing))
+        error = ENXIO;
+    if (error == EEXIST)
+        err_set(e, ERR_ALREADY_EXISTS, "Imported", "pool %s is imported already", p->name);
+    else
+        zpool_errno(e, error,
+                    "cannot import pool %s (%llu), of whose devices %u are not among the %zu given",
+                    p->name, (unsigned long long)how->guid, missing, how->n_paths);
+    zpool_free(p);
+    return NULL;
+}
+
 struct zpool *zpool_import(const struct zpool_import *how, struct err *e)
 {
     struct gathered g = {0};
-    struct zpool *p = NULL;
     gather(how, &g);
-    if (check(how, &g, e) < 0) {
-        gathered_done(&g);
-        return NULL;
-    }
-    unsigned missing;
-    nvlist_t *config = describe(&g, how->guid, &missing);
-    nvlist_t *props = fnvlist_alloc();
-    fnvlist_add_string(props, zpool_prop_to_name(ZPOOL_PROP_CACHEFILE), "none");
-    fnvlist_add_uint64(props, zpool_prop_to_name(ZPOOL_PROP_FAILUREMODE), ZIO_FAILURE_MODE_CONTINUE);
-    uint64_t flags = ZFS_IMPORT_ANY_HOST | (how->without_log ? ZFS_IMPORT_MISSING_LOG : 0);
-    char *name = g.newest->found.pool_name;
-    int error = spa_import(name, config, props, flags);
-    nvlist_free(config);
-    nvlist_free(props);
-    if (error == EEXIST) {
-        err_set(e, ERR_ALREADY_EXISTS, "Imported", "pool %s is imported already", name);
-    } else if (error) {
-        zpool_errno(e, error, "cannot import pool %s (%llu)", name, (unsigned long long)how->guid);
-        if (e && missing)
-            err_prefix(e, "%u of its devices are not among the %zu given", missing, how->n_paths);
-    } else {
-        p = zpool_hold(name, e);
-    }
+    struct zpool *p = check(how, &g, e) < 0 ? NULL : assemble(how, &g, e);
     if (p)
         set_aux_paths(p, &g);
     gathered_done(&g);

@@ -29,7 +29,8 @@ static nvlist_t *read_copy(int fd, uint64_t at, int *ret_error)
 {
     vdev_phys_t *phys = mem_alloc(sizeof(*phys));
     nvlist_t *nv = NULL;
-    ssize_t got = pread(fd, phys, sizeof(*phys), (off_t)(at + offsetof(vdev_label_t, vl_vdev_phys)));
+    ssize_t got =
+        pread(fd, phys, sizeof(*phys), (off_t)(at + offsetof(vdev_label_t, vl_vdev_phys)));
     if (got < 0)
         *ret_error = errno;
     if (got != (ssize_t)sizeof(*phys) ||
@@ -53,9 +54,9 @@ static nvlist_t *read_newest(int fd, uint64_t size, int *ret_error)
         return NULL;
     nvlist_t *best = NULL;
     for (unsigned i = 0; i < VDEV_LABELS; i++) {
-        nvlist_t *nv = read_copy(fd, i < 2 ? i * label : size - (VDEV_LABELS - i) * label,
-                                 &error);
-        if (nv && (!best || number(nv, ZPOOL_CONFIG_POOL_TXG) > number(best, ZPOOL_CONFIG_POOL_TXG))) {
+        nvlist_t *nv = read_copy(fd, i < 2 ? i * label : size - (VDEV_LABELS - i) * label, &error);
+        if (nv &&
+            (!best || number(nv, ZPOOL_CONFIG_POOL_TXG) > number(best, ZPOOL_CONFIG_POOL_TXG))) {
             nvlist_t *worse = best;
             best = nv;
             nv = worse;
@@ -123,11 +124,10 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
         ret->error = errno;
         return;
     }
-    uint64_t size = 0;
-    ret->error = device_size(fd, &size);
+    ret->error = device_size(fd, &ret->size);
     if (!ret->error)
         ret->error = zpool_device_is_free(fd);
-    nvlist_t *nv = ret->error ? NULL : read_newest(fd, size, &ret->error);
+    nvlist_t *nv = ret->error ? NULL : read_newest(fd, ret->size, &ret->error);
     if (nv) {
         fill(ret, nv);
     } else if (!ret->error) {

@@ -12,7 +12,6 @@
  */
 #include <sys/stat.h>
 
-#include "base/vec.h"
 #include "zpool/impl.h"
 
 enum { ASHIFT_DEFAULT = 12, ASHIFT_MOST = 16, DEVICES_MAX = 1024 };
@@ -38,8 +37,8 @@ static int check_group(const struct zpool_group *g, struct err *e)
     bool fits = g->role == ZPOOL_ROLE_DATA || g->type == ZPOOL_STRIPE ||
                 (g->role == ZPOOL_ROLE_LOG && g->type == ZPOOL_MIRROR);
     if (!fits)
-        return err_set(e, ERR_INVALID_ARGUMENT, "BadLayout", "a %s group cannot be %s", roles[g->role],
-                       types[g->type].name);
+        return err_set(e, ERR_INVALID_ARGUMENT, "BadLayout", "a %s group cannot be %s",
+                       roles[g->role], types[g->type].name);
     return 0;
 }
 
@@ -51,7 +50,7 @@ static int check_layout(struct zpool *p, const struct zpool_layout *l, struct er
             return -1;
         data += l->groups[i].role == ZPOOL_ROLE_DATA;
     }
-    if (!l->n_groups || (!p && !data))
+    if (!l->n_groups || (!p->spa && !data))
         return err_set(e, ERR_INVALID_ARGUMENT, "BadLayout", "there is no group for data");
     if (l->ashift && (l->ashift < ASHIFT_DEFAULT || l->ashift > ASHIFT_MOST))
         return err_set(e, ERR_INVALID_ARGUMENT, "BadLayout",
@@ -60,21 +59,26 @@ static int check_layout(struct zpool *p, const struct zpool_layout *l, struct er
     return 0;
 }
 
-/* May this device be used? p: a spare of that pool may. */
-static int check_device(struct zpool *p, const struct zpool_device *d, bool *ret_wipe, struct err *e)
+/* May this device be used? */
+static int check_device(struct zpool *p, const struct zpool_device *d, bool *ret_wipe,
+                        struct err *e)
 {
     struct zpool_found f;
     zpool_label_look(d->path, &f, NULL);
     struct zpool_member m;
     *ret_wipe = false;
-    if (p && zpool_member_find(p, d->path, &m))
+    if (p->spa && zpool_member_find(p, d->path, &m))
         return err_set(e, ERR_ALREADY_EXISTS, "InThisPool", "%s is in pool %s already", d->path,
                        p->name);
     if (f.error == EBUSY)
-        return err_set(e, ERR_FAILED_PRECONDITION, "DeviceInUse",
-                       "%s is in use by another process", d->path);
+        return err_set(e, ERR_FAILED_PRECONDITION, "DeviceInUse", "%s is in use by another process",
+                       d->path);
     if (f.error)
         return err_errno(e, f.error, "%s", d->path);
+    if (f.size < SPA_MINDEVSIZE)
+        return err_set(e, ERR_FAILED_PRECONDITION, "DeviceTooSmall",
+                       "%s has %llu bytes: a device needs 64 MiB", d->path,
+                       (unsigned long long)f.size);
     switch (f.label) {
     case ZPOOL_LABEL_NONE:
         return 0;
@@ -96,10 +100,11 @@ static int check_device(struct zpool *p, const struct zpool_device *d, bool *ret
     if (d->overwrite)
         return 0;
     if (f.label == ZPOOL_LABEL_FORMER)
-        return err_set(e, ERR_FAILED_PRECONDITION, "DeviceNotEmpty",
-                       "%s was in pool %s, which it left or which was destroyed: wipe it, or allow it "
-                       "to be overwritten",
-                       d->path, f.pool_name);
+        return err_set(
+            e, ERR_FAILED_PRECONDITION, "DeviceNotEmpty",
+            "%s was in pool %s, which it left or which was destroyed: wipe it, or allow it "
+            "to be overwritten",
+            d->path, f.pool_name);
     return err_set(e, ERR_FAILED_PRECONDITION, "DeviceNotEmpty",
                    "%s has %s on it: wipe it, or allow it to be overwritten", d->path, f.what);
 }
@@ -119,8 +124,7 @@ static int check_twice(const struct zpool_layout *l, struct err *e)
             } else if (stat(path, &st) < 0) {
                 status = err_errno(e, errno, "%s", path);
             }
-            vec_for_each(&seen, s)
-            {
+            vec_for_each(&seen, s) {
                 if (status == 0 && s->st_dev == st.st_dev && s->st_ino == st.st_ino)
                     status = err_set(e, ERR_INVALID_ARGUMENT, "DeviceTwice",
                                      "%s is in the layout twice", path);
@@ -152,7 +156,8 @@ static void set_children(nvlist_t *nv, const char *name, nvlists *v)
 {
     if (v->len)
         fnvlist_add_nvlist_array(nv, name, v->p, (uint_t)v->len);
-    vec_for_each(v, child) nvlist_free(*child);
+    vec_for_each(v, child)
+        nvlist_free(*child);
     vec_done(v);
 }
 
@@ -170,8 +175,7 @@ static void build_group(const struct zpool_group *g, unsigned ashift, nvlists *t
         set_children(group, ZPOOL_CONFIG_CHILDREN, &devices);
         vec_push(&devices, group);
     }
-    vec_for_each(&devices, nv)
-    {
+    vec_for_each(&devices, nv) {
         if (g->role == ZPOOL_ROLE_DATA || g->role == ZPOOL_ROLE_LOG)
             fnvlist_add_uint64(*nv, ZPOOL_CONFIG_IS_LOG, g->role == ZPOOL_ROLE_LOG);
         vec_push(to, *nv);
@@ -216,13 +220,17 @@ nvlist_t *zpool_layout_build(struct zpool *p, const struct zpool_layout *l, stru
                 vec_push(&wipes, l->groups[i].devices[k].path);
         }
     }
-    vec_for_each(&wipes, path)
-    {
+    vec_for_each(&wipes, path) {
         if (status == 0)
             status = wipe(*path, e);
     }
     vec_done(&wipes);
-    return status < 0 ? NULL : build(l);
+    if (status < 0)
+        return NULL;
+    for (size_t i = 0; i < l->n_groups; i++)
+        for (size_t k = 0; k < l->groups[i].n_devices; k++)
+            zpool_device_allow(p, l->groups[i].devices[k].path);
+    return build(l);
 }
 
 nvlist_t *zpool_layout_leaf(struct zpool *p, const struct zpool_device *device, unsigned ashift,
@@ -235,6 +243,7 @@ nvlist_t *zpool_layout_leaf(struct zpool *p, const struct zpool_device *device, 
         return NULL;
     if (wipes_it && wipe(device->path, e) < 0)
         return NULL;
+    zpool_device_allow(p, device->path);
     nvlist_t *leaf = leaf_new(device->path, ashift), *root = fnvlist_alloc();
     if (spare) {
         fnvlist_add_uint64(leaf, ZPOOL_CONFIG_IS_SPARE, 1);

@@ -3,19 +3,31 @@
  */
 #include "zpool/impl.h"
 
-/* Held: the handle keeps the pool from being exported under it, and works without libzpool's
- * lock of all pools, which an operation that waits for a device may have. */
-struct zpool *zpool_hold(const char *name, struct err *e)
+struct zpool *zpool_new(const char *name)
 {
     struct zpool *p = NEW(struct zpool);
     snprintf(p->name, sizeof(p->name), "%s", name);
-    int error = spa_open(name, &p->spa, p);
-    if (error) {
-        free(p);
-        zpool_errno(e, error, "cannot open pool %s", name);
-        return NULL;
-    }
     return p;
+}
+
+void zpool_free(struct zpool *p)
+{
+    zpool_device_forget(p);
+    free(p);
+}
+
+/*
+ * Held: the handle keeps the pool from being exported under it, and works without libzpool's lock of
+ * all pools, which an operation that waits for a device may have.
+ */
+struct zpool *zpool_hold(struct zpool *p, struct err *e)
+{
+    int error = spa_open(p->name, &p->spa, p);
+    if (!error)
+        return p;
+    zpool_errno(e, error, "cannot open pool %s", p->name);
+    zpool_free(p);
+    return NULL;
 }
 
 static nvlist_t *new_properties(void)
@@ -58,20 +70,27 @@ struct zpool *zpool_create(const char *name, const struct zpool_layout *layout, 
         set_compression(name, compression, e);
         return NULL;
     }
-    nvlist_t *root = zpool_layout_build(NULL, layout, e);
-    if (!root)
+    struct zpool *p = zpool_new(name);
+    nvlist_t *root = zpool_layout_build(p, layout, e);
+    if (!root) {
+        zpool_free(p);
         return NULL;
+    }
     nvlist_t *props = new_properties();
     int error = spa_create(name, root, props, NULL, NULL);
     nvlist_free(root);
     nvlist_free(props);
     if (error) {
         zpool_errno(e, error, "cannot create pool %s", name);
+        zpool_free(p);
         return NULL;
     }
-    if (set_compression(name, compression, e) < 0)
+    p = zpool_hold(p, e);
+    if (p && set_compression(name, compression, e) < 0) {
+        (void)zpool_destroy(p, NULL);
         return NULL;
-    return zpool_hold(name, e);
+    }
+    return p;
 }
 
 static int end(struct zpool *p, bool destroy, struct err *e)
@@ -81,7 +100,7 @@ static int end(struct zpool *p, bool destroy, struct err *e)
     spa_close(p->spa, p);
     int error = destroy ? spa_destroy(p->name) : spa_export(p->name, NULL, B_FALSE, B_FALSE);
     if (error == 0) {
-        free(p);
+        zpool_free(p);
         return 0;
     }
     /* It is there still. */

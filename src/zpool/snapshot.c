@@ -34,7 +34,8 @@ int zpool_promote(struct zpool *p, const char *clone, struct err *e)
     int error = dsl_dataset_promote(path, conflict);
     if (error == EEXIST)
         return err_set(e, ERR_ALREADY_EXISTS, "AlreadyExists",
-                       "cannot promote %s: both it and its origin have a snapshot %s", path, conflict);
+                       "cannot promote %s: both it and its origin have a snapshot %s", path,
+                       conflict);
     if (error == EINVAL)
         return err_set(e, ERR_FAILED_PRECONDITION, "NoClone", "cannot promote %s: it is no clone",
                        path);
@@ -53,8 +54,8 @@ int zpool_rollback(struct zpool *p, const char *snapshot, struct err *e)
     nvlist_free(result);
     if (error == EEXIST || error == EXDEV || error == ESRCH)
         return err_set(e, error == ESRCH ? ERR_NOT_FOUND : ERR_FAILED_PRECONDITION,
-                       error == ESRCH ? "NotFound" : "NewerSnapshots",
-                       "cannot roll back to %s: %s", snap,
+                       error == ESRCH ? "NotFound" : "NewerSnapshots", "cannot roll back to %s: %s",
+                       snap,
                        error == ESRCH ? "there is no such snapshot"
                                       : "the volume has newer snapshots; destroy them first");
     return error ? zpool_errno(e, error, "cannot roll back to %s", snap) : 0;

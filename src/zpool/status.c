@@ -3,7 +3,6 @@
  */
 #include <time.h>
 
-#include "base/vec.h"
 #include "zpool/impl.h"
 
 static const char *const state_names[] = {
@@ -98,17 +97,29 @@ static void add_tree(rows *to, nvlist_t *nv, int parent, enum zpool_role role)
             add_tree(to, children[i], self, v.role);
 }
 
+/* Which devices lack data, with the configuration held. */
+static void mark_behind(rows *v, spa_t *spa)
+{
+    vec_for_each(v, row) {
+        vdev_t *vd = vdev_lookup_by_guid(spa->spa_root_vdev, row->guid);
+        if (vd && vd->vdev_ops->vdev_op_leaf)
+            row->behind = !vdev_dtl_empty(vd, DTL_MISSING);
+    }
+}
+
 /* Spares and caches, with the configuration held. */
 static void add_aux(rows *to, spa_t *spa, const spa_aux_vdev_t *aux, enum zpool_role role)
 {
     for (int i = 0; i < aux->sav_count; i++) {
-        vdev_config_flag_t flag = role == ZPOOL_ROLE_SPARE ? VDEV_CONFIG_SPARE : VDEV_CONFIG_L2CACHE;
+        vdev_config_flag_t flag =
+            role == ZPOOL_ROLE_SPARE ? VDEV_CONFIG_SPARE : VDEV_CONFIG_L2CACHE;
         nvlist_t *nv = vdev_config_generate(spa, aux->sav_vdevs[i], B_TRUE, flag);
         add_tree(to, nv, -1, role);
         nvlist_free(nv);
         uint64_t pool;
         struct zpool_vdev *v = &vec_last(to);
-        v->spare_in_use = role == ZPOOL_ROLE_SPARE && spa_spare_exists(v->guid, &pool, NULL) && pool;
+        v->spare_in_use =
+            role == ZPOOL_ROLE_SPARE && spa_spare_exists(v->guid, &pool, NULL) && pool;
     }
 }
 
@@ -198,10 +209,11 @@ int zpool_status_read(struct zpool *p, struct zpool_status *ret, struct err *e)
     read_removal(root, &ret->removal);
     nvlist_free(config);
 
-    spa_config_enter(p->spa, SCL_CONFIG, FTAG, RW_READER);
+    spa_config_enter(p->spa, SCL_CONFIG | SCL_STATE, FTAG, RW_READER);
+    mark_behind(&v, p->spa);
     add_aux(&v, p->spa, &p->spa->spa_spares, ZPOOL_ROLE_SPARE);
     add_aux(&v, p->spa, &p->spa->spa_l2cache, ZPOOL_ROLE_CACHE);
-    spa_config_exit(p->spa, SCL_CONFIG, FTAG);
+    spa_config_exit(p->spa, SCL_CONFIG | SCL_STATE, FTAG);
 
     ret->vdevs = v.p;
     ret->n_vdevs = v.len;

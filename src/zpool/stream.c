@@ -36,8 +36,8 @@ int zpool_send(struct zpool *p, const char *snapshot, const char *since, int fd,
     struct output out = {fd};
     dmu_send_outparams_t how = {.dso_outfunc = write_all, .dso_arg = &out};
     offset_t done = 0;
-    int error = dmu_send(to, since ? from : NULL, B_FALSE, B_TRUE, B_TRUE, B_FALSE, B_FALSE, 0, 0, NULL,
-                         fd, &done, &how);
+    int error = dmu_send(to, since ? from : NULL, B_FALSE, B_TRUE, B_TRUE, B_FALSE, B_FALSE, 0, 0,
+                         NULL, fd, &done, &how);
     return error ? zpool_errno(e, error, "cannot send %s", to) : 0;
 }
 

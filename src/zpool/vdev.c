@@ -64,7 +64,8 @@ static int begin(struct zpool *p, const char *device, struct zpool_member *ret, 
     if (zpool_ready(p, e) < 0)
         return -1;
     if (!zpool_member_find(p, device, ret))
-        return err_set(e, ERR_NOT_FOUND, "DeviceNotFound", "pool %s has no device %s", p->name, device);
+        return err_set(e, ERR_NOT_FOUND, "DeviceNotFound", "pool %s has no device %s", p->name,
+                       device);
     return 0;
 }
 

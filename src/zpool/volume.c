@@ -29,10 +29,11 @@ int zpool_volume_path(struct zpool *p, const char *name, enum zpool_name_kind ki
         *snap++ = '\0';
     bool right = kind == NAME_EITHER || (kind == NAME_SNAPSHOT) == (snap != NULL);
     if (!fits || !right || !is_component(volume) || (snap && !is_component(snap)))
-        return err_set(e, ERR_INVALID_ARGUMENT, "BadName",
-                       "\"%.80s\" is no name of a %s: letters, digits, \"-\", \"_\", \".\", \":\"%s", name,
-                       kind == NAME_SNAPSHOT ? "snapshot" : "volume",
-                       kind == NAME_SNAPSHOT ? ", as VOLUME@NAME" : "");
+        return err_set(
+            e, ERR_INVALID_ARGUMENT, "BadName",
+            "\"%.80s\" is no name of a %s: letters, digits, \"-\", \"_\", \".\", \":\"%s", name,
+            kind == NAME_SNAPSHOT ? "snapshot" : "volume",
+            kind == NAME_SNAPSHOT ? ", as VOLUME@NAME" : "");
     stpcpy(stpcpy(stpcpy(ret_path, p->name), "/"), name);
     return 0;
 }
@@ -52,7 +53,8 @@ static uint64_t reservation(struct zpool *p, uint64_t size, uint32_t block)
         vdev_t *vd = spa->spa_root_vdev->vdev_child[i];
         if (vd->vdev_islog || !vdev_is_concrete(vd))
             continue;
-        uint64_t takes = (vdev_psize_to_asize(vd, block) >> SPA_MINBLOCKSHIFT) * vd->vdev_deflate_ratio;
+        uint64_t takes =
+            (vdev_psize_to_asize(vd, block) >> SPA_MINBLOCKSHIFT) * vd->vdev_deflate_ratio;
         most = takes > most ? takes : most;
     }
     spa_config_exit(spa, SCL_VDEV, FTAG);
@@ -67,8 +69,8 @@ static int check_spec(const struct zpool_volume_spec *s, uint32_t *ret_block, st
     uint64_t value;
     if (block < BLOCK_LEAST || block > BLOCK_MOST || (block & (block - 1)))
         return err_set(e, ERR_INVALID_ARGUMENT, "BadBlockSize",
-                       "the block size is %u: powers of two from %d to %d can be", block, BLOCK_LEAST,
-                       BLOCK_MOST);
+                       "the block size is %u: powers of two from %d to %d can be", block,
+                       BLOCK_LEAST, BLOCK_MOST);
     if (s->size == 0 || s->size % block || s->size > INT64_MAX)
         return err_set(e, ERR_INVALID_ARGUMENT, "BadSize",
                        "a volume of %llu bytes is no multiple of its block size, %u",
@@ -164,8 +166,8 @@ int zpool_volume_destroy(struct zpool *p, const char *name, struct err *e)
     bool snapshot = strchr(name, '@') != NULL;
     int error = snapshot ? dsl_destroy_snapshot(path, B_FALSE) : dsl_destroy_head(path);
     if (error == EEXIST || error == EBUSY)
-        return err_set(e, ERR_FAILED_PRECONDITION, "Busy",
-                       "%s %s cannot be destroyed while %s", snapshot ? "snapshot" : "volume", path,
+        return err_set(e, ERR_FAILED_PRECONDITION, "Busy", "%s %s cannot be destroyed while %s",
+                       snapshot ? "snapshot" : "volume", path,
                        snapshot ? "a clone of it exists or it is open"
                                 : "it is open or has snapshots");
     return error ? zpool_errno(e, error, "cannot destroy %s", path) : 0;
@@ -265,13 +267,14 @@ int zpool_volume_grow(struct zpool_volume *v, uint64_t size, struct err *e)
     if (size == v->size)
         return 0;
     if (!v->log)
-        return err_set(e, ERR_FAILED_PRECONDITION, "ReadOnly", "volume %s is open for reading alone",
-                       v->name);
+        return err_set(e, ERR_FAILED_PRECONDITION, "ReadOnly",
+                       "volume %s is open for reading alone", v->name);
     if (size < v->size || size % v->block || size > INT64_MAX)
-        return err_set(e, ERR_INVALID_ARGUMENT, "BadSize",
-                       "volume %s has %llu bytes and can only grow, to a multiple of its block size %u; "
-                       "%llu is none",
-                       v->name, (unsigned long long)v->size, v->block, (unsigned long long)size);
+        return err_set(
+            e, ERR_INVALID_ARGUMENT, "BadSize",
+            "volume %s has %llu bytes and can only grow, to a multiple of its block size %u; "
+            "%llu is none",
+            v->name, (unsigned long long)v->size, v->block, (unsigned long long)size);
     if (zpool_ready(v->pool, e) < 0)
         return -1;
     /* The space of a thick one first: where there is none it stays as it was. */

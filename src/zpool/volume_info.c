@@ -1,7 +1,6 @@
 /*
  * What volumes there are, and what they take.
  */
-#include "base/vec.h"
 #include "zpool/impl.h"
 
 typedef VEC(struct zpool_volume_info) infos;

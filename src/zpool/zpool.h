@@ -35,7 +35,8 @@
 struct zpool;
 
 struct zpool_options {
-    uint64_t cache_bytes; /* of the read cache in memory (ARC) at most; 0: 64 MiB */
+    uint64_t
+        cache_bytes; /* of the read cache in memory (ARC) at most; 0, or less than that: 64 MiB */
     uint64_t dirty_bytes; /* of data written and not yet on the devices at most; 0: 64 MiB */
     uint32_t host_id;     /* of this node, not 0: it is written into the labels */
     bool direct;          /* devices past the page cache (O_DIRECT) */
@@ -57,11 +58,12 @@ enum zpool_label {
 struct zpool_found {
     const char *path; /* the caller's */
     enum zpool_label label;
-    int error;                          /* errno: it cannot be opened or read, or is in use (EBUSY) */
-    uint64_t device_guid, pool_guid;    /* a spare or cache does not say its pool: 0 */
-    uint64_t txg;                       /* when its label was written, in the pool's count */
-    uint32_t host_id;                   /* who had the pool last */
-    bool exported;                      /* cleanly; else that host may still have it */
+    int error;                       /* errno: it cannot be opened or read, or is in use (EBUSY) */
+    uint64_t size;                   /* in bytes */
+    uint64_t device_guid, pool_guid; /* a spare or cache does not say its pool: 0 */
+    uint64_t txg;                    /* when its label was written, in the pool's count */
+    uint32_t host_id;                /* who had the pool last */
+    bool exported;                   /* cleanly; else that host may still have it */
     char pool_name[256], host_name[65]; /* "" where not known */
     char what[64];                      /* FOREIGN: "ext4", "gpt" */
 };
@@ -162,7 +164,8 @@ struct zpool_vdev {
     uint64_t read_errors, write_errors, checksum_errors, repaired_bytes;
     uint64_t expandable; /* bytes that zpool_online() with expand would add */
     bool spare_in_use;   /* of a spare */
-    uint64_t stuck_ms;   /* the age of the oldest request that the device has not answered */
+    bool behind; /* of a device: it lacks data that it should have; it is being copied or will be */
+    uint64_t stuck_ms; /* the age of the oldest request that the device has not answered */
 };
 
 enum zpool_scan_kind { ZPOOL_SCAN_NONE, ZPOOL_SCAN_SCRUB, ZPOOL_SCAN_RESILVER };
@@ -183,8 +186,8 @@ struct zpool_status {
     bool suspended;
     uint64_t errors;                /* blocks known to be damaged for good */
     uint64_t size, allocated, free; /* raw: with parity and copies */
-    uint64_t used, available;       /* as volumes see it: what they take, what they can still take */
-    unsigned fragmentation;         /* per cent of the free space; 0 where not known */
+    uint64_t used, available; /* as volumes see it: what they take, what they can still take */
+    unsigned fragmentation;   /* per cent of the free space; 0 where not known */
     struct zpool_progress scan;
     struct zpool_progress removal; /* of a data device; kind NONE: there was none */
     struct zpool_vdev *vdevs;      /* owned; a parent stands before its children */
