@@ -62,11 +62,10 @@ int zpool_receive(struct zpool *p, const char *snapshot, int fd, struct err *e)
     if (!error)
         error = dmu_recv_begin(path, snap, (dmu_replay_record_t *)(void *)record, B_FALSE, B_FALSE,
                                NULL, NULL, NULL, &cookie, file, &done);
-    if (!error) {
-        error = dmu_recv_stream(&cookie, &done);
-        int end = dmu_recv_end(&cookie, NULL);
-        error = error ? error : end;
-    }
+    if (!error)
+        error = dmu_recv_stream(&cookie, &done); /* ends what was begun if it fails */
+    if (!error)
+        error = dmu_recv_end(&cookie, NULL);
     zpool_device_unwrap(file);
     return error ? zpool_errno(e, error, "cannot receive %s@%s", path, snap) : 0;
 }

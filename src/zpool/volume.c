@@ -14,7 +14,8 @@ static bool is_component(const char *text)
 {
     namecheck_err_t why;
     char what;
-    return zfs_component_namecheck(text, &why, &what) == 0;
+    return zfs_component_namecheck(text, &why, &what) == 0 && !strchr(text, ' ') &&
+           strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
 }
 
 int zpool_volume_path(struct zpool *p, const char *name, enum zpool_name_kind kind, char *ret_path,
