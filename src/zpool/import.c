@@ -232,8 +232,12 @@ struct zpool *zpool_import(const struct zpool_import *how, struct err *e)
     struct gathered g = {0};
     gather(how, &g);
     struct zpool *p = check(how, &g, e) < 0 ? NULL : assemble(how, &g, e);
-    if (p)
+    if (p) {
         set_aux_paths(p, &g);
+        /* What was replaced leaves when its successor is complete; a process that ended between the two
+         * left that undone, and libzpool does not look again by itself. */
+        spa_async_request(p->spa, SPA_ASYNC_RESILVER_DONE);
+    }
     gathered_done(&g);
     return p;
 }

@@ -290,7 +290,7 @@ static void test_hits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_side), cmocka_unit_test(test_sync_fails),
+        cmocka_unit_test(test_one_side),  cmocka_unit_test(test_sync_fails),
         cmocka_unit_test(test_suspended), cmocka_unit_test(test_slow),
         cmocka_unit_test(test_no_copy),   cmocka_unit_test(test_hits),
     };

@@ -44,8 +44,13 @@ static void shadow_step(struct shadow *s)
     /* in uneven pieces */
     size_t cut = (size_t)random_below(n + 1);
     struct iovec iov[] = {{data, cut}, {NULL, 0}, {data + cut, n - cut}};
-    struct zpool_io io = {
-        .volume = s->v, .op = ZPOOL_WRITE, .fua = fua, .offset = at, .length = n, .iov = iov, .iovs = 3};
+    struct zpool_io io = {.volume = s->v,
+                          .op = ZPOOL_WRITE,
+                          .fua = fua,
+                          .offset = at,
+                          .length = n,
+                          .iov = iov,
+                          .iovs = 3};
     assert_int_equal(zpool_io_run(&io), 0);
     memcpy(s->bytes + at, data, n);
 }
@@ -55,7 +60,8 @@ static void shadow_verify(struct shadow *s)
     unsigned char *data = mem_alloc(s->size);
     size_t third = (size_t)s->size / 3;
     struct iovec iov[] = {{data, third}, {data + third, s->size - third}};
-    struct zpool_io io = {.volume = s->v, .op = ZPOOL_READ, .length = s->size, .iov = iov, .iovs = 2};
+    struct zpool_io io = {
+        .volume = s->v, .op = ZPOOL_READ, .length = s->size, .iov = iov, .iovs = 2};
     assert_int_equal(zpool_io_run(&io), 0);
     assert_memory_equal(data, s->bytes, s->size);
     free(data);
@@ -70,8 +76,8 @@ static void test_shapes(void **state)
         const char *compression;
         bool thick;
     } table[] = {
-        {4096, "lz4", true}, {8192, "off", false}, {0, NULL, true}, {65536, "zstd", false},
-        {131072, "lz4", false}, {131072, "off", true},
+        {4096, "lz4", true},    {8192, "off", false},   {0, NULL, true},
+        {65536, "zstd", false}, {131072, "lz4", false}, {131072, "off", true},
     };
     make_disks();
     struct zpool *p = create("raidz 0 1 2");
@@ -79,7 +85,8 @@ static void test_shapes(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         struct shadow s = {.size = 4 * MIB};
         s.bytes = mem_zalloc(s.size);
-        struct zpool_volume_spec spec = {s.size, table[i].block, table[i].compression, table[i].thick};
+        struct zpool_volume_spec spec = {s.size, table[i].block, table[i].compression,
+                                         table[i].thick};
         assert_ok(zpool_volume_create(p, "vol", &spec, &e) == 0);
         assert_refused(zpool_volume_create(p, "vol", &spec, &e) == 0, "AlreadyExists");
         assert_ok((s.v = zpool_volume_open(p, "vol", false, &e)));
@@ -161,7 +168,8 @@ static void test_refusals(void **state)
         uint64_t offset, length;
     } outside[] = {{MIB, 512}, {MIB - 512, 1024}, {UINT64_MAX, 512}, {0, UINT64_MAX}};
     for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
-        struct zpool_io io = {.volume = v, .offset = outside[i].offset, .length = outside[i].length};
+        struct zpool_io io = {
+            .volume = v, .offset = outside[i].offset, .length = outside[i].length};
         for (int op = ZPOOL_READ; op <= ZPOOL_UNMAP; op++) {
             io.op = (enum zpool_op)op;
             assert_int_equal(zpool_io_run(&io), op == ZPOOL_FLUSH ? 0 : EINVAL);
@@ -358,8 +366,8 @@ static void test_full(void **state)
     assert_false(s.suspended);
     assert_true(s.available < 4 * MIB);
     assert_int_equal(run_io(v, ZPOOL_WRITE, 0, data, MIB, true), ENOSPC);
-    assert_refused(zpool_volume_create(p, "thick", &(struct zpool_volume_spec){.size = 64 * MIB,
-                                                                               .thick = true},
+    assert_refused(zpool_volume_create(p, "thick",
+                                       &(struct zpool_volume_spec){.size = 64 * MIB, .thick = true},
                                        &e) == 0,
                    "NoSpace");
     uint64_t words[PAGE / 8], generation;
@@ -434,8 +442,12 @@ static void test_workers(void **state)
             struct job *j = &jobs[i];
             *j = (struct job){.left = &left, .page = i * 3, .home = pthread_self(), .w = w};
             j->iov = (struct iovec){j->words, PAGE};
-            j->io = (struct zpool_io){.volume = m.v, .offset = j->page * PAGE, .length = PAGE,
-                                      .iov = &j->iov, .iovs = 1, .done = step_done};
+            j->io = (struct zpool_io){.volume = m.v,
+                                      .offset = j->page * PAGE,
+                                      .length = PAGE,
+                                      .iov = &j->iov,
+                                      .iovs = 1,
+                                      .done = step_done};
             next_step(j);
         }
         while (left) {
@@ -451,9 +463,9 @@ static void test_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_grow),      cmocka_unit_test(test_snapshots),
-        cmocka_unit_test(test_streams),   cmocka_unit_test(test_full),
+        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_grow),    cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_streams), cmocka_unit_test(test_full),
         cmocka_unit_test(test_workers),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
