@@ -104,7 +104,7 @@ static void child(int argc, char **argv)
     uint64_t guid = strtoull(argv[3], NULL, 10);
     first_op = strtoull(argv[4], NULL, 10);
     batch = (unsigned)atoi(argv[5]);
-    start_engine(strcmp(mode, "host") == 0 ? HOST + 1 : HOST);
+    start_engine(strcmp(mode, "host") == 0 ? HOST + 1 : HOST, strcmp(mode, "direct") == 0);
     static const struct zpool_fault faults[] = {
         {"", ZPOOL_FAULT_WRITE, ZPOOL_FAULT_VOLATILE},
         {"", ZPOOL_FAULT_SYNC, ZPOOL_FAULT_LOSE},
@@ -277,21 +277,23 @@ static void test_killed(void **state)
         uint32_t block;
         unsigned every, rounds;
     } table[] = {
-        {"write", "mirror 0 1", 4096, 1, 3},      {"write", "raidz 0 1 2 log 3", 16384, 8, 3},
-        {"volatile", "stripe 0", 16384, 1, 4},    {"volatile", "mirror 0 1", 131072, 16, 3},
-        {"volatile", "raidz 0 1 2", 65536, 4, 3},
+        {"write", "mirror 0 1", 4096, 1, 1},      {"direct", "raidz 0 1 2 log 3", 16384, 8, 2},
+        {"volatile", "stripe 0", 16384, 1, 2},    {"volatile", "mirror 0 1", 131072, 16, 2},
+        {"volatile", "raidz 0 1 2", 65536, 4, 1},
     };
+    const char *times = getenv("ZPOOL_TEST_TIMES"); /* how much longer */
+    unsigned more = times ? (unsigned)atoi(times) : 1;
     uint64_t flushed = 0;
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         uint64_t guid = make_pool(table[i].text, table[i].block);
-        for (unsigned round = 0; round < table[i].rounds; round++) {
+        for (unsigned round = 0; round < table[i].rounds * more; round++) {
             unsigned wrong = round_of(table[i].mode, guid, round, table[i].every, &flushed);
             if (wrong)
                 fail_msg("%s, %s, round %u: %u pages lost or torn", table[i].mode, table[i].text,
                          round, wrong);
         }
     }
-    print_message("%lu operations were flushed, none was lost\n", flushed);
+    print_message("# %lu operations were flushed, none was lost\n", flushed);
 }
 
 /* The same with devices that sync nothing: were nothing found then, the test above would prove nothing. */

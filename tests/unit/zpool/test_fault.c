@@ -93,7 +93,7 @@ static void test_one_side(void **state)
         model_verify(&m);
         model_done(&m);
         assert_ok(zpool_destroy(p, &e) == 0);
-        print_message("%s\n", table[i].name);
+        print_message("# %s\n", table[i].name);
     }
 }
 
@@ -282,7 +282,7 @@ static void test_hits(void **state)
         if (p)
             assert_ok(zpool_export(p, &e) == 0);
     }
-    print_message("%u of %d did not come, %u pages could not be read\n", refused, ROUNDS, unread);
+    print_message("# %u of %d did not come, %u pages could not be read\n", refused, ROUNDS, unread);
     assert_int_equal(wrong, 0);
     assert_true(unread + refused > 0);
 }

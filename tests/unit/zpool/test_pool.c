@@ -30,7 +30,6 @@ static void test_layouts(void **state)
          {0, 1, -1},
          "DevicesMissing",
          false},
-        {"raidz 0 1 2 log 3", ZPOOL_DEGRADED, {0, 1, -1}, "DevicesMissing", false},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         make_disks();
@@ -43,14 +42,6 @@ static void test_layouts(void **state)
         uint64_t guid = zpool_guid(p);
         struct model m = model_new(p);
         assert_int_equal(row_of(p, -1)->state, ZPOOL_ONLINE);
-        model_close(&m);
-        assert_ok(zpool_export(p, &e) == 0);
-
-        p = import_all(guid);
-        assert_int_equal(zpool_guid(p), guid);
-        assert_int_equal(row_of(p, -1)->state, ZPOOL_ONLINE);
-        model_open(&m, p);
-        model_verify(&m);
         model_close(&m);
         assert_ok(zpool_export(p, &e) == 0);
 
@@ -71,14 +62,15 @@ static void test_layouts(void **state)
             model_write(&m, 7, 100);
             model_close(&m);
             assert_ok(zpool_export(p, &e) == 0);
-            /* It is back, and gets what it missed. */
-            p = import_all(guid);
-            wait_for(all_whole(p) && row_of(p, -1)->state == ZPOOL_ONLINE);
-            model_open(&m, p);
-            model_verify(&m);
-            model_close(&m);
-            assert_ok(zpool_destroy(p, &e) == 0);
         }
+        /* With all of them; one that was not there gets what it missed. */
+        p = import_all(guid);
+        assert_int_equal(zpool_guid(p), guid);
+        wait_for(all_whole(p) && row_of(p, -1)->state == ZPOOL_ONLINE);
+        model_open(&m, p);
+        model_verify(&m);
+        model_close(&m);
+        assert_ok(zpool_destroy(p, &e) == 0);
         model_done(&m);
     }
 }
@@ -320,6 +312,7 @@ static void offline_and_online(struct zpool *p, struct model *m)
     assert_int_equal(row_of(p, 1)->state, ZPOOL_OFFLINE);
     assert_refused(zpool_offline(p, disks[0], &e) == 0, "Busy");
     model_write(m, 50, 64);
+    assert_ok(zpool_sync(p, &e) == 0); /* or there is nothing that it missed */
     char guid[32];
     snprintf(guid, sizeof(guid), "%lu", row_of(p, 1)->guid);
     assert_ok(zpool_online(p, guid, false, &e) == 0);
@@ -418,7 +411,7 @@ static void test_operations(void **state)
         assert_refused(zpool_export(p, &e) == 0, "Busy"); /* a volume is open */
         model_done(&m);
         assert_ok(zpool_destroy(p, &e) == 0);
-        print_message("%s: %.1f s\n", table[i].name, (double)(now_ms() - start) / 1000);
+        print_message("# %s: %.1f s\n", table[i].name, (double)(now_ms() - start) / 1000);
     }
 }
 

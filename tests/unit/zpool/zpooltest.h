@@ -64,9 +64,9 @@ static inline void set_dir(const char *path)
         snprintf(disks[i], sizeof(disks[i]), "%s/d%d", dir, i);
 }
 
-static inline void start_engine(uint32_t host)
+static inline void start_engine(uint32_t host, bool direct)
 {
-    struct zpool_options o = {.host_id = host};
+    struct zpool_options o = {.host_id = host, .direct = direct};
     zfs_txg_timeout = 1;
     assert_ok(zpool_start(&o, &e) == 0);
 }
@@ -76,7 +76,7 @@ static inline int begin_tests(void **state)
     (void)state;
     char path[] = "/tmp/zpooltest.XXXXXX";
     set_dir(mkdtemp(path));
-    start_engine(HOST);
+    start_engine(HOST, false);
     return 0;
 }
 
@@ -100,7 +100,7 @@ static inline int64_t now_ms(void)
         while (!(condition)) {                                                                     \
             if (now_ms() > until_)                                                                 \
                 fail_msg("%s: not within a minute", #condition);                                   \
-            nanosleep(&(struct timespec){0, 5000000}, NULL);                                       \
+            nanosleep(&(struct timespec){0, 20000000}, NULL);                                      \
         }                                                                                          \
     } while (0)
 
@@ -298,11 +298,11 @@ static inline void model_open(struct model *m, struct zpool *p)
     assert_ok((m->v = zpool_volume_open(p, "vol", false, &e)));
 }
 
-/* A volume of 16 MiB with something everywhere. */
+/* A volume of 4 MiB with something everywhere. */
 static inline struct model model_new(struct zpool *p)
 {
-    struct zpool_volume_spec spec = {.size = 16 * MIB};
-    struct model m = {.pages = 16 * MIB / PAGE};
+    struct zpool_volume_spec spec = {.size = 4 * MIB};
+    struct model m = {.pages = 4 * MIB / PAGE};
     m.generations = mem_zalloc(m.pages * sizeof(*m.generations));
     assert_ok(zpool_volume_create(p, "vol", &spec, &e) == 0);
     model_open(&m, p);
