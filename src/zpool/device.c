@@ -243,12 +243,12 @@ zfs_file_t *zpool_device_wrap(int fd)
     return &file_new("", fd, NULL)->zf;
 }
 
-void zpool_device_unwrap(zfs_file_t *zf)
+void zpool_device_unwrap(zfs_file_t *file)
 {
-    file_free(file_of(zf));
+    file_free(file_of(file));
 }
 
-int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **ret_file)
+int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **fp)
 {
     (void)mode;
     struct stat st;
@@ -269,16 +269,16 @@ int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **ret_file)
         } else {
             struct file *f = file_new(path, fd, c);
             list_push(&files, &f->link);
-            *ret_file = &f->zf;
+            *fp = &f->zf;
         }
     }
     pthread_mutex_unlock(&lock);
     return error;
 }
 
-void zfs_file_close(zfs_file_t *zf)
+void zfs_file_close(zfs_file_t *fp)
 {
-    struct file *f = file_of(zf);
+    struct file *f = file_of(fp);
     pthread_mutex_lock(&lock);
     list_unlink(&f->link);
     close(f->target.fd);
@@ -341,39 +341,39 @@ static int transfer(zfs_file_t *zf, void *p, size_t n, off_t at, bool write, ssi
     return 0;
 }
 
-int zfs_file_pwrite(zfs_file_t *zf, const void *p, size_t n, loff_t at, ssize_t *ret_left)
+int zfs_file_pwrite(zfs_file_t *fp, const void *buf, size_t len, loff_t off, ssize_t *resid)
 {
-    return transfer(zf, (void *)(uintptr_t)p, n, at, true, ret_left);
+    return transfer(fp, (void *)(uintptr_t)buf, len, off, true, resid);
 }
 
-int zfs_file_pread(zfs_file_t *zf, void *p, size_t n, loff_t at, ssize_t *ret_left)
+int zfs_file_pread(zfs_file_t *fp, void *buf, size_t len, loff_t off, ssize_t *resid)
 {
-    return transfer(zf, p, n, at, false, ret_left);
+    return transfer(fp, buf, len, off, false, resid);
 }
 
 /* Of streams, which have no offsets. */
-int zfs_file_read(zfs_file_t *zf, void *p, size_t n, ssize_t *ret_left)
+int zfs_file_read(zfs_file_t *fp, void *buf, size_t len, ssize_t *resid)
 {
     size_t done = 0;
-    while (done < n) {
-        ssize_t k = read(zf->f_fd, (char *)p + done, n - done);
+    while (done < len) {
+        ssize_t k = read(fp->f_fd, (char *)buf + done, len - done);
         if (k < 0 && errno != EINTR)
             return errno;
         if (k == 0)
             break;
         done += k > 0 ? (size_t)k : 0;
     }
-    if (ret_left)
-        *ret_left = (ssize_t)(n - done);
-    else if (done != n)
+    if (resid)
+        *resid = (ssize_t)(len - done);
+    else if (done != len)
         return EIO;
     return 0;
 }
 
 /* Only libzpool's cache file is written so. */
-int zfs_file_write(zfs_file_t *zf, const void *p, size_t n, ssize_t *ret_left)
+int zfs_file_write(zfs_file_t *fp, const void *buf, size_t len, ssize_t *resid)
 {
-    (void)zf, (void)p, (void)n, (void)ret_left;
+    (void)fp, (void)buf, (void)len, (void)resid;
     return EPERM;
 }
 
@@ -383,23 +383,23 @@ int zfs_file_unlink(const char *path)
     return EPERM;
 }
 
-int zfs_file_getattr(zfs_file_t *zf, zfs_file_attr_t *ret)
+int zfs_file_getattr(zfs_file_t *fp, zfs_file_attr_t *zfattr)
 {
     struct stat st;
-    if (fstat(zf->f_fd, &st) < 0)
+    if (fstat(fp->f_fd, &st) < 0)
         return errno;
     uint64_t size = (uint64_t)st.st_size;
-    if (S_ISBLK(st.st_mode) && ioctl(zf->f_fd, BLKGETSIZE64, &size) < 0)
+    if (S_ISBLK(st.st_mode) && ioctl(fp->f_fd, BLKGETSIZE64, &size) < 0)
         return errno;
-    ret->zfa_size = size;
-    ret->zfa_mode = st.st_mode;
+    zfattr->zfa_size = size;
+    zfattr->zfa_mode = st.st_mode;
     return 0;
 }
 
-int zfs_file_fsync(zfs_file_t *zf, int flags)
+int zfs_file_fsync(zfs_file_t *fp, int flags)
 {
     (void)flags;
-    struct file *f = file_of(zf);
+    struct file *f = file_of(fp);
     struct request r;
     request_begin(f, &r);
     int error = zpool_fault_sync(&f->target) < 0 ? errno : 0;
@@ -411,7 +411,7 @@ int zfs_file_fsync(zfs_file_t *zf, int flags)
     return error;
 }
 
-int zfs_file_fallocate(zfs_file_t *zf, int mode, loff_t at, loff_t n)
+int zfs_file_fallocate(zfs_file_t *fp, int mode, loff_t offset, loff_t len)
 {
-    return fallocate(zf->f_fd, mode, at, n) < 0 ? errno : 0;
+    return fallocate(fp->f_fd, mode, offset, len) < 0 ? errno : 0;
 }

@@ -82,7 +82,7 @@ struct zpool *zpool_hold(struct zpool *p, struct err *e);
 int zpool_ready(struct zpool *p, struct err *e);
 
 /* device.c */
-void zpool_device_direct(bool direct);
+void zpool_device_direct(bool yes);
 /* libzpool may open this path for this pool; all that were not allowed are ENOENT to it. */
 void zpool_device_allow(struct zpool *p, const char *path);
 void zpool_device_forget(struct zpool *p);

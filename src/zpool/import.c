@@ -231,7 +231,7 @@ struct zpool *zpool_import(const struct zpool_import *how, struct err *e)
 {
     struct gathered g = {0};
     gather(how, &g);
-    struct zpool *p = check(how, &g, e) < 0 ? NULL : assemble(how, &g, e);
+    struct zpool *p = check(how, &g, e) < 0 || !g.newest ? NULL : assemble(how, &g, e);
     if (p) {
         set_aux_paths(p, &g);
         /* What was replaced leaves when its successor is complete; a process that ended between the two

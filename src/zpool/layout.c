@@ -117,7 +117,7 @@ static int check_twice(const struct zpool_layout *l, struct err *e)
     for (size_t i = 0; i < l->n_groups; i++) {
         for (size_t k = 0; k < l->groups[i].n_devices && status == 0; k++) {
             const char *path = l->groups[i].devices[k].path;
-            struct stat st;
+            struct stat st = {0};
             if (path[0] != '/') {
                 status = err_set(e, ERR_INVALID_ARGUMENT, "BadPath",
                                  "\"%s\" is no absolute path of a device", path);

@@ -84,7 +84,7 @@ int zpool_add(struct zpool *p, const struct zpool_layout *groups, struct err *e)
 static int attach(struct zpool *p, const char *old, const struct zpool_device *device, bool replace,
                   struct err *e)
 {
-    struct zpool_member m;
+    struct zpool_member m = {0};
     if (begin(p, old, &m, e) < 0)
         return -1;
     nvlist_t *root = zpool_layout_leaf(p, device, m.ashift, e);
@@ -131,7 +131,7 @@ static int online(spa_t *spa, uint64_t guid)
     return vdev_online(spa, guid, 0, &state);
 }
 
-static int expand(spa_t *spa, uint64_t guid)
+static int online_all(spa_t *spa, uint64_t guid)
 {
     vdev_state_t state;
     return vdev_online(spa, guid, ZFS_ONLINE_EXPAND, &state);
@@ -140,7 +140,7 @@ static int expand(spa_t *spa, uint64_t guid)
 static int operate(struct zpool *p, const char *device, int (*fn)(spa_t *spa, uint64_t guid),
                    const char *word, struct err *e)
 {
-    struct zpool_member m;
+    struct zpool_member m = {0};
     if (begin(p, device, &m, e) < 0)
         return -1;
     int error = fn(p->spa, m.guid);
@@ -162,9 +162,9 @@ int zpool_offline(struct zpool *p, const char *device, struct err *e)
     return operate(p, device, offline, "take offline", e);
 }
 
-int zpool_online(struct zpool *p, const char *device, bool grow, struct err *e)
+int zpool_online(struct zpool *p, const char *device, bool expand, struct err *e)
 {
-    return operate(p, device, grow ? expand : online, "bring online", e);
+    return operate(p, device, expand ? online_all : online, "bring online", e);
 }
 
 int zpool_scrub(struct zpool *p, bool start, struct err *e)
