@@ -64,10 +64,11 @@ generate: build ## write again what is generated: CRDs, reference pages, man pag
 	@tools/generate
 
 bench: build ## ratios against peers, measured in one run
+	@tools/deps tools/packages-bench.txt
 	@tests/bench/run
 
 up: build ## start the whole system on this machine
-	@build/bin/orlop up --nodes 3 --sparse-disks 3x4Gi
+	@build/bin/orlop up --nodes 3 --sparse-disks 3x4Gi --vg-disks 1x4Gi
 
 down: build ## stop it
 	@build/bin/orlop down

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/flags.h"
-#include "cmd/stop.h"
+#include "base/stop.h"
 #include "controllers/controllers.h"
 
 enum { HEALTH_PORT = 10281 };
@@ -176,7 +176,7 @@ static void append_controllers(struct str *out)
     str_append(out,
                "Usage: orlop controller [OPTION]...\n\n"
                "Reconciles what the API says with what there is, in any Kubernetes cluster or\n"
-               "beside orlop-apiserver. Controllers (* only with --embedded):\n\n");
+               "beside orlop-apiserver. Controllers (* only with --embedded, or by name):\n\n");
     for (const struct controller *it = controllers; it->name; it++)
         str_appendf(out, "  %-28s %s %s\n", it->name, it->embedded ? "*" : " ", it->doc);
 }

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/flags.h"
-#include "cmd/stop.h"
+#include "base/stop.h"
 #include "node/join.h"
 #include "node/pods.h"
 #include "node/services.h"
@@ -70,6 +70,7 @@ TAKE_TEXT(take_token, join.token)
 TAKE_TEXT(take_token_file, token_file)
 TAKE_TEXT(take_ca_file, ca_file)
 TAKE_TEXT(take_ca_hash, join.ca_hash)
+TAKE_TEXT(take_classes, node.lvs.classes_file)
 
 static int take_run_pods(struct settings *s, const char *text, struct err *e)
 {
@@ -89,6 +90,26 @@ static int take_stop_pods(struct settings *s, const char *text, struct err *e)
 static int take_sparse(struct settings *s, const char *text, struct err *e)
 {
     return node_sparse_parse(text, &s->node.sparse, e);
+}
+
+static int take_vg_disks(struct settings *s, const char *text, struct err *e)
+{
+    return node_sparse_parse(text, &s->node.lvs.disks, e);
+}
+
+static int take_reclaim(struct settings *s, const char *text, struct err *e)
+{
+    return flags_bool(text, &s->node.lvs.reclaim_orphans, e);
+}
+
+static int take_orphan_grace(struct settings *s, const char *text, struct err *e)
+{
+    return flags_duration(text, &s->node.lvs.orphan_grace_ns, e);
+}
+
+static int take_audit(struct settings *s, const char *text, struct err *e)
+{
+    return flags_duration(text, &s->node.lvs.audit_ns, e);
 }
 
 /* Patterns with commas between them; they may be given several times. */
@@ -175,6 +196,15 @@ static const struct flag table[] = {
      "no disks with such a path or link; in place of\n" NODE_EXCLUDED_PATHS},
     {"include-vendors", "GLOB,...", take_include_vendors, "only disks of these makers"},
     {"exclude-vendors", "GLOB,...", take_exclude_vendors, "no disks of these makers"},
+    {"device-classes", "FILE", take_classes,
+     "volume groups and thin pools for LogicalVolumes, as in TopoLVM's lvmd.yaml;\n"
+     "without it the volume group orlop, if there is one"},
+    {"vg-disks", "NxSIZE", take_vg_disks,
+     "sparse files to make the volume group orlop of, such as 1x4Gi"},
+    {"reclaim-orphans", "[=BOOL]", take_reclaim,
+     "remove logical volumes of ours that belong to no object (false)"},
+    {"orphan-grace", "TIME", take_orphan_grace, "but not before they were seen so long (600s)"},
+    {"audit", "TIME", take_audit, "how often to compare LVM with the API (300s)"},
     {"rescan", "TIME", take_rescan, "how often to look for what the kernel did not tell of (60s)"},
     {"register-node", "[=BOOL]", take_register,
      "make the Node and renew its Lease (true); false where a kubelet does"},

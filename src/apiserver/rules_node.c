@@ -169,6 +169,8 @@ int rules_node_check(struct apiserver_admission *a, struct err *e)
         return check_node(a, node, e);
     if (kind == &api_pod)
         return check_pod(a, node, e);
+    if (kind == &api_logical_volume && !runs_on(a->old ? a->old : a->object, node))
+        return forbid(e, "node \"%s\" can only write logical volumes of its own", node);
     if (kind == &api_lease && !str_eq(a->request->namespace, LEASES))
         return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
                        "can only access leases in the \"" LEASES "\" system namespace");

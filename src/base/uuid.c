@@ -71,3 +71,20 @@ int uuid_from_text(const char *text, struct uuid *ret_u, struct err *e)
     *ret_u = u;
     return 0;
 }
+
+struct uuid uuid_of_name(const char *name)
+{
+    struct uuid u;
+    if (parse(name, &u))
+        return u;
+    /* FNV-1a, of 128 bits: enough to tell names apart, and no secret. */
+    unsigned __int128 hash = (unsigned __int128)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
+    const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * prime;
+    for (size_t i = 0; i < sizeof(u.bytes); i++)
+        u.bytes[i] = (uint8_t)(hash >> 8 * i);
+    u.bytes[6] = (uint8_t)((u.bytes[6] & 0x0f) | 0x80); /* version 8: of one's own making */
+    u.bytes[8] = (uint8_t)((u.bytes[8] & 0x3f) | 0x80);
+    return u;
+}

@@ -25,6 +25,9 @@ char *uuid_format(const struct uuid *u, char buf[UUID_TEXT_MAX]);
 /* Strict: 36 characters in that form, of any version, either case. */
 int uuid_from_text(const char *text, struct uuid *ret_u, struct err *e);
 
+/* The same for the same name: the name's own if it is a UUID, else one made from it. */
+struct uuid uuid_of_name(const char *name);
+
 static inline bool uuid_eq(const struct uuid *a, const struct uuid *b)
 {
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;

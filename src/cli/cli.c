@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -20,6 +21,47 @@ const struct cli_command *cli_command_find(const char *name)
             return *c;
     }
     return NULL;
+}
+
+const struct cli_command *cli_command_at(int argc, char **argv, int *ret_words)
+{
+    for (int words = argc < 2 ? argc : 2; words > 0; words--) {
+        _cleanup_free_ char *name =
+            words > 1 ? mem_printf("%s %s", argv[0], argv[1]) : mem_strdup(argv[0]);
+        const struct cli_command *command = cli_command_find(name);
+        *ret_words = words;
+        if (command)
+            return command;
+    }
+    return NULL;
+}
+
+const char *cli_command_in(const struct cli_command *command, const char *group)
+{
+    size_t n = strlen(group);
+    return strncmp(command->name, group, n) == 0 && command->name[n] == ' ' ? command->name + n + 1
+                                                                            : NULL;
+}
+
+char *cli_command_begins(const struct cli_command *const *command)
+{
+    const char *blank = strchr((*command)->name, ' ');
+    char *group = blank ? mem_strndup((*command)->name, (size_t)(blank - (*command)->name)) : NULL;
+    for (const struct cli_command *const *c = cli_commands; group && c < command; c++) {
+        if (!cli_command_in(*c, group))
+            continue;
+        free(group);
+        group = NULL;
+    }
+    return group;
+}
+
+char *cli_command_page(const struct cli_command *command)
+{
+    char *name = mem_strdup(command->name);
+    for (char *c = name; *c; c++)
+        *c = *c == ' ' ? '-' : *c;
+    return name;
 }
 
 const char *cli_get(const struct cli_args *args, const char *name)
@@ -68,8 +110,8 @@ int cli_finish(const struct cli_args *args)
 
 /* getopt's tables, made from ours. Long options return 256 + their place. */
 struct getopt_tables {
-    struct option longs[36];
-    char letters[80];
+    struct option longs[CLI_OPTIONS_MAX + 2];
+    char letters[2 * CLI_OPTIONS_MAX + 3];
 };
 
 static void make_tables(const struct cli_option *options, struct getopt_tables *t)
@@ -79,6 +121,7 @@ static void make_tables(const struct cli_option *options, struct getopt_tables *
     *l++ = 'h';
     int i = 0;
     for (; options && options[i].name; i++) {
+        assert(i < CLI_OPTIONS_MAX);
         int has_arg = options[i].arg ? required_argument : no_argument;
         t->longs[i] = (struct option){options[i].name, has_arg, NULL, 256 + i};
         if (options[i].letter) {
@@ -124,14 +167,17 @@ static int check_count(const struct cli_args *args)
     return CLI_DONE;
 }
 
-/* argv as it came, getopt has only changed its order. */
+/* argv as it came, getopt has only changed its order; argv[0] is the last word of the command. */
 static int run_program(const struct cli_args *args, int argc, char **argv)
 {
-    const char *program = args->command->program;
+    const char *program = args->command->program, *blank = strchr(args->command->name, ' ');
     _cleanup_free_ char *name = mem_printf("orlop-%s", program);
-    _cleanup_free_ char **own = mem_zalloc(((size_t)argc + 2) * sizeof(*own));
+    _cleanup_free_ char *group =
+        blank ? mem_strndup(args->command->name, (size_t)(blank - args->command->name)) : NULL;
+    _cleanup_free_ char **own = mem_zalloc(((size_t)argc + 3) * sizeof(*own));
     own[0] = name;
-    memcpy(own + 1, argv, (size_t)argc * sizeof(*argv));
+    own[1] = group;
+    memcpy(own + 1 + !!group, argv, (size_t)argc * sizeof(*argv));
     cli_exec(program, own);
     return cli_fail(args, "the program orlop-%s is not installed", program);
 }
@@ -188,6 +234,25 @@ void cli_exec(const char *name, char **argv)
     execv(installed, argv);
 }
 
+static bool is_group(const char *name)
+{
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        if (cli_command_in(*c, name))
+            return true;
+    }
+    return false;
+}
+
+/* A group is no command: what there is of it, as help or because none was named. */
+static int run_group(int argc, char **argv)
+{
+    bool help = argc > 1 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"));
+    if (argc > 1 && !help)
+        fprintf(stderr, "orlop %s: there is no command '%s %s'\n", argv[0], argv[0], argv[1]);
+    cli_help_group(argv[0], help ? stdout : stderr);
+    return help ? CLI_DONE : CLI_USAGE;
+}
+
 static int unknown_command(const char *name)
 {
     const char *names[64];
@@ -210,18 +275,22 @@ int cli_main(int argc, char **argv)
     }
     if (str_eq(name, "--version"))
         name = "version";
-    const struct cli_command *command = cli_command_find(name);
+    int words = 1;
+    const struct cli_command *command =
+        name == argv[1] ? cli_command_at(argc - 1, argv + 1, &words) : cli_command_find(name);
     if (command)
-        return run_command(command, argc - 1, argv + 1, command->run);
+        return run_command(command, argc - words, argv + words, command->run);
     cli_exec(name, argv + 1);
-    return unknown_command(name);
+    return is_group(name) ? run_group(argc - 1, argv + 1) : unknown_command(name);
 }
 
 int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)
 {
-    for (; argc > 1 && handlers->name; handlers++) {
-        if (str_eq(handlers->name, argv[1]))
-            return run_command(cli_command_find(argv[1]), argc - 1, argv + 1, handlers->run);
+    int words = 0;
+    const struct cli_command *command = cli_command_at(argc - 1, argv + 1, &words);
+    for (; command && handlers->name; handlers++) {
+        if (str_eq(handlers->name, command->name))
+            return run_command(command, argc - words, argv + words, handlers->run);
     }
     fprintf(stderr, "%s is run by `orlop`; try 'orlop --help'\n", argv[0]);
     return CLI_USAGE;

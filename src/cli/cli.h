@@ -15,9 +15,12 @@
 
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
+enum { CLI_OPTIONS_MAX = 64 }; /* of one command */
+
 /* What an argument is, for completion. */
 enum cli_complete { CLI_NOTHING, CLI_FILES, CLI_DIRS, CLI_KINDS, CLI_COMMANDS };
 
+/* In the order in which tables have it. NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct cli_option {
     const char *name;           /* without the dashes */
     char letter;                /* 0: none */
@@ -29,13 +32,14 @@ struct cli_option {
 
 struct cli_args {
     const struct cli_command *command;
-    const char *values[32]; /* by the option's place in the table; "" for a switch that is set */
-    char **words;           /* what is left */
+    const char *values
+        [CLI_OPTIONS_MAX]; /* by the option's place in the table; "" for a switch that is set */
+    char **words;          /* what is left */
     int count;
 };
 
 struct cli_command {
-    const char *name;
+    const char *name;                 /* one word, or two: "lv list" is one of the group "lv" */
     const char *arguments;            /* "FILE...", for the usage line */
     int least, most;                  /* how many; most < 0: any number */
     const char *summary;              /* one line, no full stop */
@@ -85,9 +89,18 @@ int cli_misuse(const struct cli_args *args, const char *fmt, ...)
 int cli_finish(const struct cli_args *args);
 
 const struct cli_command *cli_command_find(const char *name);
+/* The command that the words begin with; *ret_words: how many of them are its name. NULL. */
+const struct cli_command *cli_command_at(int argc, char **argv, int *ret_words);
+/* The second word of a command of that group, else NULL. Borrowed. */
+const char *cli_command_in(const struct cli_command *command, const char *group);
+/* The group of a command that is the first of it in the table, to be freed; else NULL. */
+char *cli_command_begins(const struct cli_command *const *command);
+/* The name with a dash between its words, to be freed: of pages. */
+char *cli_command_page(const struct cli_command *command);
 
 /* Generated from the tables: --help, man(7) source, markdown, completion scripts. */
 void cli_help(const struct cli_command *command, FILE *out); /* NULL: of the program */
+void cli_help_group(const char *group, FILE *out);
 void cli_man(const struct cli_command *command, FILE *out);
 void cli_markdown(const struct cli_command *command, FILE *out);
 int cli_complete_bash(FILE *out);

@@ -17,9 +17,12 @@ const struct cli_command cli_version = {
 
 static int run_help(const struct cli_args *args)
 {
-    const struct cli_command *command = NULL;
-    if (args->count && !(command = cli_command_find(args->words[0])))
-        return cli_fail(args, "there is no command '%s'", args->words[0]);
+    int words = 0;
+    const struct cli_command *command =
+        args->count ? cli_command_at(args->count, args->words, &words) : NULL;
+    if (words < args->count || (args->count && !command))
+        return cli_fail(args, "there is no command '%s%s%s'", args->words[0],
+                        args->count > 1 ? " " : "", args->count > 1 ? args->words[1] : "");
     cli_help(command, stdout);
     return cli_finish(args);
 }
@@ -27,7 +30,7 @@ static int run_help(const struct cli_args *args)
 const struct cli_command cli_help_command = {
     .name = "help",
     .arguments = "[COMMAND]",
-    .most = 1,
+    .most = 2,
     .summary = "Show help of a command",
     .doc = "Lists the commands, or tells more of one.",
     .complete = CLI_COMMANDS,
@@ -69,12 +72,13 @@ const char *const cli_programs[][2] = {
     {"apiserver", "Serve the Kubernetes API from a database"},
     {"controller", "Run the controllers against a Kubernetes API"},
     {"node", "Run the agent of a node, or join one to a cluster"},
-    {"controller", "Run the controllers against a Kubernetes API"},
     {NULL},
 };
 
 const struct cli_command *const cli_commands[] = {
-    &cli_up,         &cli_down,         &cli_status,  &cli_logs, &cli_token,  &cli_validate,
-    &cli_explain,    &cli_convert,      &cli_crds,    &cli_docs, &cli_backup, &cli_restore,
-    &cli_completion, &cli_help_command, &cli_version, NULL,
+    &cli_up,        &cli_down,       &cli_status,       &cli_logs,      &cli_token,
+    &cli_validate,  &cli_explain,    &cli_convert,      &cli_crds,      &cli_docs,
+    &cli_backup,    &cli_restore,    &cli_lv_list,      &cli_lv_create, &cli_lv_resize,
+    &cli_lv_delete, &cli_lv_audit,   &cli_node_forget,  &cli_target,    &cli_replica,
+    &cli_bench,     &cli_completion, &cli_help_command, &cli_version,   NULL,
 };

@@ -2,6 +2,7 @@
  * Completion scripts for bash, zsh and fish, from the tables of commands.
  */
 #include "api/kind.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
 
@@ -17,10 +18,26 @@ static void print_words(FILE *out, const char *const *words)
         fprintf(out, "%s%s", word == words ? "" : " ", *word);
 }
 
+/* The first words of all commands. */
 static void print_commands(FILE *out)
 {
-    for (const struct cli_command *const *c = cli_commands; *c; c++)
-        fprintf(out, "%s%s", c == cli_commands ? "" : " ", (*c)->name);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        _cleanup_free_ char *group = cli_command_begins(c);
+        if (group || !strchr((*c)->name, ' '))
+            fprintf(out, "%s%s", c == cli_commands ? "" : " ", group ? group : (*c)->name);
+    }
+}
+
+/* The second words of a group's. */
+static void print_group(FILE *out, const char *group)
+{
+    bool first = true;
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        const char *word = cli_command_in(*c, group);
+        if (word)
+            fprintf(out, "%s%s", first ? "" : " ", word);
+        first &= !word;
+    }
 }
 
 /* What bash is to offer for a value: an action that fills COMPREPLY. */
@@ -54,10 +71,24 @@ int cli_complete_bash(FILE *out)
           out);
     print_commands(out);
     fputs(" --help --version' -- \"$cur\"))\n        return\n    fi\n"
-          "    case ${COMP_WORDS[1]} in\n",
+          "    local command=${COMP_WORDS[1]}\n    case $command in\n",
           out);
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
-        fprintf(out, "    %s)\n        case $prev in\n", (*c)->name);
+        _cleanup_free_ char *group = cli_command_begins(c);
+        if (!group)
+            continue;
+        fprintf(out,
+                "    %s)\n        if [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+                "            COMPREPLY=($(compgen -W '",
+                group);
+        print_group(out, group);
+        fputs(" --help' -- \"$cur\"))\n            return\n        fi\n"
+              "        command=\"$command ${COMP_WORDS[2]}\" ;;\n",
+              out);
+    }
+    fputs("    esac\n    case $command in\n", out);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        fprintf(out, "    '%s')\n        case $prev in\n", (*c)->name);
         for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
             if (!o->arg)
                 continue;
@@ -115,8 +146,14 @@ int cli_complete_zsh(FILE *out)
           "_orlop() {\n    local -a commands=(\n",
           out);
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
-        fprintf(out, "        '%s:", (*c)->name);
-        zsh_quote(out, (*c)->summary);
+        _cleanup_free_ char *group = cli_command_begins(c);
+        if (!group && strchr((*c)->name, ' '))
+            continue;
+        fprintf(out, "        '%s:", group ? group : (*c)->name);
+        if (group)
+            print_group(out, group);
+        else
+            zsh_quote(out, (*c)->summary);
         fputs("'\n", out);
     }
     fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n"
@@ -124,7 +161,19 @@ int cli_complete_zsh(FILE *out)
           "    (( CURRENT-- ))\n    case $command in\n",
           out);
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
-        fprintf(out, "    %s)\n        _arguments -s '(-h --help)'{-h,--help}'[Show help]' \\\n",
+        _cleanup_free_ char *group = cli_command_begins(c);
+        if (!group)
+            continue;
+        fprintf(out, "    %s)\n        if (( CURRENT == 2 )); then\n            compadd -- ",
+                group);
+        print_group(out, group);
+        fputs("\n            return\n        fi\n        command=\"$command ${words[2]}\"\n"
+              "        shift words\n        (( CURRENT-- )) ;;\n",
+              out);
+    }
+    fputs("    esac\n    case $command in\n", out);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        fprintf(out, "    '%s')\n        _arguments -s '(-h --help)'{-h,--help}'[Show help]' \\\n",
                 (*c)->name);
         for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
             if (o->letter)
@@ -177,6 +226,39 @@ static void fish_values(FILE *out, enum cli_complete complete, const char *const
     }
 }
 
+/* When a command is being completed: all of its words were seen. */
+static void fish_condition(FILE *out, const struct cli_command *command)
+{
+    const char *blank = strchr(command->name, ' ');
+    if (blank)
+        fprintf(out,
+                "complete -c orlop -n '__fish_seen_subcommand_from %.*s; and "
+                "__fish_seen_subcommand_from %s'",
+                (int)(blank - command->name), command->name, blank + 1);
+    else
+        fprintf(out, "complete -c orlop -n '__fish_seen_subcommand_from %s'", command->name);
+}
+
+static void fish_name(FILE *out, const struct cli_command *command, const char *begins)
+{
+    const char *blank = strchr(command->name, ' ');
+    if (begins)
+        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s\n", begins);
+    if (blank) {
+        _cleanup_free_ char *group = mem_strndup(command->name, (size_t)(blank - command->name));
+        fprintf(out,
+                "complete -c orlop -n '__fish_seen_subcommand_from %s; and not "
+                "__fish_seen_subcommand_from ",
+                group);
+        print_group(out, group);
+        fprintf(out, "' -a %s -d ", blank + 1);
+    } else {
+        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s -d ", command->name);
+    }
+    fish_quote(out, command->summary);
+    fputc('\n', out);
+}
+
 int cli_complete_fish(FILE *out)
 {
     fputs("# fish completion for orlop; put it as orlop.fish into fish's completions folder.\n"
@@ -184,12 +266,12 @@ int cli_complete_fish(FILE *out)
           "complete -c orlop -s h -l help -d 'Show help'\n",
           out);
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
-        fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s -d ", (*c)->name);
-        fish_quote(out, (*c)->summary);
-        fputc('\n', out);
-        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
-            fprintf(out, "complete -c orlop -n '__fish_seen_subcommand_from %s' -l %s", (*c)->name,
-                    o->name);
+        const struct cli_command *command = *c;
+        _cleanup_free_ char *begins = cli_command_begins(c);
+        fish_name(out, command, begins);
+        for (const struct cli_option *o = command->options; o && o->name; o++) {
+            fish_condition(out, command);
+            fprintf(out, " -l %s", o->name);
             if (o->letter)
                 fprintf(out, " -s %c", o->letter);
             if (o->arg) {
@@ -200,9 +282,9 @@ int cli_complete_fish(FILE *out)
             fish_quote(out, o->doc);
             fputc('\n', out);
         }
-        if ((*c)->complete || (*c)->choices) {
-            fprintf(out, "complete -c orlop -n '__fish_seen_subcommand_from %s'", (*c)->name);
-            fish_values(out, (*c)->complete, (*c)->choices);
+        if (command->complete || command->choices) {
+            fish_condition(out, command);
+            fish_values(out, command->complete, command->choices);
             fputc('\n', out);
         }
     }

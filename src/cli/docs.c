@@ -84,7 +84,8 @@ static int write_man_pages(const struct cli_args *args, const char *dir)
     if (write_page(args, dir, "orlop.1", print_man, NULL) != CLI_DONE)
         return CLI_FAILED;
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
-        _cleanup_free_ char *name = mem_printf("orlop-%s.1", (*c)->name);
+        _cleanup_free_ char *page = cli_command_page(*c);
+        _cleanup_free_ char *name = mem_printf("orlop-%s.1", page);
         if (write_page(args, dir, name, print_man, *c) != CLI_DONE)
             return CLI_FAILED;
     }

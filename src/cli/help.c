@@ -69,6 +69,17 @@ static void help_program(FILE *out)
     fputs("\n'orlop COMMAND --help' tells more of each.\n", out);
 }
 
+void cli_help_group(const char *group, FILE *out)
+{
+    fprintf(out, "Usage: orlop %s COMMAND [ARGUMENT]...\n\nCommands:\n", group);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        const char *word = cli_command_in(*c, group);
+        if (word)
+            fprintf(out, "  %-12s %s\n", word, (*c)->summary);
+    }
+    fprintf(out, "\n'orlop %s COMMAND --help' tells more of each.\n", group);
+}
+
 void cli_help(const struct cli_command *command, FILE *out)
 {
     if (!command) {
@@ -121,8 +132,10 @@ static void man_program(FILE *out)
           "container-attached storage for Kubernetes\n.SH SYNOPSIS\n.B orlop\n.I COMMAND\n"
           "[\\fIARGUMENT\\fR]...\n.SH COMMANDS\n",
           out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++)
-        fprintf(out, ".TP\n.BR orlop\\-%s (1)\n%s.\n", (*c)->name, (*c)->summary);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        _cleanup_free_ char *page = cli_command_page(*c);
+        fprintf(out, ".TP\n.BR orlop\\-%s (1)\n%s.\n", page, (*c)->summary);
+    }
     fputs(".SH EXIT STATUS\n0 when done, 1 when it failed, 2 when the command line was wrong.\n",
           out);
 }
@@ -135,8 +148,9 @@ void cli_man(const struct cli_command *command, FILE *out)
     }
     _cleanup_(str_done) struct str usage = {0};
     usage_text(command, &usage);
-    fprintf(out, ".TH ORLOP-%s 1 \"\" \"Orlop %s\" \"Orlop\"\n.SH NAME\norlop\\-%s \\- ",
-            command->name, ORLOP_VERSION, command->name);
+    _cleanup_free_ char *page = cli_command_page(command);
+    fprintf(out, ".TH ORLOP-%s 1 \"\" \"Orlop %s\" \"Orlop\"\n.SH NAME\norlop\\-%s \\- ", page,
+            ORLOP_VERSION, page);
     man_text(out, command->summary);
     fputs(".SH SYNOPSIS\n", out);
     man_text(out, str_get(&usage));

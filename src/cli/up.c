@@ -18,6 +18,9 @@ static const struct cli_option up_options[] = {
     {"sparse-disks", 0, "NxSIZE",
      .doc = "Sparse files on every node to use as disks, such as 3x10Gi. They take the room that "
             "is written to them."},
+    {"vg-disks", 0, "NxSIZE",
+     .doc = "Sparse files on every node to make its volume group orlop of, for local volumes, such "
+            "as 1x4Gi. They need loop devices."},
     {"listen", 'l', "ADDRESS",
      .doc = "Where the API listens: an address, a port, or both; 127.0.0.1:6443 without it. Port 0 "
             "is any that is free."},

@@ -14,10 +14,15 @@ const struct controller controllers[] = {
     {"endpoints", "the addresses behind services", true, embedded_endpoints},
     {"node-lifecycle", "marks nodes that are silent, and their pods", true,
      controllers_node_lifecycle},
+    {"persistentvolume-binder", "binds claims to volumes", true, embedded_binder},
     {"pod-eviction", "ends pods whose node is lost", true, embedded_evictor},
     {"replicaset", "pods of ReplicaSets", true, embedded_replica_sets},
     {"scheduler", "gives pods a node", true, embedded_scheduler},
     {"statefulset", "pods and claims of StatefulSets", true, embedded_stateful_sets},
+    {"topolvm-controller", "LogicalVolumes of nodes that were forgotten", false,
+     controllers_topolvm},
+    {"topolvm-provisioner", "volumes for claims on LVM: made, grown, removed; room of nodes", true,
+     controllers_topolvm_provisioner},
     {0},
 };
 
@@ -54,6 +59,17 @@ bool controllers_asked(const char *list, const char *name)
     return all;
 }
 
+static bool is_named(const char *list, const char *name)
+{
+    const char *word;
+    size_t n;
+    while (next_word(&list, &word, &n)) {
+        if (is_word(word, n, name))
+            return true;
+    }
+    return false;
+}
+
 int controllers_check(const char *list, struct err *e)
 {
     const char *word, *names[ARRAY_SIZE(controllers)];
@@ -73,10 +89,16 @@ int controllers_check(const char *list, struct err *e)
     return 0;
 }
 
+bool controllers_runs(const char *list, const struct controller *it, bool embedded)
+{
+    return controllers_asked(list, it->name) &&
+           (!it->embedded || embedded || is_named(list, it->name));
+}
+
 int controllers_setup(struct kube_manager *m, const char *list, bool embedded, struct err *e)
 {
     for (const struct controller *it = controllers; it->name; it++) {
-        if (!controllers_asked(list, it->name) || (it->embedded && !embedded))
+        if (!controllers_runs(list, it, embedded))
             continue;
         if (it->setup(m, e) < 0)
             return err_prefix(e, "controller %s", it->name);

@@ -1,8 +1,8 @@
 /*
  * The controllers of orlop-controller, as a table.
  *
- * Those that are embedded do what a real cluster has already (the life of nodes, scheduling, ...) and
- * run only beside the embedded API server.
+ * Those that are embedded do what a real cluster has already (the life of nodes, scheduling, ...): "*"
+ * is them too only beside the embedded API server. Elsewhere who wants one says its name.
  */
 #pragma once
 
@@ -24,6 +24,8 @@ extern const struct controller controllers[]; /* ends with one without a name */
  * "-name" not this one; the first that names it wins.
  */
 bool controllers_asked(const char *list, const char *name);
+/* Whether one of the table is to run: asked for, and if it is embedded, beside such a server or by name. */
+bool controllers_runs(const char *list, const struct controller *it, bool embedded);
 /* INVALID_ARGUMENT for a name that is no controller's, with the nearest that is. */
 int controllers_check(const char *list, struct err *e);
 /* Sets up those that are asked for, in the order of the table. */
@@ -31,6 +33,9 @@ int controllers_setup(struct kube_manager *m, const char *list, bool embedded, s
 
 /* devicelife.c */
 int controllers_device_lifecycle(struct kube_manager *m, struct err *e);
+/* topolvm/ */
+int controllers_topolvm(struct kube_manager *m, struct err *e);
+int controllers_topolvm_provisioner(struct kube_manager *m, struct err *e);
 /* nodelife.c */
 int controllers_node_lifecycle(struct kube_manager *m, struct err *e);
 /* How long a node may be silent; before the setup. */

@@ -17,5 +17,6 @@ int embedded_deployments(struct kube_manager *m, struct err *e);
 int embedded_daemon_sets(struct kube_manager *m, struct err *e);
 int embedded_stateful_sets(struct kube_manager *m, struct err *e);
 int embedded_scheduler(struct kube_manager *m, struct err *e);
+int embedded_binder(struct kube_manager *m, struct err *e);
 int embedded_evictor(struct kube_manager *m, struct err *e);
 int embedded_endpoints(struct kube_manager *m, struct err *e);

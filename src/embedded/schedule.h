@@ -36,3 +36,5 @@ bool schedule_tolerates(const json_t *tolerations, const json_t *taint, int64_t 
 bool schedule_selects(const json_t *pod, const json_t *node);
 /* Whether a NodeSelector ({nodeSelectorTerms}) selects the node. */
 bool schedule_selector_matches(const json_t *selector, const json_t *node);
+/* Whether a node is in one of the topologies that a StorageClass allows; none named are all. */
+bool schedule_class_allows(const json_t *class, const json_t *node);

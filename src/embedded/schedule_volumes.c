@@ -6,8 +6,7 @@
 
 #define SELECTED "volume.kubernetes.io/selected-node"
 
-/* Whether a node is in one of the topologies that a class allows; none named are all. */
-static bool is_allowed(const json_t *class, const json_t *node)
+bool schedule_class_allows(const json_t *class, const json_t *node)
 {
     const json_t *terms = json_object_get(class, "allowedTopologies");
     const json_t *labels = json_at(node, "metadata", "labels");
@@ -29,10 +28,28 @@ static bool is_allowed(const json_t *class, const json_t *node)
     return !json_array_size(terms);
 }
 
-/* Whether the driver says that there is room on the node; NULL: it says nothing of room. */
-static bool has_room(const json_t *capacities, const json_t *claim, const json_t *node)
+static const char *class_name(const json_t *entry)
 {
-    __int128 wanted = schedule_amount(json_at(claim, "spec", "resources", "requests", "storage"));
+    return kube_name(json_object_get(entry, "class"));
+}
+
+/* What the pod's claims without a volume ask for of the same class. */
+static __int128 wanted_of(const json_t *claims, const json_t *entry)
+{
+    __int128 sum = 0;
+    size_t i;
+    json_t *it;
+    json_array_foreach((json_t *)claims, i, it) {
+        if (!json_object_get(it, "volume") && str_eq(class_name(it), class_name(entry)))
+            sum +=
+                schedule_amount(json_at(it, "claim", "spec", "resources", "requests", "storage"));
+    }
+    return sum;
+}
+
+/* Whether the driver says that there is room on the node; NULL: it says nothing of room. */
+static bool has_room(const json_t *capacities, __int128 wanted, const json_t *node)
+{
     size_t i;
     json_t *capacity;
     json_array_foreach((json_t *)capacities, i, capacity) {
@@ -59,9 +76,11 @@ void schedule_filter_volumes(const json_t *claims, const json_t *node, struct sc
                 continue;
             schedule_add_reason(r, "node(s) had volume node affinity conflict");
         } else if ((selected && !str_eq(selected, kube_name(node))) ||
-                   !is_allowed(json_object_get(entry, "class"), node)) {
+                   !schedule_class_allows(json_object_get(entry, "class"), node)) {
             schedule_add_reason(r, "node(s) didn't find available persistent volumes to bind");
-        } else if (!has_room(json_object_get(entry, "capacities"), claim, node)) {
+        } else if (!selected && /* else it was promised to this claim, and so is room no more */
+                   !has_room(json_object_get(entry, "capacities"), wanted_of(claims, entry),
+                             node)) {
             schedule_add_reason(r, "node(s) did not have enough free storage");
         } else {
             continue;

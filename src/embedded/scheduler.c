@@ -92,18 +92,10 @@ static void look_around(struct scheduler *s, struct world *w)
 static int write_condition(struct scheduler *s, json_t **pod, const char *reason,
                            const char *message, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(*pod, "status"));
-    if (!status)
-        status = json_object();
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!conditions) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
     const struct kube_condition unscheduled = {
         .type = "PodScheduled", .status = "False", .reason = reason, .message = message};
-    kube_condition_set(conditions, &unscheduled, s->clock);
-    return kube_status_write(s->client, &s->pods_r, pod, status, e);
+    int said = kube_condition_write(s->client, &s->pods_r, pod, &unscheduled, s->clock, e);
+    return said < 0 ? -1 : 0;
 }
 
 static int bind_pod(struct scheduler *s, const json_t *pod, const char *node, struct err *e)

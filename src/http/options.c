@@ -1,6 +1,6 @@
 #include "http/options.h"
 
-#include "http/listen.h"
+#include "base/net.h"
 
 enum {
     DEFAULT_THREADS = 2,
@@ -15,7 +15,7 @@ enum {
 
 static int check(const struct http_server_options *o, struct err *e)
 {
-    if (!o->tls && !http_address_is_loopback(o->address))
+    if (!o->tls && !net_is_loopback(o->address))
         return err_set(e, ERR_INVALID_ARGUMENT, "PlainHTTPRefused",
                        "plain HTTP is not served on '%s', where others could read and change what "
                        "is sent: use TLS, or a loopback address such as 127.0.0.1",

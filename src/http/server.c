@@ -42,7 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "http/listen.h"
+#include "base/net.h"
 #include "http/options.h"
 #include "http/server_impl.h"
 #include "http/tls.h"
@@ -113,7 +113,7 @@ const char *http_request_peer(const struct http_request *r, char buf[HTTP_PEER_M
         MHD_get_connection_info(request_of(r)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     buf[0] = '\0';
     if (info && info->client_addr)
-        http_address_text(info->client_addr, buf, HTTP_PEER_MAX);
+        net_address_text(info->client_addr, buf, HTTP_PEER_MAX);
     return buf;
 }
 
@@ -462,7 +462,7 @@ int http_server_start(const struct http_server_options *o, struct http_server **
     _cleanup_(server_freep) struct http_server *s = server_new();
     int fd;
     if (http_options_take(o, &s->o, e) < 0 || (o->tls && http_tls_new(o->tls, &s->tls, e) < 0) ||
-        http_listen(s->o.address, o->port, &fd, &s->port, e) < 0)
+        net_listen(s->o.address, o->port, &fd, &s->port, e) < 0)
         return -1;
     s->o.address = NULL; /* the caller's, like tls */
     s->o.tls = NULL;

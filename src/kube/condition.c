@@ -47,6 +47,17 @@ bool kube_condition_set(json_t *conditions, const struct kube_condition *conditi
     return differs;
 }
 
+bool kube_condition_remove(json_t *conditions, const char *type)
+{
+    size_t n = json_array_size(conditions);
+    for (size_t i = n; i-- > 0;) {
+        const char *found = json_str(json_array_get(conditions, i), "type");
+        if (found && str_eq(found, type))
+            json_array_remove(conditions, i);
+    }
+    return json_array_size(conditions) < n;
+}
+
 const json_t *kube_condition_get(const json_t *object, const char *type)
 {
     return find(json_at(object, "status", "conditions"), type);
@@ -77,4 +88,21 @@ int kube_status_write(struct kube_client *c, const struct kube_resource *r, json
     json_decref(*object);
     *object = now;
     return 0;
+}
+
+int kube_condition_write(struct kube_client *c, const struct kube_resource *r, json_t **object,
+                         const struct kube_condition *condition, const struct clock *clock,
+                         struct err *e)
+{
+    json_auto_t *status = json_deep_copy(json_object_get(*object, "status"));
+    if (!status)
+        status = json_object();
+    json_t *conditions = json_object_get(status, "conditions");
+    if (!conditions) {
+        conditions = json_array();
+        json_object_set_new(status, "conditions", conditions);
+    }
+    if (!kube_condition_set(conditions, condition, clock))
+        return 0;
+    return kube_status_write(c, r, object, status, e) < 0 ? -1 : 1;
 }

@@ -21,6 +21,8 @@ struct kube_condition {
  */
 bool kube_condition_set(json_t *conditions, const struct kube_condition *condition,
                         const struct clock *clock);
+/* Takes it out of the array; true when it was there. */
+bool kube_condition_remove(json_t *conditions, const char *type);
 /* Borrowed; NULL. */
 const json_t *kube_condition_get(const json_t *object, const char *type);
 bool kube_condition_is_true(const json_t *object, const char *type);
@@ -40,3 +42,7 @@ int kube_finalizer_remove(struct kube_client *c, const struct kube_resource *r, 
  */
 int kube_status_write(struct kube_client *c, const struct kube_resource *r, json_t **object,
                       const json_t *status, struct err *e);
+/* The same for one condition: 1 when it was written, 0 when there was nothing to write, -1. */
+int kube_condition_write(struct kube_client *c, const struct kube_resource *r, json_t **object,
+                         const struct kube_condition *condition, const struct clock *clock,
+                         struct err *e);

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "json/patch.h"
 #include "node/impl.h"
+#include "node/lv_impl.h"
 
 int node_write(struct node *n, const struct kube_resource *r, json_t **object, const json_t *wanted,
                struct err *e)
@@ -89,7 +90,7 @@ int node_setup(struct kube_manager *m, struct node_options *o, struct err *e)
     n->devices = kube_manager_informer(m, n->device_kind, o->ns, NULL, NULL);
     n->claims = kube_manager_informer(m, n->claim_kind, o->ns, NULL, NULL);
     if (node_heartbeat_setup(n, e) < 0 || node_devices_setup(n, e) < 0 ||
-        node_claims_setup(n, e) < 0)
+        node_claims_setup(n, e) < 0 || node_lvs_setup(n, e) < 0)
         return -1;
     return node_uevents_start(n, e);
 }

@@ -5,6 +5,7 @@
  *                                            |
  *     BlockDeviceClaims <--- binds ----------'                           claims.c
  *     Node, Lease <--------- every 10 s                                  heartbeat.c
+ *     LogicalVolumes <------ LVM                                         lvs.h
  *
  * Invariants:
  * - A device is given to one claim: the API server's optimistic concurrency on its BlockDevice decides,
@@ -18,6 +19,7 @@
 #include "base/vec.h"
 #include "kube/manager.h"
 #include "node/device.h"
+#include "node/lvs.h"
 #include "node/sparse.h"
 
 struct node_label_pair {
@@ -32,6 +34,7 @@ struct node_options {
     const char *pod_cidr; /* NULL: none */
     const char *program;  /* our own, for children that touch devices; NULL: none, for tests */
     struct node_sparse sparse;
+    struct node_lvs_options lvs;
     struct node_filter filter; /* becomes the agent's */
     VEC(struct node_label_pair) labels;
     bool discover; /* look for real disks: false for all but one of several nodes on a machine */

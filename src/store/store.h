@@ -28,6 +28,7 @@
 #include "base/list.h"
 
 struct store;
+struct io_buf;
 
 enum store_op {
     STORE_READ,
@@ -44,12 +45,15 @@ struct store_io {
     uint64_t offset, length;
     struct iovec *iov; /* READ, WRITE: length bytes in all; not changed, kept until done */
     unsigned iovs;
+    /* WRITE: the buffer that each vector lies in, for a store that needs the bytes after done() and takes
+     * references; NULL: it has to copy. */
+    struct io_buf *const *bufs;
     void (*done)(struct store_io *io, int error); /* 0 or an errno value */
 
     /* The store's, from submit to done: */
     struct store *store;
-    struct list link;
-    uint64_t state[4];
+    struct list_link link;
+    uint64_t state[20];
 };
 
 /* What a range is, for GET LBA STATUS. */
@@ -77,6 +81,30 @@ struct store {
     uint32_t block_size; /* the unit of offsets and lengths: 512 or 4096 */
     bool read_only;      /* writes are answered EROFS */
     bool volatile_cache; /* writes may be lost in a crash until a FLUSH is done */
+    uint32_t
+        atomic; /* bytes: a write of so many is there whole or not at all, even after a crash */
 };
 
 void store_submit(struct store *s, struct store_io *io);
+
+/*
+ * Opens a store by its name:
+ *
+ *     file:PATH[?direct=1]   a sparse file, made where there is none; direct: past the page cache
+ *     mem:                   memory; gone when it is closed
+ *     fault:RULES;NAME       another store, with faults; see fault.c
+ */
+struct io_loop;
+
+struct store_options {
+    struct io_loop *loop;
+    uint64_t size;       /* of a new one; one that exists grows to it; 0: as it is */
+    uint32_t block_size; /* 512 or 4096 */
+    bool read_only;
+};
+
+struct store *store_open(const char *name, const struct store_options *o, struct err *e);
+/* With no I/O under way. */
+void store_close(struct store *s);
+void store_grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                void *context);

@@ -36,18 +36,20 @@ static int take_nodes(const struct cli_args *args, struct up_options *o)
     return CLI_DONE;
 }
 
-static int take_disks(const struct cli_args *args, struct up_options *o)
+/* "3x10Gi"; *ret_text is NULL for none. */
+static int take_disks(const struct cli_args *args, const char *option, unsigned *ret_count,
+                      const char **ret_text)
 {
-    const char *text = cli_get(args, "sparse-disks");
+    const char *text = cli_get(args, option);
     if (!text)
         return CLI_DONE;
     size_t n = strcspn(text, "x");
     struct quantity size;
-    if (!number(text, n, DISKS_MOST, &o->disks) || text[n] != 'x' ||
+    if (!number(text, n, DISKS_MOST, ret_count) || text[n] != 'x' ||
         quantity_parse(text + n + 1, &size, NULL) < 0)
-        return cli_misuse(
-            args, "--sparse-disks takes how many and how large, such as 3x10Gi, not '%s'", text);
-    o->sparse_disks = o->disks ? text : NULL;
+        return cli_misuse(args, "--%s takes how many and how large, such as 3x10Gi, not '%s'",
+                          option, text);
+    *ret_text = *ret_count ? text : NULL;
     return CLI_DONE;
 }
 
@@ -160,9 +162,12 @@ int up_command_up(const struct cli_args *args)
         .place = &place, .libexec = libexec, .port = 6443, .nodes = 1, .ready_fd = -1};
     const char *listen = cli_get(args, "listen");
     struct err e = {0};
+    unsigned vg_disks = 0;
     int status = take_nodes(args, &o);
     if (status == CLI_DONE)
-        status = take_disks(args, &o);
+        status = take_disks(args, "sparse-disks", &o.disks, &o.sparse_disks);
+    if (status == CLI_DONE)
+        status = take_disks(args, "vg-disks", &vg_disks, &o.vg_disks);
     if (status != CLI_DONE)
         return status;
     if (listen && !split_listen(listen, &address, &o.port))

@@ -103,6 +103,8 @@ static int add_node(const struct up_options *o, unsigned number, const char *url
     add(&w, mem_strdup("--stop-pods-on-exit"));
     if (o->sparse_disks)
         add_flag(&w, "sparse-disks", mem_strdup(o->sparse_disks));
+    if (o->vg_disks)
+        add_flag(&w, "vg-disks", mem_strdup(o->vg_disks));
     add_flag(&w, "health-port", mem_strdup("0"));
     add_child(o, name, &w, children, n);
     return 0;

@@ -20,6 +20,7 @@ struct up_options {
     unsigned nodes;
     const char *sparse_disks; /* "3x10Gi"; NULL: none */
     unsigned disks;           /* how many that is */
+    const char *vg_disks;     /* the same, for volume groups */
     int ready_fd; /* gets UP_IS_READY and what there is to say then; -1: standard output */
 };
 

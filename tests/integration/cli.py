@@ -16,7 +16,9 @@ orlop, top = sys.argv[1:3]
 tap = Tap()
 good = f"{top}/examples/cspc/stripe.yaml"
 bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
-commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup", "restore", "completion", "help", "version"]
+commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup",
+            "restore", "completion", "help", "version", "lv list", "lv create", "lv resize", "lv delete", "lv audit",
+            "node forget", "target", "replica", "bench"]
 
 
 def expect(name, argv, status, stdout=None, stderr=None, **options):
@@ -35,8 +37,8 @@ expect("an unknown command, with a suggestion", ["validat"], 2, stdout="",
        stderr="did you mean 'validate'?")
 expect("a command with a slash is no path", ["../orlop"], 2, stdout="", stderr="no command")
 for command in commands:
-    expect(f"{command} --help", [command, "--help"], 0, stdout=f"Usage: orlop {command}", stderr="")
-    expect(f"help {command}", ["help", command], 0, stdout=f"Usage: orlop {command}", stderr="")
+    expect(f"{command} --help", [*command.split(), "--help"], 0, stdout=f"Usage: orlop {command}", stderr="")
+    expect(f"help {command}", ["help", *command.split()], 0, stdout=f"Usage: orlop {command}", stderr="")
 expect("an unknown option", ["validate", "--frob", good], 2, stdout="", stderr="'--frob'")
 expect("a missing value", ["validate", good, "--old"], 2, stdout="", stderr="needs a value")
 expect("a choice that is none", ["validate", "-o", "xml", good], 2, stdout="", stderr="json, yaml")
@@ -110,6 +112,14 @@ with Scratch() as scratch:
     expect("objects without a name are not the same", ["validate", "--old", old, "-"], 0,
            stdout="1 object valid", stdin=json.dumps(unnamed))
 
+result = run(orlop, "lv", "--help")
+tap.ok(result.returncode == 0 and "  resize       Grow a logical volume\n" in result.stdout,
+       "a group has help", result.stdout)
+expect("a group alone", ["lv"], 2, stdout="", stderr="Usage: orlop lv COMMAND")
+expect("what a group has not", ["lv", "shrink"], 2, stdout="",
+       stderr="orlop lv: there is no command 'lv shrink'\n")
+expect("help of two words", ["help", "lv", "list"], 0, stdout="Usage: orlop lv list")
+expect("help of one too many", ["help", "up", "list"], 1, stdout="", stderr="no command 'up list'")
 expect("explain a kind", ["explain", "CSPC"], 0, stdout="VERSION:    v1alpha1")
 expect("explain a field", ["explain", "cspc.spec.pools[0].raidGroups"], 0,
        stdout="Also written: dataRaidGroups")
@@ -131,7 +141,7 @@ with Scratch() as scratch:
     tap.equal((same.left_only, same.right_only, same.diff_files), ([], [], []),
               "docs/reference is what the tables give (make generate)")
     pages = sorted(os.listdir(scratch.file("man")))
-    tap.equal(pages, sorted(["orlop.1"] + [f"orlop-{c}.1" for c in commands]), "the man pages")
+    tap.equal(pages, sorted(["orlop.1"] + [f"orlop-{c.replace(' ', '-')}.1" for c in commands]), "the man pages")
     if shutil.which("man"):
         for page in pages:
             result = run("man", "--warnings", "-l", scratch.file(f"man/{page}"),
@@ -150,6 +160,11 @@ with Scratch() as scratch:
                                   (f"orlop validate '{spaced}'", 2, [spaced]),
                                   ("orlop explain jivavolume", 2,
                                    ["jivavolume", "jivavolumeresize"]),
+                                  ("orlop lv re", 2, ["resize"]),
+                                  ("orlop l", 1, ["logs", "lv"]),
+                                  ("orlop lv list --out", 3, ["--output"]),
+                                  ("orlop lv list -o ''", 4,
+                                   ["table", "wide", "json", "yaml", "name"]),
                                   ("orlop completion ''", 2, ["bash", "zsh", "fish"])):
         result = run("bash", "-c", ask % (words, place))
         tap.equal(result.stdout.splitlines(), offered, f"bash completes: {words}")
@@ -163,6 +178,8 @@ with Scratch() as scratch:
                               ("orlop validate --out", ["--output"]),
                               ("orlop validate -o ", ["json", "yaml"]),
                               ("orlop explain jiva", ["jivavolume", "jivavolumeresize"]),
+                              ("orlop lv re", ["resize"]),
+                              ("orlop lv list --out", ["--output"]),
                               ("orlop crds ", [])):
             result = run("fish", "--no-config", "-c", f"source {scratch.file('completion.fish')}; "
                          f"complete -C '{line}'", cwd=top)

@@ -78,6 +78,7 @@ with Scratch() as scratch:
             (["--nodes", "many"], "--nodes takes a number"),
             (["--sparse-disks", "3"], "--sparse-disks takes how many and how large"),
             (["--sparse-disks", "3xbig"], "--sparse-disks takes how many and how large"),
+            (["--vg-disks", "1"], "--vg-disks takes how many and how large"),
             (["--listen", "somewhere:x"], "--listen takes an address, a port, or both"),
             (["--listen", "127.0.0.1:70000"], "--listen takes an address, a port, or both")):
         tap.ran(run(orlop, "up", "--data", folder, *flags), f"orlop up {' '.join(flags)}", 2,
@@ -87,7 +88,7 @@ with Scratch() as scratch:
     tap.ran(run(orlop, "down", "--data", folder), "down of nothing", 0, stdout="nothing runs in")
     tap.ran(run(orlop, "logs", "--data", folder), "logs of nothing", 1, stderr="there is no log")
 
-    with System(orlop, folder, "--nodes", "3", "--sparse-disks", "3x1Gi") as system:
+    with System(orlop, folder, "--nodes", "3", "--sparse-disks", "3x1Gi", "--vg-disks", "1x1Gi") as system:
         tap.ok("ready" in system.first and "3 nodes, 9 block devices" in system.first,
                "says when it is ready", system.first)
         mode = stat.S_IMODE(os.stat(f"{folder}/kubeconfig").st_mode)
@@ -210,8 +211,8 @@ with Scratch() as scratch:
     # Detached; everything is as it was.
     system = System(orlop, folder)
     try:
-        up = run(orlop, "up", "--data", folder, "--nodes", "3", "--sparse-disks", "3x1Gi", "--listen",
-                 "127.0.0.1:0", "--detach")
+        up = run(orlop, "up", "--data", folder, "--nodes", "3", "--sparse-disks", "3x1Gi", "--vg-disks",
+                 "1x1Gi", "--listen", "127.0.0.1:0", "--detach")
         tap.ran(up, "orlop up --detach", 0, stdout="Orlop is ready")
         tap.equal(sorted(p["metadata"]["uid"] for p in system.get("pods")), uids, "the same Pods as before")
         tap.ok(set(d["metadata"]["name"] for d in devices) <=
@@ -220,9 +221,10 @@ with Scratch() as scratch:
                "their processes run again")
 
         # kill -9 of the keeper: the programs end by themselves.
+        tap.ok(len(run("losetup", "-a").stdout.split(folder)) == 4, "each node has its volume group")
         os.kill(system.status()["pid"], signal.SIGKILL)
-        tap.ok(wait_for(lambda: not processes(folder)), "without its keeper nothing runs on",
-               processes(folder))
+        tap.ok(wait_for(lambda: not leftovers(folder)), "without its keeper nothing runs on or stays",
+               leftovers(folder))
         tap.ran(run(orlop, "up", "--data", folder, "--nodes", "3", "--listen", "127.0.0.1:0", "--detach"),
                 "and it starts again", 0, stdout="Orlop is ready")
         tap.ran(run(orlop, "down", "--data", folder), "orlop down", 0, stdout="stopped")

@@ -2,14 +2,17 @@
  * LogicalVolume: an LVM volume on one node.
  */
 #include "api/kinds/kinds.h"
+#include "api/update.h"
 
 static const struct api_field spec[] = {
     {"name", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE,
      .doc = "Suggested name of the volume, as a rule that of its PersistentVolume."},
     {"nodeName", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE, .format = &api_dns_subdomain,
      .doc = "Node on which the volume is created."},
-    {"size", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE | API_GROW_ONLY,
-     .doc = "The size that is wanted. Raise it to grow the volume; it cannot shrink."},
+    {"size", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE,
+     .doc =
+         "The size that is wanted. Raise it to grow the volume; lower it, not below the size that "
+         "the volume has, to take back a growth that failed."},
     {"vgName", API_STRING, .flags = API_IMMUTABLE, .aliases = API_ALIASES("deviceClass"),
      .format = &api_lvm_name,
      .doc = "Volume group (or the device class that stands for one) that the volume belongs to. "
@@ -43,10 +46,10 @@ static const struct api_field fields[] = {
 
 static const struct api_column columns[] = {
     {"Node", "string", ".spec.nodeName", "Node that has the volume"},
+    {"Class", "string", ".spec.vgName", "Device class or volume group"},
     {"Size", "string", ".spec.size", "Size that is wanted"},
     {"Current", "string", ".status.currentSize", "Size that it has"},
-    {"VG", "string", ".spec.vgName", "Volume group", 1},
-    {"Message", "string", ".status.message", "What last failed", 1},
+    {"Message", "string", ".status.message", "What last failed"},
     {"Age", "date", ".metadata.creationTimestamp", "Time since it was created"},
     {0},
 };
@@ -63,6 +66,24 @@ static void validate(const json_t *object, struct api_report *report)
     if (!has_source && has_access)
         api_problem(report, API_KEY(at, "source"), API_MISSING, NULL,
                     "accessType needs the volume that it is about");
+}
+
+/* A growth can be taken back; what a volume has it keeps. */
+static void validate_update(const json_t *old, const json_t *object, struct api_report *report)
+{
+    const json_t *was = json_at(old, "spec", "size"), *is = json_at(object, "spec", "size");
+    const json_t *has = json_at(old, "status", "currentSize");
+    if (!was || !is || api_quantity_cmp(is, was) >= 0)
+        return;
+    const json_t *least = has ? has : was;
+    _cleanup_(str_done) struct str text = {0};
+    if (json_is_string(least))
+        str_append(&text, json_string_value(least));
+    else
+        json_format(least, &text);
+    if (api_quantity_cmp(is, least) < 0)
+        api_problem(report, API_KEY(API_KEY(NULL, "spec"), "size"), API_FORBIDDEN, is,
+                    "a volume cannot shrink; it has %s, ask for that or more", str_get(&text));
 }
 
 static void publish(json_t *object, struct api_report *report)
@@ -87,6 +108,7 @@ const struct api_kind api_logical_volume = {
     .fields = fields,
     .columns = columns,
     .validate = validate,
+    .validate_update = validate_update,
     .publish = publish,
     .doc = "A volume of a node's LVM volume group.",
 };

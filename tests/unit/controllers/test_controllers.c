@@ -18,6 +18,23 @@ static void test_asked(void **state)
         assert_int_equal(controllers_asked(cases[i].list, cases[i].name), cases[i].asked);
 }
 
+static void test_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list;
+        bool is_embedded, beside, runs;
+    } cases[] = {
+        {"*", false, false, true},   {"*", true, true, true},    {"*", true, false, false},
+        {"a", true, false, true},    {"*,a", true, false, true}, {"*,-a", true, true, false},
+        {"-a,a", true, true, false}, {"b", false, false, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct controller it = {.name = "a", .embedded = cases[i].is_embedded};
+        assert_int_equal(controllers_runs(cases[i].list, &it, cases[i].beside), cases[i].runs);
+    }
+}
+
 static void test_check(void **state)
 {
     (void)state;
@@ -55,6 +72,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_table),
     };

@@ -183,6 +183,12 @@ static void test_spread(void **state)
 }
 
 /* Claims, on nodes n0 and n1. */
+/* A claim for 2Gi of a class that has so much on n1. */
+#define TWO_GI(class, room)                                                                        \
+    "{'claim': {'spec': {'resources': {'requests': {'storage': '2Gi'}}}}, 'class': {'metadata': "  \
+    "{'name': " class "}}, 'capacities': [{'capacity': " room ", 'nodeTopology': {'matchLabels': " \
+                      "{'host': 'n1'}}}]}"
+
 static void test_volumes(void **state)
 {
     (void)state;
@@ -215,6 +221,16 @@ static void test_volumes(void **state)
          "'capacities': [{'capacity': '9Gi', 'maximumVolumeSize': '2Gi', 'nodeTopology': "
          "{'matchLabels': {'host': 'n1'}}}]}]",
          "0/2 nodes are available: 2 node(s) did not have enough free storage."},
+        /* Claims of one class need room together; of two, each its own. */
+        {"[" TWO_GI("'a'", "'2Gi'") "," TWO_GI("'a'", "'2Gi'") "]",
+         "0/2 nodes are available: 2 node(s) did not have enough free storage."},
+        {"[" TWO_GI("'a'", "'4Gi'") "," TWO_GI("'a'", "'4Gi'") "]", "n1"},
+        {"[" TWO_GI("'a'", "'2Gi'") "," TWO_GI("'b'", "'2Gi'") "]", "n1"},
+        /* What was promised to the claim itself is room no more, and its own. */
+        {"[{'claim': {'metadata': {'annotations': {'volume.kubernetes.io/selected-node': 'n1'}}, "
+         "'spec': {'resources': {'requests': {'storage': '2Gi'}}}}, 'class': {}, 'capacities': "
+         "[]}]",
+         "n1"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct world w;

@@ -138,6 +138,27 @@ static void test_status_write(void **state)
     }
 }
 
+static void test_condition_write(void **state)
+{
+    (void)state;
+    const struct kube_condition ready = {
+        .type = "Ready", .status = "True", .reason = "R", .message = "m"};
+    json_t *object = parse("{\"metadata\":{\"namespace\":\"d\",\"name\":\"x\","
+                           "\"resourceVersion\":\"1\"}}");
+    json_auto_t *again = json_deep_copy(object);
+    assert_int_equal(kube_condition_write(NULL, &pods, &object, &ready, NULL, NULL), 1);
+    assert_string_equal(sent_to, "status");
+    json_t *list = json_array();
+    json_object_set_new(again, "status", json_pack("{s:o}", "conditions", list));
+    kube_condition_set(list, &ready, NULL);
+    assert_int_equal(kube_condition_write(NULL, &pods, &again, &ready, NULL, NULL), 0);
+    assert_int_equal(patches, 1);
+    assert_true(kube_condition_remove(list, "Ready"));
+    assert_false(kube_condition_remove(list, "Ready"));
+    assert_int_equal(json_array_size(list), 0);
+    json_decref(object);
+}
+
 static void test_status_conflict(void **state)
 {
     (void)state;
@@ -202,8 +223,13 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_condition_set),   CASE(test_condition_get), CASE(test_status_write),
-        CASE(test_status_conflict), CASE(test_finalizers),    CASE(test_finalizer_of_what_is_gone),
+        CASE(test_condition_set),
+        CASE(test_condition_get),
+        CASE(test_status_write),
+        CASE(test_status_conflict),
+        CASE(test_condition_write),
+        CASE(test_finalizers),
+        CASE(test_finalizer_of_what_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

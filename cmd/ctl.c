@@ -1,0 +1,18 @@
+/*
+ * orlop-ctl: the commands of `orlop` that speak with an API.
+ */
+#include "ctl/commands.h"
+
+int main(int argc, char **argv)
+{
+    static const struct cli_handler handlers[] = {
+        {"lv list", ctl_lv_list},
+        {"lv create", ctl_lv_create},
+        {"lv resize", ctl_lv_resize},
+        {"lv delete", ctl_lv_delete},
+        {"lv audit", ctl_lv_audit},
+        {"node forget", ctl_node_forget},
+        {NULL},
+    };
+    return cli_program_main(argc, argv, handlers);
+}

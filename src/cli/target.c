@@ -1,0 +1,93 @@
+/*
+ * target: the command line of a volume served over iSCSI. The work is done by orlop-target.
+ */
+#include "cli/commands.h"
+
+static const struct cli_option options[] = {
+    {"store", 's', "STORE",
+     .doc = "Where the data is: file:PATH, file:PATH?direct=1 (past the page cache) or mem:."},
+    {"volume", 0, "NAME",
+     .doc =
+         "Instead of a store: a replicated volume, by its name or UUID, as its replicas are told."},
+    {"create", 0,
+     .doc = "Of a volume that was never served: make it of so many --replicas, of --size, once "
+            "that many blank ones have come."},
+    {"replicas", 0, "N", .doc = "How many replicas a new volume has."},
+    {"consistency", 0, "N",
+     .doc = "How many of them must have a write before it is acknowledged (more than half)."},
+    {"replica-listen", 0, "ADDRESS[:PORT]", .doc = "Where replicas come (127.0.0.1:6060)."},
+    {"replica", 0, "UUID", .doc = "Which one to add or remove: its folder's file `id` says."},
+    {"instead", 0, "UUID", .doc = "The one that it replaces."},
+    {"fail-seconds", 0, "N",
+     .doc = "Let I/O fail when too few replicas have been in sync for so long (0: it waits)."},
+    {"rebuild-rate", 0, "SIZE", .doc = "Bytes a second that rebuilds may take, such as 100Mi."},
+    {"size", 0, "SIZE", .doc = "Of a new store, or to grow one to: 10Gi."},
+    {"iqn", 0, "NAME", .doc = "The target's name, such as iqn.2026-01.io.orlop:volume."},
+    {"portal", 'p', "ADDRESS[:PORT]", .doc = "Where to listen (127.0.0.1:3260)."},
+    {"block-size", 0, "BYTES", .choices = (const char *const[]){"512", "4096", NULL},
+     .doc = "Of a logical block (512)."},
+    {"read-only", 0, .doc = "Let nobody write."},
+    {"removable", 0, .doc = "The medium can be ejected, and loaded again, by initiators."},
+    {"chap-user", 0, "NAME", .doc = "Initiators must know this name and its secret."},
+    {"chap-secret-file", 0, "FILE", .complete = CLI_FILES,
+     .doc = "A file with the secret: 12 characters or more."},
+    {"mutual-user", 0, "NAME", .doc = "The target proves itself with this name (mutual CHAP)."},
+    {"mutual-secret-file", 0, "FILE", .complete = CLI_FILES, .doc = "And with this secret."},
+    {"initiators", 0, "NAME,...", .doc = "Only these initiators may log in (all)."},
+    {"alias", 0, "TEXT", .doc = "What initiators may show people."},
+    {"serial", 0, "TEXT", .doc = "The unit's serial number (made from the name)."},
+    {"state-dir", 0, "DIR", .complete = CLI_DIRS,
+     .doc = "Where persistent reservations are kept, so that they survive a restart."},
+    {"key-file", 0, "FILE", .complete = CLI_FILES,
+     .doc = "The volume's key, which target and replicas share: 16 characters or more in its first "
+            "line. They then speak TLS; between machines they must."},
+    {"insecure", 0, .doc = "Between machines in the clear, without a key."},
+    {"io", 0, "HOW", .choices = (const char *const[]){"auto", "uring", "epoll", NULL},
+     .doc = "The event loop's back end (auto: io_uring, or epoll where that is refused)."},
+    {"control", 'c', "PATH", .complete = CLI_FILES,
+     .doc = "The control socket: serve makes it, the others ask there."},
+    {"metrics", 0, "ADDRESS[:PORT]", .doc = "Serve metrics for Prometheus there (port 9500)."},
+    {"drain-seconds", 0, "N", .doc = "How long initiators have to log out at the end (5)."},
+    {"output", 'o', "FORMAT", .choices = (const char *const[]){"text", "json", NULL},
+     .doc = "How to show what there is."},
+    {"log-format", 0, "FORMAT", .choices = (const char *const[]){"text", "json", NULL},
+     .doc = "Of the lines on standard error."},
+    {"log-level", 0, "LEVEL",
+     .choices = (const char *const[]){"error", "warn", "info", "debug", NULL},
+     .doc = "What to log."},
+    {0},
+};
+
+const struct cli_command cli_target = {
+    .name = "target",
+    .arguments = "serve|show|grow|drain|add|remove|scrub|rate",
+    .least = 1,
+    .most = 1,
+    .summary = "Serve a volume over iSCSI",
+    .doc =
+        "`serve` serves one store as one iSCSI target, in the foreground, until SIGTERM: then "
+        "initiators are asked to log out, and everything is flushed. No API is needed.\n\n"
+        "The others ask a target that runs, over its control socket: `show` prints what it is and "
+        "does, for each initiator; `grow` makes the volume larger while it is in use, and "
+        "initiators are told; `drain` lets nobody log in any more and asks those who are to log "
+        "out.\n\n"
+        "Of a replicated volume, `add` takes a replica in, in place of another with --instead, and "
+        "ends "
+        "when it has everything; `remove` lets one go; `scrub` compares all replicas and mends "
+        "what "
+        "differs by majority; `rate` limits what rebuilds take.\n\n"
+        "A secret is read from a file, so that it is seen neither in ps nor in the log.",
+    .options = options,
+    .choices = (const char *const[]){"serve", "show", "grow", "drain", "add", "remove", "scrub",
+                                     "rate", NULL},
+    .examples =
+        (const char *const[][2]){
+            {"orlop target serve --store file:/srv/volume --size 10Gi --iqn "
+             "iqn.2026-01.io.orlop:volume --control /run/volume.sock",
+             "Serve a sparse file on 127.0.0.1:3260."},
+            {"orlop target show --control /run/volume.sock", "Who is logged in, and how it fares."},
+            {"orlop target grow --control /run/volume.sock --size 20Gi", "Grow it in use."},
+            {NULL},
+        },
+    .program = "target",
+};

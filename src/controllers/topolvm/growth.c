@@ -1,0 +1,172 @@
+#include "controllers/topolvm/growth.h"
+
+void growth_done(struct growth *g)
+{
+    json_decref(g->claim);
+    json_decref(g->volume);
+    json_decref(g->lv);
+}
+
+/* The claim's status. */
+
+const char *growth_progress(const json_t *claim)
+{
+    const char *word =
+        json_str(json_at(claim, "status", "allocatedResourceStatuses"), GROWTH_STORAGE);
+    if (!word)
+        return "";
+    /* What it was called before. */
+    if (str_eq(word, "ControllerResizeFailed"))
+        return GROWTH_INFEASIBLE;
+    return str_eq(word, "NodeResizeFailed") ? "NodeResizeInfeasible" : word;
+}
+
+static json_t *member(json_t *object, const char *key, json_t *otherwise)
+{
+    json_t *it = json_object_get(object, key);
+    if (!it) {
+        it = otherwise;
+        json_object_set_new(object, key, it);
+    } else {
+        json_decref(otherwise);
+    }
+    return it;
+}
+
+int growth_write(struct growth *g, const char *progress, const json_t *allocated,
+                 const json_t *capacity, const struct kube_condition *condition, struct err *e)
+{
+    static const char *const conditions[] = {"Resizing", "ControllerResizeError",
+                                             "FileSystemResizePending"};
+    json_auto_t *was = json_deep_copy(json_object_get(g->claim, "status"));
+    json_t *status = was;
+    if (progress)
+        json_object_set_new(member(status, "allocatedResourceStatuses", json_object()),
+                            GROWTH_STORAGE, json_string(progress));
+    else
+        json_object_del(json_object_get(status, "allocatedResourceStatuses"), GROWTH_STORAGE);
+    if (!json_object_size(json_object_get(status, "allocatedResourceStatuses")))
+        json_object_del(status, "allocatedResourceStatuses");
+    if (allocated)
+        json_object_set(member(status, "allocatedResources", json_object()), GROWTH_STORAGE,
+                        (json_t *)(uintptr_t)allocated);
+    if (capacity)
+        json_object_set(member(status, "capacity", json_object()), GROWTH_STORAGE,
+                        (json_t *)(uintptr_t)capacity);
+    json_t *list = member(status, "conditions", json_array());
+    for (size_t i = 0; i < ARRAY_SIZE(conditions); i++) {
+        if (!condition || !str_eq(condition->type, conditions[i]))
+            kube_condition_remove(list, conditions[i]);
+    }
+    if (condition)
+        kube_condition_set(list, condition, g->t->clock);
+    return kube_status_write(g->t->client, &g->t->claims_r, &g->claim, status, e);
+}
+
+static void count_failure(struct growth *g)
+{
+    struct metrics_family *f = metrics_counter(
+        g->t->metrics, "orlop_topolvm_resize_failures_total", "Times that a claim could not grow.",
+        METRICS_LABELS("namespace", "persistentvolumeclaim"));
+    metrics_add(metrics_at(f, METRICS_VALUES(kube_namespace(g->claim), kube_name(g->claim))), 1);
+}
+
+int growth_failed(struct growth *g, const char *progress, enum err_code code, const char *why,
+                  struct err *e)
+{
+    _cleanup_free_ char *text = mem_printf("%s: %s", err_code_name(code), why);
+    const json_t *was = kube_condition_get(g->claim, "ControllerResizeError");
+    const char *before = json_str(was, "message");
+    if (before && str_eq(before, text) && str_eq(growth_progress(g->claim), progress))
+        return 0;
+    const struct kube_condition failed = {
+        .type = "ControllerResizeError",
+        .status = "True",
+        .reason = code == ERR_OUT_OF_RANGE ? "OutOfRange" : "Failed",
+        .message = text,
+    };
+    if (growth_write(g, progress, g->wanted_text, NULL, &failed, e) < 0)
+        return -1;
+    count_failure(g);
+    kube_event_warning(g->t->recorder, g->claim, "VolumeResizeFailed", "%s", text);
+    return 0;
+}
+
+/* The LogicalVolume. */
+
+int64_t growth_current(const json_t *lv)
+{
+    return topolvm_bytes(json_at(lv, "status", "currentSize"));
+}
+
+static int patch_lv(struct growth *g, json_t *patch, const char *subresource, struct err *e)
+{
+    json_auto_t *own = patch;
+    const struct kube_write w = {.subresource = subresource};
+    json_t *now = kube_patch(g->t->client, &g->t->ledger->lvs_r, NULL, kube_name(g->lv),
+                             KUBE_MERGE_PATCH, own, &w, e);
+    if (!now)
+        return -1;
+    json_decref(g->lv);
+    g->lv = now;
+    return 0;
+}
+
+/* What the node said of the last time is no answer to this one. */
+static int wipe_code(struct growth *g, struct err *e)
+{
+    if (!json_integer_value(json_at(g->lv, "status", "code")))
+        return 0;
+    return patch_lv(g,
+                    json_pack("{s:{s:s},s:{s:i,s:s}}", "metadata", "resourceVersion",
+                              kube_version(g->lv), "status", "code", 0, "message", ""),
+                    "status", e);
+}
+
+/* `asked`: the node is to try, whatever became of it before; else it is only said what there is. */
+static int set_size(struct growth *g, const json_t *size, bool asked, struct err *e)
+{
+    json_t *patch = json_pack("{s:{s:s},s:{s:O}}", "metadata", "resourceVersion",
+                              kube_version(g->lv), "spec", "size", size);
+    if (asked)
+        topolvm_ledger_stamp(g->t->ledger, g->lv, json_object_get(patch, "metadata"));
+    return patch_lv(g, patch, NULL, e);
+}
+
+int growth_promise(struct growth *g, struct str *ret_why, struct err *e)
+{
+    struct topolvm_ledger *l = g->t->ledger;
+    const char *node = json_str(json_object_get(g->lv, "spec"), "nodeName");
+    const char *class = topolvm_class_wanted(g->lv);
+    int64_t more = topolvm_round(g->wanted) - growth_current(g->lv), room = 0;
+    char need[TOPOLVM_SIZE_MAX], has[TOPOLVM_SIZE_MAX];
+    bool known = topolvm_ledger_room(l, node, NULL, class, &room);
+    if (known && __builtin_add_overflow(room, topolvm_pending(g->lv), &room))
+        room = INT64_MAX; /* what was promised to itself is its own */
+    if (!known || room < more) {
+        str_appendf(ret_why, "to grow, the volume needs %s more on node %s, which has %s",
+                    topolvm_size(more, need), node, known ? topolvm_size(room, has) : "nothing");
+        return 0;
+    }
+    _cleanup_free_ char *before = NULL;
+    if (wipe_code(g, e) < 0)
+        return -1;
+    before = mem_strdup(kube_version(g->lv));
+    if (set_size(g, g->wanted_text, true, e) < 0)
+        return -1;
+    topolvm_ledger_wrote(l, g->lv, before);
+    return 1;
+}
+
+int growth_withdraw(struct growth *g, enum err_code code, struct err *e)
+{
+    const char *said = json_str(json_object_get(g->lv, "status"), "message");
+    _cleanup_free_ char *why =
+        mem_printf("node %s: %s", json_str(json_object_get(g->lv, "spec"), "nodeName"),
+                   said && *said ? said : "it gave no reason");
+    if (code == ERR_OUT_OF_RANGE)
+        topolvm_ledger_refused(g->t->ledger, g->lv);
+    if (growth_current(g->lv) && set_size(g, json_at(g->lv, "status", "currentSize"), false, e) < 0)
+        return -1;
+    return growth_failed(g, GROWTH_INFEASIBLE, code, why, e);
+}

@@ -1,0 +1,13 @@
+/*
+ * What orlop-ctl does for the commands of src/cli/lv.c.
+ */
+#pragma once
+
+#include "cli/cli.h"
+
+int ctl_lv_list(const struct cli_args *args);
+int ctl_lv_create(const struct cli_args *args);
+int ctl_lv_resize(const struct cli_args *args);
+int ctl_lv_delete(const struct cli_args *args);
+int ctl_lv_audit(const struct cli_args *args);
+int ctl_node_forget(const struct cli_args *args);

@@ -1,0 +1,52 @@
+#include <unistd.h>
+
+#include "ctl/ctl.h"
+#include "up/place.h"
+
+/* The kubeconfig of a data folder; NULL when it has none and none was asked for. To be freed. */
+static char *of_folder(const char *folder)
+{
+    _cleanup_(up_place_done) struct up_place place = {.lock_fd = -1};
+    if (up_place_open(folder, &place, NULL) < 0)
+        return NULL;
+    char *path = up_place_path(&place, "kubeconfig");
+    if (folder || access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+struct kube_client *ctl_connect(const struct cli_args *args, struct err *e)
+{
+    const char *given = cli_get(args, "kubeconfig"), *data = cli_get(args, "data");
+    const char *variable = getenv("KUBECONFIG");
+    bool named = given || (!data && variable && *variable);
+    _cleanup_free_ char *found = named ? NULL : of_folder(data);
+    struct kube_config config = {0};
+    if (kube_config_load(given ? given : found, cli_get(args, "context"), &config, e) < 0)
+        return NULL;
+    const struct kube_client_options o = {.config = &config, .field_manager = "orlop"};
+    struct kube_client *client = kube_client_new(&o, e);
+    kube_config_done(&config);
+    return client;
+}
+
+struct kube_resource ctl_lvs(void)
+{
+    return kube_resource(TOPOLVM_VERSION, "LogicalVolume");
+}
+
+json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e)
+{
+    const struct kube_resource volumes = kube_resource("v1", "PersistentVolume");
+    const char *name = json_str(json_object_get(lv, "spec"), "name");
+    struct err why = {0};
+    json_t *volume = kube_get(c, &volumes, NULL, name ? name : kube_name(lv), &why);
+    if (!volume && why.code != ERR_NOT_FOUND)
+        *e = why;
+    if (volume && !topolvm_is_ours(json_str(json_at(volume, "spec", "csi"), "driver"))) {
+        json_decref(volume);
+        return NULL;
+    }
+    return volume;
+}

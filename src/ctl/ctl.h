@@ -1,0 +1,35 @@
+/*
+ * What the commands that speak with an API share: finding it, and showing what it says.
+ */
+#pragma once
+
+#include "cli/cli.h"
+#include "controllers/topolvm/capacity.h"
+#include "kube/client.h"
+#include "kube/object.h"
+
+/* The API that the options mean; to be freed. */
+struct kube_client *ctl_connect(const struct cli_args *args, struct err *e);
+
+/* LogicalVolumes, in the one version that is used. */
+struct kube_resource ctl_lvs(void);
+/* "logicalvolume.topolvm.cybozu.com" */
+#define CTL_LV "logicalvolume." TOPOLVM_LEGACY
+
+/* Rows of cells as kubectl shows them: as wide as the widest, three blanks between. */
+struct ctl_table {
+    json_t *rows; /* arrays of strings, the first has the titles */
+};
+void ctl_table_init(struct ctl_table *t, const char *const *titles); /* end with NULL */
+void ctl_table_done(struct ctl_table *t);
+/* As many as there are titles; NULL and "" are shown as <none>. */
+void ctl_table_add(struct ctl_table *t, const char *const *cells);
+void ctl_table_print(const struct ctl_table *t, FILE *out);
+
+/* "json" or "yaml". */
+void ctl_print(const json_t *value, const char *format);
+/* An array as a List. */
+json_t *ctl_list(const json_t *items);
+
+/* The PersistentVolume that stands for a LogicalVolume; NULL when there is none, or with an error. */
+json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e);

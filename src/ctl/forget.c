@@ -1,0 +1,144 @@
+/*
+ * node forget: somebody says that a node will not be back.
+ *
+ * Order: every LogicalVolume of the node is marked first, then the Node object goes; cut off in between,
+ * the same command goes on where it was. topolvm-controller acts on the marks (lifecycle.c).
+ */
+#include "base/rfc3339.h"
+#include "ctl/commands.h"
+#include "ctl/ctl.h"
+#include "kube/event.h"
+
+struct forget {
+    struct kube_client *client;
+    struct kube_recorder *recorder;
+    const char *name;
+    bool force;
+    json_t *who; /* the mark: {"by", "at", "force"} */
+    size_t volumes;
+};
+
+/* Who we are to the server. */
+static char *user_of(struct kube_client *client, struct err *e)
+{
+    _cleanup_(str_done) struct str answer = {0};
+    json_auto_t *review = json_pack("{s:s,s:s}", "apiVersion", "authentication.k8s.io/v1", "kind",
+                                    "SelfSubjectReview");
+    if (kube_raw(client, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review,
+                 &answer, e) < 0)
+        return NULL;
+    json_auto_t *value = json_parse(str_get(&answer), answer.len, NULL, e);
+    const char *name = json_str(json_at(value, "status", "userInfo"), "username");
+    return mem_strdup(name ? name : "somebody");
+}
+
+/* Whether the node has said that it lives within the time that it promised to. */
+static int check_lease(const struct forget *f, struct err *e)
+{
+    const struct kube_resource leases = kube_resource("coordination.k8s.io/v1", "Lease");
+    struct err why = {0};
+    json_auto_t *lease = kube_get(f->client, &leases, "kube-node-lease", f->name, &why);
+    const char *renewed = json_str(json_object_get(lease, "spec"), "renewTime");
+    json_int_t seconds = json_integer_value(json_at(lease, "spec", "leaseDurationSeconds"));
+    struct timespec at;
+    if (!lease && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    if (!renewed || rfc3339_parse(renewed, &at, NULL) < 0)
+        return 0;
+    int64_t age = clock_real_ns(clock_system()) - rfc3339_to_ns(at);
+    if (age > (seconds ? seconds : 40) * CLOCK_SECOND || f->force)
+        return 0;
+    return err_set(
+        e, ERR_FAILED_PRECONDITION, "Alive",
+        "node %s lives: it renewed its lease %lld s ago. Stop it first, or say --force if "
+        "you know better",
+        f->name, (long long)(age / CLOCK_SECOND));
+}
+
+static int mark(struct forget *f, const json_t *lv, struct err *e)
+{
+    const struct kube_resource r = ctl_lvs();
+    _cleanup_(str_done) struct str text = {0};
+    json_format(f->who, &text);
+    json_auto_t *patch =
+        json_pack("{s:{s:{s:s}}}", "metadata", "annotations", TOPOLVM_FORGOTTEN, str_get(&text));
+    struct err why = {0};
+    json_auto_t *now =
+        kube_patch(f->client, &r, NULL, kube_name(lv), KUBE_MERGE_PATCH, patch, NULL, &why);
+    if (!now && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    if (now) {
+        f->volumes++;
+        kube_event_warning(f->recorder, now, "NodeForgotten",
+                           "Node %s was forgotten by %s: the volume will not wait for it", f->name,
+                           json_str(f->who, "by"));
+    }
+    return 0;
+}
+
+static int mark_all(struct forget *f, struct err *e)
+{
+    const struct kube_resource r = ctl_lvs();
+    json_auto_t *lvs = kube_list(f->client, &r, NULL, NULL, e);
+    size_t i;
+    json_t *lv;
+    if (!lvs)
+        return -1;
+    json_array_foreach(lvs, i, lv) {
+        const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
+        if (node && str_eq(node, f->name) && mark(f, lv, e) < 0)
+            return err_prefix(e, "LogicalVolume %s", kube_name(lv));
+    }
+    return 0;
+}
+
+static int forget(struct forget *f, struct err *e)
+{
+    const struct kube_resource nodes = kube_resource("v1", "Node");
+    struct err why = {0};
+    if (check_lease(f, e) < 0)
+        return -1;
+    json_auto_t *node = kube_get(f->client, &nodes, NULL, f->name, &why);
+    if (!node && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    if (mark_all(f, e) < 0)
+        return -1;
+    if (!node)
+        return f->volumes ? 0
+                          : err_set(e, ERR_NOT_FOUND, "NotFound",
+                                    "there is no node %s, and no LogicalVolume of it", f->name);
+    kube_event_warning(f->recorder, node, "NodeForgotten",
+                       "The node was forgotten by %s; %zu LogicalVolumes will not wait for it",
+                       json_str(f->who, "by"), f->volumes);
+    const struct kube_delete o = {.uid = kube_uid(node), .grace_seconds = -1};
+    return kube_delete(f->client, &nodes, NULL, f->name, &o, e);
+}
+
+int ctl_node_forget(const struct cli_args *args)
+{
+    struct err e = {0};
+    char now[RFC3339_MAX];
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_SECONDS, now);
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    _cleanup_free_ char *user = client ? user_of(client, &e) : NULL;
+    if (!user)
+        return cli_fail(args, "%s", e.msg);
+    struct forget f = {.client = client, .name = args->words[0], .force = cli_get(args, "force")};
+    f.who = json_pack("{s:s,s:s,s:b}", "by", user, "at", now, "force", f.force);
+    f.recorder = kube_recorder_new(client, "orlop", NULL, NULL, &e);
+    int status = f.recorder ? forget(&f, &e) : -1;
+    if (f.recorder)
+        kube_recorder_free(f.recorder);
+    json_decref(f.who);
+    if (status < 0)
+        return cli_fail(args, "%s", e.msg);
+    printf("node/%s forgotten, %zu logical volumes do not wait for it any more\n", f.name,
+           f.volumes);
+    return cli_finish(args);
+}

@@ -1,0 +1,264 @@
+/*
+ * lv create, resize and delete: one write each, and with --wait the answer of the node.
+ */
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "base/rfc3339.h"
+#include "ctl/commands.h"
+#include "ctl/ctl.h"
+
+enum { TIMEOUT = 60, TIMEOUT_MAX = 86400, POLL_US = 200000 };
+
+/* Waiting. */
+
+/* How far it is: 1 done, 0 not yet, -1 failed with the node's reason. lv NULL: it is gone. */
+typedef int (*is_done_fn)(const json_t *lv, struct err *e);
+
+static int node_failed(const json_t *lv, struct err *e)
+{
+    const json_t *status = json_object_get(lv, "status");
+    json_int_t code = json_integer_value(json_object_get(status, "code"));
+    const char *message = json_str(status, "message");
+    if (!code)
+        return 0;
+    return err_set(e, (enum err_code)code, "Failed", "%s: %s", err_code_name((enum err_code)code),
+                   message ? message : "");
+}
+
+static int is_large(const json_t *lv, struct err *e)
+{
+    const char *id = json_str(json_object_get(lv, "status"), "volumeID");
+    if (!lv)
+        return err_set(e, ERR_NOT_FOUND, "Gone", "it was deleted meanwhile");
+    if (id && *id &&
+        topolvm_bytes(json_at(lv, "status", "currentSize")) >=
+            topolvm_bytes(json_at(lv, "spec", "size")))
+        return 1;
+    return node_failed(lv, e);
+}
+
+static int is_gone(const json_t *lv, struct err *e)
+{
+    (void)e;
+    return !lv;
+}
+
+static int seconds_of(const struct cli_args *args)
+{
+    const char *text = cli_get(args, "timeout");
+    char *end = NULL;
+    long seconds = text ? strtol(text, &end, 10) : TIMEOUT;
+    return text && (end == text || *end || seconds < 1 || seconds > TIMEOUT_MAX) ? -1
+                                                                                 : (int)seconds;
+}
+
+/* On a terminal it says what it waits for; the line goes when it ends. */
+static void progress(const char *name, const json_t *lv, int64_t waited_ns, bool end)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
+    fprintf(stderr, "\r\033[K");
+    if (!end)
+        fprintf(stderr, "%s: waiting for node %s, %lld s", name, node ? node : "",
+                (long long)(waited_ns / CLOCK_SECOND));
+    fflush(stderr);
+}
+
+static int wait_until(const struct cli_args *args, struct kube_client *client, const char *name,
+                      is_done_fn is_done, struct err *e)
+{
+    const struct kube_resource r = ctl_lvs();
+    int64_t began = clock_mono_ns(clock_system()), waited = 0;
+    int64_t most = seconds_of(args) * CLOCK_SECOND;
+    for (;;) {
+        struct err why = {0};
+        json_auto_t *lv = kube_get(client, &r, NULL, name, &why);
+        if (!lv && why.code != ERR_NOT_FOUND) {
+            *e = why;
+            return -1;
+        }
+        waited = clock_mono_ns(clock_system()) - began;
+        int done = is_done(lv, e);
+        progress(name, lv, waited, done || waited >= most);
+        if (done)
+            return done < 0 ? -1 : 0;
+        if (waited >= most)
+            return err_set(
+                e, ERR_DEADLINE_EXCEEDED, "Timeout",
+                "node %s has not done it in %d s; `orlop lv list %s` shows how far it is",
+                json_str(json_object_get(lv, "spec"), "nodeName"), seconds_of(args), name);
+        usleep(POLL_US);
+    }
+}
+
+/* What all of them check first. */
+static int check(const struct cli_args *args, const char *size)
+{
+    struct err e = {0};
+    uint64_t bytes;
+    if (seconds_of(args) < 0)
+        return cli_misuse(args, "--timeout takes seconds, from 1 to %d, not '%s'", TIMEOUT_MAX,
+                          cli_get(args, "timeout"));
+    if (size && quantity_parse_bytes(size, &bytes, &e) < 0)
+        return cli_misuse(args, "%s", e.msg);
+    return CLI_DONE;
+}
+
+/* Create. */
+
+static json_t *make(const struct cli_args *args)
+{
+    const char *name = args->words[0], *class = cli_get(args, "class");
+    json_t *lv = json_pack("{s:s,s:s,s:{s:s,s:[s]},s:{s:s,s:s,s:s}}", "apiVersion", TOPOLVM_VERSION,
+                           "kind", "LogicalVolume", "metadata", "name", name, "finalizers",
+                           TOPOLVM_LEGACY "/logicalvolume", "spec", "name", name, "nodeName",
+                           cli_get(args, "node"), "size", cli_get(args, "size"));
+    if (class)
+        json_object_set_new(json_object_get(lv, "spec"), "vgName", json_string(class));
+    return lv;
+}
+
+static int create(const struct cli_args *args, struct kube_client *client, struct err *e)
+{
+    const struct kube_resource r = ctl_lvs(), nodes = kube_resource("v1", "Node");
+    const char *output = cli_get(args, "output");
+    json_auto_t *node = kube_get(client, &nodes, NULL, cli_get(args, "node"), e);
+    json_auto_t *lv = make(args), *made = node ? kube_create(client, &r, lv, NULL, e) : NULL;
+    if (!made)
+        return -1;
+    if (!output || str_eq(output, "name"))
+        printf(CTL_LV "/%s%s\n", kube_name(made), output ? "" : " created");
+    fflush(stdout);
+    if (cli_get(args, "wait") && wait_until(args, client, kube_name(made), is_large, e) < 0)
+        return err_prefix(e, "%s", kube_name(made));
+    if (output && !str_eq(output, "name")) {
+        json_auto_t *now = kube_get(client, &r, NULL, kube_name(made), e);
+        if (!now)
+            return -1;
+        json_object_del(json_object_get(now, "metadata"), "managedFields");
+        ctl_print(now, output);
+    }
+    return 0;
+}
+
+int ctl_lv_create(const struct cli_args *args)
+{
+    struct err e = {0};
+    if (!cli_get(args, "node") || !cli_get(args, "size"))
+        return cli_misuse(args, "say with --node where it is to be and with --size how large");
+    if (check(args, cli_get(args, "size")) != CLI_DONE)
+        return CLI_USAGE;
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    if (!client || create(args, client, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    return cli_finish(args);
+}
+
+/* Resize. */
+
+/* A volume that a claim has grows with it. */
+static int refuse_claimed(struct kube_client *client, const json_t *lv, const char *size,
+                          struct err *e)
+{
+    struct err why = {0};
+    json_auto_t *volume = ctl_volume_of(client, lv, &why);
+    const json_t *claim = json_at(volume, "spec", "claimRef");
+    const char *ns = json_str(claim, "namespace"), *name = json_str(claim, "name");
+    if (why.code) {
+        *e = why;
+        return -1;
+    }
+    if (!ns || !name)
+        return 0;
+    return err_set(e, ERR_FAILED_PRECONDITION, "Claimed",
+                   "%s is the volume of a claim and grows with it: kubectl patch pvc %s -n %s -p "
+                   "'{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"%s\"}}}}'",
+                   kube_name(lv), name, ns, size);
+}
+
+static int resize(const struct cli_args *args, struct kube_client *client, struct err *e)
+{
+    const struct kube_resource r = ctl_lvs();
+    const char *name = args->words[0], *size = args->words[1];
+    char now[RFC3339_MAX];
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_MICRO, now);
+    json_auto_t *lv = kube_get(client, &r, NULL, name, e);
+    if (!lv || refuse_claimed(client, lv, size, e) < 0)
+        return -1;
+    if (json_integer_value(json_at(lv, "status", "code"))) { /* no answer to what is asked now */
+        json_auto_t *wipe = json_pack("{s:{s:i,s:s}}", "status", "code", 0, "message", "");
+        json_auto_t *wiped = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, wipe,
+                                        &(struct kube_write){.subresource = "status"}, e);
+        if (!wiped)
+            return -1;
+    }
+    json_auto_t *patch = json_pack("{s:{s:{s:s}},s:{s:s}}", "metadata", "annotations",
+                                   topolvm_retry_key(lv), now, "spec", "size", size);
+    json_auto_t *asked = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, patch, NULL, e);
+    if (!asked)
+        return -1;
+    printf(CTL_LV "/%s resized\n", name);
+    fflush(stdout);
+    if (cli_get(args, "wait") && wait_until(args, client, name, is_large, e) < 0)
+        return err_prefix(e, "%s", name);
+    return 0;
+}
+
+int ctl_lv_resize(const struct cli_args *args)
+{
+    struct err e = {0};
+    if (check(args, args->words[1]) != CLI_DONE)
+        return CLI_USAGE;
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    if (!client || resize(args, client, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    return cli_finish(args);
+}
+
+/* Delete. */
+
+static int delete_one(const struct cli_args *args, struct kube_client *client, const char *name,
+                      struct err *e)
+{
+    const struct kube_resource r = ctl_lvs();
+    json_auto_t *lv = kube_get(client, &r, NULL, name, e);
+    struct err why = {0};
+    json_auto_t *volume = lv && !cli_get(args, "force") ? ctl_volume_of(client, lv, &why) : NULL;
+    if (!lv)
+        return -1;
+    if (why.code) {
+        *e = why;
+        return -1;
+    }
+    if (volume)
+        return err_set(
+            e, ERR_FAILED_PRECONDITION, "InUse",
+            "PersistentVolume %s stands for it: delete its claim instead, or say --force "
+            "if its data may go",
+            kube_name(volume));
+    const struct kube_delete o = {.uid = kube_uid(lv), .grace_seconds = -1};
+    if (kube_delete(client, &r, NULL, name, &o, e) < 0)
+        return -1;
+    printf(CTL_LV " \"%s\" deleted\n", name);
+    fflush(stdout);
+    return cli_get(args, "wait") ? wait_until(args, client, name, is_gone, e) : 0;
+}
+
+int ctl_lv_delete(const struct cli_args *args)
+{
+    struct err e = {0};
+    if (check(args, NULL) != CLI_DONE)
+        return CLI_USAGE;
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    if (!client)
+        return cli_fail(args, "%s", e.msg);
+    int status = CLI_DONE;
+    for (int i = 0; i < args->count; i++) {
+        struct err why = {0};
+        if (delete_one(args, client, args->words[i], &why) < 0)
+            status = cli_fail(args, "%s: %s", args->words[i], why.msg);
+    }
+    return status == CLI_DONE ? cli_finish(args) : status;
+}

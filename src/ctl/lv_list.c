@@ -1,0 +1,135 @@
+#include "base/age.h"
+#include "ctl/commands.h"
+#include "ctl/ctl.h"
+
+static const char *at(const json_t *lv, const char *part, const char *key)
+{
+    const char *text = json_str(json_object_get(lv, part), key);
+    return text ? text : "";
+}
+
+/* What there is to say of it. */
+static const char *state_of(const json_t *lv)
+{
+    const json_t *status = json_object_get(lv, "status");
+    const char *id = json_str(status, "volumeID");
+    if (kube_deleting(lv))
+        return kube_annotation(lv, TOPOLVM_FORGOTTEN) ? "Forgotten" : "Deleting";
+    if (json_integer_value(json_object_get(status, "code")))
+        return "Failed";
+    if (!id || !*id)
+        return "Pending";
+    return topolvm_bytes(json_at(lv, "spec", "size")) >
+                   topolvm_bytes(json_object_get(status, "currentSize"))
+               ? "Growing"
+               : "Ready";
+}
+
+/* "NAMESPACE/NAME" of the claim whose volume it is; "". To be freed. */
+static char *claim_of(const json_t *lv, const json_t *volumes)
+{
+    const char *name = at(lv, "spec", "name"), *mark = kube_annotation(lv, TOPOLVM_CLAIM);
+    size_t i;
+    json_t *volume;
+    json_array_foreach((json_t *)volumes, i, volume) {
+        const json_t *claim = json_at(volume, "spec", "claimRef");
+        const char *ns = json_str(claim, "namespace"), *its = json_str(claim, "name");
+        if (ns && its && str_eq(kube_name(volume), name))
+            return mem_printf("%s/%s", ns, its);
+    }
+    return mark && strrchr(mark, '/') ? mem_strndup(mark, (size_t)(strrchr(mark, '/') - mark))
+                                      : mem_strdup("");
+}
+
+static void add_row(struct ctl_table *t, const json_t *lv, const json_t *volumes)
+{
+    char age[AGE_MAX];
+    const char *created = json_str(json_object_get(lv, "metadata"), "creationTimestamp");
+    age_since(created ? created : "", clock_real_ns(clock_system()), age);
+    _cleanup_free_ char *claim = claim_of(lv, volumes);
+    ctl_table_add(t, (const char *const[]){
+                         kube_name(lv), at(lv, "spec", "nodeName"), topolvm_class_wanted(lv),
+                         at(lv, "spec", "size"), at(lv, "status", "currentSize"), state_of(lv),
+                         at(lv, "status", "message"), age, claim, at(lv, "status", "volumeID")});
+}
+
+static void print_table(const json_t *lvs, const json_t *volumes, bool wide)
+{
+    static const char *const titles[] = {"NAME",    "NODE",      "CLASS",   "SIZE",
+                                         "CURRENT", "STATE",     "MESSAGE", "AGE",
+                                         "CLAIM",   "VOLUME ID", NULL};
+    static const char *const narrow[] = {"NAME",  "NODE",    "CLASS", "SIZE", "CURRENT",
+                                         "STATE", "MESSAGE", "AGE",   NULL};
+    struct ctl_table t;
+    ctl_table_init(&t, wide ? titles : narrow);
+    size_t i;
+    json_t *lv;
+    json_array_foreach((json_t *)lvs, i, lv)
+        add_row(&t, lv, volumes);
+    ctl_table_print(&t, stdout);
+    ctl_table_done(&t);
+}
+
+static bool is_wanted(const struct cli_args *args, const json_t *lv)
+{
+    const char *node = cli_get(args, "node");
+    return !node || str_eq(at(lv, "spec", "nodeName"), node);
+}
+
+/* Those that were named, or all; NULL with an error. */
+static json_t *find(const struct cli_args *args, struct kube_client *client, struct err *e)
+{
+    const struct kube_resource r = ctl_lvs();
+    json_auto_t *all = args->count ? json_array() : kube_list(client, &r, NULL, NULL, e);
+    if (!all)
+        return NULL;
+    for (int i = 0; i < args->count; i++) {
+        json_t *lv = kube_get(client, &r, NULL, args->words[i], e);
+        if (!lv)
+            return NULL;
+        json_array_append_new(all, lv);
+    }
+    json_t *wanted = json_array(), *lv;
+    size_t i;
+    json_array_foreach(all, i, lv) {
+        json_object_del(json_object_get(lv, "metadata"), "managedFields");
+        if (is_wanted(args, lv))
+            json_array_append(wanted, lv);
+    }
+    return wanted;
+}
+
+static int show(const struct cli_args *args, struct kube_client *client, const json_t *lvs,
+                struct err *e)
+{
+    const char *output = cli_get(args, "output");
+    bool wide = output && str_eq(output, "wide");
+    size_t i;
+    json_t *lv;
+    if (output && str_eq(output, "name")) {
+        json_array_foreach((json_t *)lvs, i, lv)
+            printf(CTL_LV "/%s\n", kube_name(lv));
+    } else if (output && !wide && !str_eq(output, "table")) {
+        json_auto_t *list = args->count == 1 ? json_incref(json_array_get(lvs, 0)) : ctl_list(lvs);
+        ctl_print(list, output);
+    } else if (!json_array_size(lvs)) {
+        fputs("No resources found\n", stderr);
+    } else {
+        const struct kube_resource r = kube_resource("v1", "PersistentVolume");
+        json_auto_t *volumes = wide ? kube_list(client, &r, NULL, NULL, e) : json_array();
+        if (!volumes)
+            return -1;
+        print_table(lvs, volumes, wide);
+    }
+    return 0;
+}
+
+int ctl_lv_list(const struct cli_args *args)
+{
+    struct err e = {0};
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    json_auto_t *lvs = client ? find(args, client, &e) : NULL;
+    if (!lvs || show(args, client, lvs, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    return cli_finish(args);
+}

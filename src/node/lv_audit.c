@@ -1,0 +1,161 @@
+/*
+ * Does LVM have what the API says, and the other way round?
+ *
+ * A volume with our tag is an orphan when no object has its uid, neither before the report was made
+ * (else its object may just have gone, and it with it) nor after (else it may just have been made). An
+ * object whose volume is missing is left to its reconcile, which looks for itself.
+ */
+#include "base/log.h"
+#include "base/str.h"
+#include "node/lv_impl.h"
+
+static void orphan_free(struct lv_orphan *o)
+{
+    free(o->vg);
+    free(o->lv);
+    free(o->owner);
+    free(o);
+}
+
+void lv_orphans_done(struct node_lvs *s)
+{
+    map_for_each(&s->orphans, it)
+        orphan_free(it->value);
+    map_done(&s->orphans);
+}
+
+/* The uids of all objects. Those with a volume that the view has not are looked at. */
+static void know(struct node_lvs *s, const struct lvm_view *v, struct map *uids)
+{
+    for (size_t i = 0; i < s->n_groups; i++) {
+        struct kube_objects list = {0};
+        kube_informer_list(s->groups[i].informer, NULL, &list);
+        vec_for_each(&list, it) {
+            map_set(uids, (*it)->uid, s);
+            if (v && strstr((*it)->text, s->n->name.node) && !lv_find(v, (*it)->uid))
+                kube_controller_add(s->volumes, "", (*it)->uid);
+        }
+        kube_objects_done(&list);
+    }
+}
+
+/* Locked. */
+static void note(struct node_lvs *s, const struct lvm_lv *lv, char *owner)
+{
+    _cleanup_free_ char *key = mem_printf("%s/%s", lv->vg, lv->name);
+    struct lv_orphan *o = map_get(&s->orphans, key);
+    if (o) {
+        free(owner);
+    } else {
+        o = NEW(struct lv_orphan);
+        o->vg = mem_strdup(lv->vg);
+        o->lv = mem_strdup(lv->name);
+        o->owner = owner;
+        o->since = clock_mono_ns(s->n->clock);
+        map_set(&s->orphans, key, o);
+    }
+    o->size = lv->size;
+    o->seen = true;
+}
+
+static void find_orphans(struct node_lvs *s, const struct lvm_view *v, const struct map *before,
+                         const struct map *after)
+{
+    pthread_mutex_lock(&s->lock);
+    map_for_each(&s->orphans, it)
+        ((struct lv_orphan *)it->value)->seen = false;
+    vec_for_each(&v->lvs, lv) {
+        char *owner = lvm_lv_tag(lv, LV_OWNER);
+        if (owner && !map_has(before, lv->name) && !map_has(after, lv->name))
+            note(s, lv, owner);
+        else
+            free(owner);
+    }
+    map_for_each(&s->orphans, it) {
+        struct lv_orphan *o = it->value;
+        if (!o->seen) {
+            map_remove(&s->orphans, it->key);
+            orphan_free(o);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Nobody else changes the set: the audit is one key of one worker. */
+static void say(struct node_lvs *s)
+{
+    json_auto_t *node = kube_informer_json(s->n->nodes, NULL, s->n->name.node, NULL);
+    map_for_each(&s->orphans, it) {
+        struct lv_orphan *o = it->value;
+        if (o->said || !node)
+            continue;
+        o->said = true;
+        log_warn("a logical volume belongs to no object", LOG_S("lv", it->key),
+                 LOG_S("owner", o->owner));
+        kube_event_warning(s->n->recorder, node, "OrphanedLogicalVolume",
+                           "the logical volume %s of %s belongs to no LogicalVolume", it->key,
+                           o->owner);
+    }
+}
+
+/* The server itself is asked, not a cache: has it an object with this uid under the owner's name? */
+static int confirm_absent(struct node_lvs *s, const struct lv_orphan *o, bool *ret_absent,
+                          struct err *e)
+{
+    const char *slash = strchr(o->owner, '/');
+    *ret_absent = false;
+    if (!slash || !slash[1])
+        return 0;
+    for (size_t i = 0; i < s->n_groups; i++) {
+        struct err why = {0};
+        json_auto_t *there = kube_get(s->n->client, &s->groups[i].kind, NULL, slash + 1, &why);
+        if (there && str_eq(kube_uid(there), o->lv))
+            return 0;
+        if (!there && why.code != ERR_NOT_FOUND) {
+            *e = why;
+            return -1;
+        }
+    }
+    *ret_absent = s->n_groups > 0;
+    return 0;
+}
+
+static int reclaim(struct node_lvs *s, const struct lvm_view *v, struct err *e)
+{
+    int64_t now = clock_mono_ns(s->n->clock);
+    map_for_each(&s->orphans, it) {
+        struct lv_orphan *o = it->value;
+        const struct lvm_lv *lv = lvm_view_lv(v, o->vg, o->lv);
+        bool absent = false;
+        if (!lv || now - o->since < s->n->options.lvs.orphan_grace_ns)
+            continue;
+        if (confirm_absent(s, o, &absent, e) < 0)
+            return -1;
+        if (!absent)
+            continue;
+        if (lv_remove(s, v, lv, e) < 0)
+            return err_prefix(e, "the orphan %s", it->key);
+        log_info("removed a logical volume that belonged to no object", LOG_S("lv", it->key));
+        kube_controller_add(s->keeper, "", LV_AUDIT);
+    }
+    return 0;
+}
+
+int lv_audit(struct node_lvs *s, struct err *e)
+{
+    struct map before = {0}, after = {0};
+    _cleanup_(lvm_view_unrefp) struct lvm_view *v = NULL;
+    know(s, NULL, &before);
+    int status = lv_look(s, LV_PATIENCE, &v, e);
+    if (status == 0) {
+        know(s, v, &after);
+        find_orphans(s, v, &before, &after);
+        say(s);
+        if (s->n->options.lvs.reclaim_orphans)
+            status = reclaim(s, v, e);
+        kube_controller_add(s->keeper, "", LV_ANNOUNCE);
+    }
+    map_done(&before);
+    map_done(&after);
+    return status;
+}

@@ -1,0 +1,174 @@
+/*
+ * An object that is worked on: reading it, and every write to it.
+ */
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/str.h"
+#include "node/lv_impl.h"
+
+/* Reading the object. */
+
+const char *lv_text(const json_t *object, const char *part, const char *key)
+{
+    const char *text = json_str(json_object_get(object, part), key);
+    return text ? text : "";
+}
+
+uint64_t lv_size(const json_t *object, const char *part, const char *key)
+{
+    uint64_t bytes = 0;
+    const json_t *value = json_at(object, part, key);
+    if (json_is_integer(value) && json_integer_value(value) > 0)
+        return (uint64_t)json_integer_value(value);
+    return json_is_string(value) &&
+                   quantity_parse_bytes(json_string_value(value), &bytes, NULL) == 0
+               ? bytes
+               : 0;
+}
+
+json_t *lv_object(struct node_lvs *s, const char *index, const char *value,
+                  const struct lv_group **ret_group)
+{
+    json_t *found = NULL;
+    for (size_t i = 0; !found && i < s->n_groups; i++) {
+        struct kube_objects list = {0};
+        kube_informer_find(s->groups[i].informer, index, value, &list);
+        if (list.len) {
+            found = kube_object_json(list.p[0]);
+            *ret_group = &s->groups[i];
+        }
+        kube_objects_done(&list);
+    }
+    return found;
+}
+
+/*
+ * The names of finalizer and annotation in each group. Whoever came from one to the other may have
+ * brought the old ones along: all count.
+ */
+static const char *const finalizers[] = {"topolvm.cybozu.com/logicalvolume",
+                                         "topolvm.io/logicalvolume", NULL};
+static const char *const annotations[] = {"topolvm.cybozu.com/resize-requested-at",
+                                          "topolvm.io/resize-requested-at", NULL};
+
+const char *lv_finalizer(const json_t *object)
+{
+    const char *const *name = finalizers;
+    while (*name && !kube_finalizer_has(object, *name))
+        name++;
+    return *name;
+}
+
+/* For which wish it was said that it cannot be fulfilled. */
+static char *wish_text(const struct lv_work *w)
+{
+    struct str text = {0};
+    str_appendf(&text, "%lld", (long long)kube_generation(w->object));
+    for (const char *const *name = annotations; *name; name++) {
+        const char *asked = kube_annotation(w->object, *name);
+        str_appendf(&text, " %s", asked ? asked : "");
+    }
+    return str_take(&text);
+}
+
+bool lv_was_judged(struct lv_work *w)
+{
+    _cleanup_free_ char *wish = wish_text(w);
+    pthread_mutex_lock(&w->s->lock);
+    const char *judged = map_get(&w->s->judged, w->uid);
+    bool same = judged && str_eq(judged, wish);
+    pthread_mutex_unlock(&w->s->lock);
+    return same;
+}
+
+void lv_judge(struct lv_work *w, bool infeasible)
+{
+    char *wish = infeasible ? wish_text(w) : NULL;
+    pthread_mutex_lock(&w->s->lock);
+    free(wish ? map_set(&w->s->judged, w->uid, wish) : map_remove(&w->s->judged, w->uid));
+    pthread_mutex_unlock(&w->s->lock);
+}
+
+/* Writing it. */
+
+static int write_status(struct lv_work *w, const json_t *status, struct err *e)
+{
+    const json_t *before = json_object_get(w->object, "status");
+    if (before ? json_equal(before, status) : !json_object_size(status))
+        return 0;
+    crash_point("status");
+    int done = kube_status_write(w->s->n->client, &w->group->kind, &w->object, status, e);
+    crash_point("status");
+    return done;
+}
+
+static json_t *status_of(const struct lv_work *w)
+{
+    const json_t *status = json_object_get(w->object, "status");
+    return status ? json_deep_copy(status) : json_object();
+}
+
+int lv_fail(struct lv_work *w, const struct err *why, struct err *e)
+{
+    json_auto_t *status = status_of(w);
+    bool infeasible = err_is_infeasible(why->code) || why->code == ERR_RESOURCE_EXHAUSTED;
+    *e = *why;
+    if (why->code == ERR_CANCELLED)
+        return -1;
+    const char *before = json_str(status, "message");
+    bool news = !before || !str_eq(before, why->msg);
+    json_object_set_new(status, "code", json_integer(why->code));
+    json_object_set_new(status, "message", json_string(why->msg));
+    if (write_status(w, status, e) < 0)
+        return -1;
+    if (news) {
+        kube_event_warning(w->s->n->recorder, w->object, why->reason, "%s", why->msg);
+        log_warn("a logical volume cannot be as it is wanted", LOG_S("name", kube_name(w->object)),
+                 LOG_ERR(why));
+    }
+    if (!infeasible) {
+        *e = *why;
+        return -1;
+    }
+    lv_judge(w, true);
+    return 0;
+}
+
+int lv_tell(struct lv_work *w, const struct lvm_lv *lv, struct err *e)
+{
+    char text[QUANTITY_TEXT_MAX];
+    json_auto_t *status = status_of(w);
+    struct quantity size = quantity_from_int((int64_t)lv->size, QUANTITY_BINARY_SI);
+    json_object_set_new(status, "volumeID", json_string(lv->name));
+    if (lv_size(w->object, "status", "currentSize") != lv->size)
+        json_object_set_new(status, "currentSize", json_string(quantity_format(&size, text)));
+    json_object_del(status, "code");
+    json_object_del(status, "message");
+    lv_judge(w, false);
+    return write_status(w, status, e);
+}
+
+int lv_finalizer_add(struct lv_work *w, struct err *e)
+{
+    if (lv_finalizer(w->object))
+        return 0;
+    crash_point("finalizer");
+    int status =
+        kube_finalizer_add(w->s->n->client, &w->group->kind, &w->object, w->group->finalizer, e);
+    crash_point("finalizer");
+    return status;
+}
+
+int lv_finalizer_remove(struct lv_work *w, struct err *e)
+{
+    int status = 0;
+    for (const char *const *name = finalizers; status == 0 && *name; name++) {
+        if (!kube_finalizer_has(w->object, *name))
+            continue;
+        crash_point("finalizer");
+        status = kube_finalizer_remove(w->s->n->client, &w->group->kind, &w->object, *name, e);
+        crash_point("finalizer");
+    }
+    return status;
+}

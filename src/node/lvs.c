@@ -1,0 +1,209 @@
+/*
+ * Setting it up: LVM, device classes, the groups of the API that there are.
+ */
+#include "node/lvs.h"
+
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "metrics/metrics.h"
+#include "node/lv_impl.h"
+
+enum { WORKERS = 16, CLASSES_BYTES = 1 << 20 };
+static const int64_t AUDIT_NS = 300 * CLOCK_SECOND, GRACE_NS = 600 * CLOCK_SECOND;
+
+/* The seed's first: where both are the same objects, that one is used. */
+static const char *const versions[LV_GROUPS] = {"topolvm.cybozu.com/v1", "topolvm.io/v1"};
+
+static void by_uid(const json_t *object, struct kube_index_values *out)
+{
+    kube_index_add(out, kube_uid(object));
+}
+
+static void by_name(const json_t *object, struct kube_index_values *out)
+{
+    kube_index_add(out, kube_name(object));
+}
+
+static const struct kube_index indexes[] = {{LV_BY_UID, by_uid}, {LV_BY_NAME, by_name}};
+
+/* Only those of this node; most say so without being parsed. */
+static void map_own(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    struct node_lvs *s = context;
+    if (strstr(object->text, s->n->name.node))
+        kube_controller_add(c, "", object->uid);
+}
+
+static int keep_up(void *context, const char *ns, const char *name, struct kube_result *ret,
+                   struct err *e)
+{
+    struct node_lvs *s = context;
+    (void)ns;
+    if (str_eq(name, LV_ANNOUNCE))
+        return lv_announce(s, e);
+    ret->again_ns = s->n->options.lvs.audit_ns;
+    return lv_audit(s, e);
+}
+
+static void free_all(void *context)
+{
+    struct node_lvs *s = context;
+    if (s->lvm && s->disks.count)
+        node_vg_disks_stop(&s->disks, s->lvm);
+    node_vg_disks_done(&s->disks);
+    for (size_t i = 0; i < s->n_groups; i++)
+        free(s->groups[i].finalizer);
+    map_for_each(&s->judged, it)
+        free(it->value);
+    map_done(&s->judged);
+    lv_orphans_done(s);
+    vec_done(&s->given);
+    lvm_view_unref(s->view);
+    lvm_classes_done(&s->classes);
+    if (s->lvm)
+        lvm_close(s->lvm);
+    pthread_cond_destroy(&s->news);
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->change);
+    free(s);
+}
+
+/* A server that says that it has no such group will not have it; one that does not answer may. */
+static bool has_group(struct node *n, const char *version)
+{
+    struct err e = {0};
+    _cleanup_(str_done) struct str body = {0};
+    _cleanup_free_ char *path = mem_printf("/apis/%s", version);
+    return kube_raw(n->client, "GET", path, NULL, &body, &e) == 0 || e.code != ERR_NOT_FOUND;
+}
+
+static void add_group(struct node_lvs *s, const char *version)
+{
+    struct lv_group *g = &s->groups[s->n_groups++];
+    size_t size = strcspn(version, "/");
+    g->kind = kube_resource(version, "LogicalVolume");
+    g->group = size == strlen("topolvm.io") ? "topolvm.io" : "topolvm.cybozu.com";
+    g->finalizer = mem_printf("%s/logicalvolume", g->group);
+    g->informer = kube_manager_informer(s->n->manager, g->kind, NULL, NULL, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(indexes); i++)
+        kube_informer_add_index(g->informer, &indexes[i]);
+    kube_controller_watch(
+        s->volumes, (struct kube_source){.informer = g->informer, .map = map_own, .context = s});
+}
+
+static int read_classes(struct node_lvs *s, const char *path, struct err *e)
+{
+    _cleanup_(str_done) struct str text = {0};
+    if (!path) {
+        lvm_classes_default(&s->classes);
+        return 0;
+    }
+    if (file_read(path, CLASSES_BYTES, &text, e) < 0)
+        return -1;
+    return lvm_classes_parse(str_get(&text), text.len, &s->classes, e) < 0
+               ? err_prefix(e, "%s", path)
+               : 0;
+}
+
+/* LVM as it is: disks of our own if there are to be some, devices of all volumes. */
+static int open_lvm(struct node_lvs *s, struct err *e)
+{
+    struct node *n = s->n;
+    const struct node_lvs_options *o = &n->options.lvs;
+    _cleanup_free_ char *folder = mem_printf("%s/lvm", n->options.data_dir);
+    _cleanup_free_ char *own = mem_printf("%s/dev", folder);
+    const struct lvm_options lo = {.folder = folder, .device_dir = o->disks.count ? own : NULL};
+    if (lvm_open(&lo, &s->lvm, e) < 0 ||
+        (o->disks.count &&
+         node_vg_disks_start(&s->disks, s->lvm, n->options.data_dir, own, &o->disks, e) < 0) ||
+        lvm_look(s->lvm, &s->view, e) < 0)
+        return -1;
+    vec_for_each(&s->classes.classes, c) {
+        struct err why = {0};
+        if (lvm_view_vg(s->view, c->vg) && lvm_activate(s->lvm, c->vg, &why) < 0)
+            log_warn("not all volumes have devices", LOG_S("vg", c->vg), LOG_ERR(&why));
+    }
+    return 0;
+}
+
+/*
+ * Whether the node is to have volume groups at all. Where several nodes share a machine, its disks are of
+ * one of them; the others have their own or none.
+ */
+static int check_wanted(const struct node *n, struct err *e)
+{
+    const struct node_lvs_options *o = &n->options.lvs;
+    if (!o->disks.count && !o->classes_file && !n->options.discover)
+        return err_set(e, ERR_FAILED_PRECONDITION, "NoVolumeGroup",
+                       "the node %s offers no volume groups: its agent has neither --vg-disks nor "
+                       "--device-classes",
+                       n->name.node);
+    if (access("/usr/sbin/lvm", X_OK) < 0)
+        return err_set(e, ERR_FAILED_PRECONDITION, "NoLVM", "the node %s has no lvm2: install it",
+                       n->name.node);
+    return 0;
+}
+
+static int add_controller(struct node_lvs *s, const char *name, unsigned workers,
+                          int (*reconcile)(void *, const char *, const char *, struct kube_result *,
+                                           struct err *),
+                          struct kube_controller **ret, struct err *e)
+{
+    const struct kube_controller_options o = {
+        .name = name, .workers = workers, .reconcile = reconcile, .context = s};
+    *ret = kube_manager_controller(s->n->manager, &o, e);
+    return *ret ? 0 : -1;
+}
+
+static int setup_keeper(struct node_lvs *s, struct err *e)
+{
+    if (add_controller(s, "volumegroups", 1, keep_up, &s->keeper, e) < 0)
+        return -1;
+    kube_controller_watch(s->keeper,
+                          (struct kube_source){.informer = s->n->nodes, .map = lv_map_node});
+    for (size_t i = 0; i < s->n_groups; i++) /* the audit must not begin before they are known */
+        kube_controller_watch(s->keeper, (struct kube_source){.informer = s->groups[i].informer,
+                                                              .map = lv_map_nothing});
+    kube_controller_add(s->keeper, "", LV_AUDIT);
+    kube_controller_add(s->keeper, "", LV_ANNOUNCE);
+    lv_metrics_setup(s);
+    return 0;
+}
+
+static struct node_lvs *new_lvs(struct node *n)
+{
+    struct node_lvs_options *o = &n->options.lvs;
+    if (o->audit_ns <= 0)
+        o->audit_ns = AUDIT_NS;
+    if (o->orphan_grace_ns <= 0)
+        o->orphan_grace_ns = GRACE_NS;
+    struct node_lvs *s = NEW(struct node_lvs);
+    s->n = n;
+    pthread_mutex_init(&s->change, NULL);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->news, NULL);
+    kube_manager_on_stop(n->manager, free_all, s);
+    return s;
+}
+
+int node_lvs_setup(struct node *n, struct err *e)
+{
+    struct node_lvs *s = new_lvs(n);
+    if (read_classes(s, n->options.lvs.classes_file, e) < 0)
+        return -1;
+    bool wanted = check_wanted(n, &s->broken) == 0, works = wanted && open_lvm(s, &s->broken) == 0;
+    if (wanted && !works)
+        log_error("this node has no logical volumes", LOG_ERR(&s->broken));
+    if (works) /* what was tried in vain on the way is no error */
+        s->broken = (struct err){0};
+    if (add_controller(s, "logicalvolumes", works ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
+        return -1;
+    for (size_t i = 0; i < LV_GROUPS; i++) {
+        if (has_group(n, versions[i]))
+            add_group(s, versions[i]);
+    }
+    return works ? setup_keeper(s, e) : 0;
+}

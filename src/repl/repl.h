@@ -1,0 +1,173 @@
+/*
+ * What both sides of replication share: names of writes, views, lineages, messages, buffers. The
+ * protocol and its arguments are in docs/replication.md; the words here are the words there.
+ *
+ * A position names a write: the epoch in the top 24 bits, a count from 1 below. Positions are never
+ * used twice, and are compared as numbers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/err.h"
+#include "base/uuid.h"
+
+/*
+ * A check that an argument in docs/replication.md relies on. Always `condition` in normal builds; a build
+ * with -DREPL_MUTATE=n takes check n as passed, which the simulator must notice.
+ */
+#ifdef REPL_MUTATE
+#define GUARD(n, condition) ((n) == (REPL_MUTATE) || (condition))
+#else
+#define GUARD(n, condition) (condition)
+#endif
+
+enum {
+    REPL_MEMBERS = 8,           /* at most in a view */
+    REPL_LINKS = 16,            /* connections that a target or a replica has at most */
+    REPL_EPOCHS = 32,           /* kept in a lineage */
+    REPL_SUPER_SIZE = 4096,     /* also of a map page */
+    REPL_PAGE_ENTRIES = 510,    /* regions in a map page */
+    REPL_SECTOR = 512,          /* offsets and lengths are multiples of it */
+    REPL_PIECE = 128 * 1024,    /* compared and copied at a time in a rebuild */
+    REPL_MAX_DATA = 4 << 20,    /* payload of a frame */
+    REPL_MAX_ZERO = 64 << 20,   /* zeroed by one request */
+    REPL_COUNT_BITS = 40,
+};
+
+#define REPL_UNKNOWN UINT64_MAX /* in a region map: higher than any position */
+
+static inline uint64_t repl_pos(uint32_t epoch, uint64_t count)
+{
+    return (uint64_t)epoch << REPL_COUNT_BITS | count;
+}
+static inline uint32_t repl_pos_epoch(uint64_t pos)
+{
+    return (uint32_t)(pos >> REPL_COUNT_BITS);
+}
+static inline uint64_t repl_pos_count(uint64_t pos)
+{
+    return pos & (((uint64_t)1 << REPL_COUNT_BITS) - 1);
+}
+
+enum { REPL_VOTER = 1, REPL_OLD = 2, REPL_INSYNC = 4, REPL_LEARNER = 8 }; /* of members */
+enum { REPL_FORMED = 1 };                               /* of views */
+
+struct repl_member {
+    struct uuid id;
+    uint8_t flags;
+    uint64_t floor; /* it once was durable up to here */
+};
+
+struct repl_view {
+    uint64_t version; /* epoch << 32 | number */
+    uint64_t size;    /* of the volume, in bytes */
+    uint8_t rf, cf;   /* as configured */
+    uint8_t flags;
+    uint8_t region_shift, block_shift;
+    uint8_t n;
+    struct repl_member member[REPL_MEMBERS];
+};
+
+struct repl_lineage {
+    uint32_t n;
+    struct {
+        uint32_t epoch;
+        uint64_t owner;
+        uint64_t end; /* position; of the last entry it is open */
+    } at[REPL_EPOCHS];
+};
+
+/* What a replica has on disk beside data and map, and sends in HELLO and PROMISED. */
+struct repl_super {
+    uint64_t generation; /* 0: there is none */
+    struct uuid volume, replica;
+    uint32_t boot;
+    uint32_t promised; /* epoch */
+    uint64_t owner;
+    uint64_t pos;
+    uint64_t mark_pos; /* rebuilt up to mark_region as of here */
+    uint32_t mark_region;
+    bool clean; /* stopped in order */
+    struct repl_view view;
+    struct repl_lineage lineage;
+};
+
+enum repl_type {
+    REPL_HELLO = 1,
+    REPL_PROMISE,
+    REPL_PROMISED,
+    REPL_REFUSE,
+    REPL_JOIN,
+    REPL_DONE,
+    REPL_DONE_OK,
+    REPL_VIEW,
+    REPL_VIEW_OK,
+    REPL_WRITE,
+    REPL_ZERO,
+    REPL_ACK,
+    REPL_FLUSH,
+    REPL_READ,
+    REPL_READ_OK,
+    REPL_MAP,
+    REPL_MAP_OK,
+    REPL_SUMS,
+    REPL_SUMS_OK,
+    REPL_BEGIN,
+    REPL_DATA,
+    REPL_SNAP,
+    REPL_SNAP_DROP,
+    REPL_SNAP_OK,
+    REPL_PREPARE,
+    REPL_PREPARE_OK,
+    REPL_PING,
+    REPL_PONG,
+    REPL_BYE,
+    REPL_TYPES,
+};
+
+enum {
+    REPL_FUA = 1,    /* WRITE, ZERO: durable before it counts */
+    REPL_UNMAP = 2,  /* ZERO: give the space back */
+    REPL_MARK = 4,   /* FLUSH: with a rebuild mark */
+    REPL_FAILED = 8, /* READ_OK, SUMS_OK, SNAP_OK, PREPARE_OK: the store said no */
+    REPL_BLANK = 16, /* HELLO, PROMISED: never was in a volume */
+    REPL_INTACT = 32 /* HELLO, PROMISED: lost nothing from memory since it was in sync */
+};
+
+struct repl_msg {
+    uint8_t type; /* enum repl_type */
+    uint16_t flags;
+    uint32_t epoch;
+    uint32_t length; /* of the payload */
+    uint32_t data_crc;
+    struct uuid volume;
+    uint64_t seq, offset, count;
+};
+
+/*
+ * A payload's memory, owned outside and counted. Who keeps a pointer into it after a call returns
+ * takes a reference. Not atomic: a volume lives on one thread.
+ */
+struct repl_buf {
+    uint32_t refs;
+    void (*free)(struct repl_buf *b);
+};
+
+static inline struct repl_buf *repl_buf_ref(struct repl_buf *b)
+{
+    if (b)
+        b->refs++;
+    return b;
+}
+static inline void repl_buf_unref(struct repl_buf *b)
+{
+    if (b && --b->refs == 0)
+        b->free(b);
+}
+
+const char *repl_type_name(uint8_t type);

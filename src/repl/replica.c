@@ -1,0 +1,487 @@
+/*
+ * The replica's life, links and messages.
+ *
+ * A link is bound when its target's epoch is promised, durably; only then may it read and write. Another
+ * target's PROMISE with a higher epoch unbinds it. What had not begun is dropped, what had begun ends, and only
+ * then is the promise answered, so the position in the answer is final.
+ */
+#include "repl/replica.h"
+
+#include "base/crc.h"
+#include "base/mem.h"
+#include "repl/meta.h"
+#include "repl/replica_impl.h"
+#include "repl/view.h"
+
+static const struct {
+    int64_t lease_ns, checkpoint_ns;
+    uint32_t hot_max, ops;
+} defaults = {600 * 1000000LL, 5000 * 1000000LL, 4096, 1024};
+
+struct repl_replica *repl_replica_new(const struct repl_replica_config *c,
+                                      const struct repl_replica_ops *ops, void *ctx)
+{
+    struct repl_replica *r = NEW(struct repl_replica);
+    r->cfg = *c;
+    r->cfg.lease_ns = c->lease_ns ? c->lease_ns : defaults.lease_ns;
+    r->cfg.checkpoint_ns = c->checkpoint_ns ? c->checkpoint_ns : defaults.checkpoint_ns;
+    r->cfg.hot_max = c->hot_max ? c->hot_max : defaults.hot_max;
+    r->cfg.ops = c->ops ? c->ops : defaults.ops;
+    if (r->cfg.hot_max > UINT16_MAX - 1)
+        r->cfg.hot_max = UINT16_MAX - 1;
+    r->ops = ops;
+    r->ctx = ctx;
+    r->bound = r->later_link = -1;
+    r->store_size = c->store_size;
+    list_init(&r->lru);
+    list_init(&r->hot_free);
+    list_init(&r->active);
+    list_init(&r->free_ops);
+    r->hot = mem_zalloc(r->cfg.hot_max * sizeof(*r->hot));
+    for (uint32_t i = 0; i < r->cfg.hot_max; i++)
+        list_push(&r->hot_free, &r->hot[i].link);
+    r->ops_all = mem_zalloc(r->cfg.ops * sizeof(*r->ops_all));
+    for (uint32_t i = 0; i < r->cfg.ops; i++)
+        list_push(&r->free_ops, &r->ops_all[i].link);
+    return r;
+}
+
+void repl_replica_free(struct repl_replica *r)
+{
+    if (!r)
+        return;
+    list_for_each(&r->active, o, struct op, link)
+    {
+        if (o->copied)
+            free(o->payload);
+        repl_buf_unref(o->owner);
+    }
+    free(r->ops_all);
+    free(r->hot);
+    free(r->map);
+    free(r->hot_of);
+    free(r->dirty);
+    free(r);
+}
+
+int repl_replica_load_super(struct repl_replica *r, const uint8_t a[REPL_SUPER_SIZE],
+                            const uint8_t b[REPL_SUPER_SIZE], struct err *e)
+{
+    if (repl_super_choose(a, b, &r->sb, e) < 0)
+        return -1;
+    if (!r->sb.generation) {
+        r->sb.volume = r->cfg.volume;
+        r->sb.replica = r->cfg.replica;
+    }
+    if (!uuid_eq(&r->sb.volume, &r->cfg.volume) || !uuid_eq(&r->sb.replica, &r->cfg.replica))
+        return err_set(e, ERR_FAILED_PRECONDITION, "OtherVolume",
+                       "this store belongs to another volume or replica; check which disk it is on");
+    if (r->sb.view.version)
+        map_resize(r, r->store_size, r->sb.view.region_shift);
+    return 0;
+}
+
+uint64_t repl_replica_pages(const struct repl_replica *r)
+{
+    return (r->regions + REPL_PAGE_ENTRIES - 1) / REPL_PAGE_ENTRIES;
+}
+
+void repl_replica_load_page(struct repl_replica *r, uint64_t page,
+                            const uint8_t block[REPL_SUPER_SIZE])
+{
+    uint64_t entries[REPL_PAGE_ENTRIES];
+    repl_page_decode(page, block, entries);
+    for (uint64_t i = page * REPL_PAGE_ENTRIES;
+         i < r->regions && i < (page + 1) * REPL_PAGE_ENTRIES; i++)
+        r->map[i] = entries[i % REPL_PAGE_ENTRIES];
+}
+
+void repl_replica_start(struct repl_replica *r, int64_t now)
+{
+    r->now = now;
+    r->pos = r->sb.pos;
+    r->intact = r->sb.clean;
+    r->sb.boot++;
+    r->sb.clean = false;
+    r->sb_dirty = true;
+    r->checkpoint_at = now + r->cfg.checkpoint_ns;
+    /* Pings that were answered before a crash are not remembered. */
+    r->lease_until = now + (GUARD(7, false) ? 0 : r->cfg.lease_ns);
+    r->started = true;
+}
+
+void replica_send(struct repl_replica *r, int link, struct repl_msg *m, const void *payload,
+                  struct repl_buf *owner)
+{
+    m->volume = r->cfg.volume;
+    m->epoch = r->sb.promised;
+    m->data_crc = m->length ? crc_32c(payload, m->length) : 0;
+    r->ops->send(r->ctx, link, m, payload, owner);
+}
+
+static void unbind(struct repl_replica *r)
+{
+    ops_drop_waiting(r);
+    r->bound = -1;
+    r->promise_owed = false;
+    /* A flush that is under way is no longer the end of that target's rebuild. */
+    r->done_owed = r->mark_owed = false;
+    if (!GUARD(11, false))
+        r->flush_done = r->flush_mark = false;
+    r->piece_length = 0;
+}
+
+static void drop_link(struct repl_replica *r, int link, const char *why)
+{
+    if (!r->peer[link].open)
+        return;
+    r->peer[link].open = false;
+    if (r->bound == link)
+        unbind(r);
+    if (r->later_link == link)
+        r->later_link = -1;
+    r->ops->close(r->ctx, link, why);
+}
+
+/* Memory is no longer worth anything: as after a crash. */
+void replica_fault(struct repl_replica *r, const char *why)
+{
+    int link = r->bound;
+    if (link >= 0)
+        drop_link(r, link, why);
+    map_forget(r);
+    r->session++;
+    r->complete = r->intact = false;
+    r->pos = r->sb.pos;
+}
+
+void repl_replica_open(struct repl_replica *r, int link)
+{
+    r->peer[link].open = r->peer[link].want_hello = true;
+    r->peer[link].life++;
+}
+
+void repl_replica_close(struct repl_replica *r, int link)
+{
+    r->peer[link].open = false;
+    if (r->bound == link)
+        unbind(r);
+    if (r->later_link == link)
+        r->later_link = -1;
+}
+
+static void send_state(struct repl_replica *r, int link, uint8_t type)
+{
+    uint8_t block[REPL_SUPER_SIZE];
+    struct repl_super s = r->sb;
+    repl_super_encode(&s, block);
+    struct repl_msg m = {.type = type, .seq = r->pos, .offset = r->sb.boot, .length = sizeof(block)};
+    if (!r->sb.view.version)
+        m.flags |= REPL_BLANK;
+    if (r->intact)
+        m.flags |= REPL_INTACT;
+    replica_send(r, link, &m, block, NULL);
+}
+
+static void refuse(struct repl_replica *r, int link, uint32_t epoch)
+{
+    struct repl_msg m = {.type = REPL_REFUSE, .seq = epoch};
+    replica_send(r, link, &m, NULL, NULL);
+}
+
+/* One target may wait for the end of the lease; the others must ask again, with a higher epoch. */
+static void promise_later(struct repl_replica *r, int link, const struct repl_msg *m)
+{
+    if (r->later_link >= 0 && r->later_link != link) {
+        if (m->epoch <= r->later.epoch) {
+            refuse(r, link, r->later.epoch);
+            return;
+        }
+        refuse(r, r->later_link, m->epoch);
+    }
+    r->later_link = link;
+    r->later = *m;
+}
+
+static void promise(struct repl_replica *r, int link, const struct repl_msg *m)
+{
+    bool same = m->epoch == r->sb.promised && m->seq == r->sb.owner;
+    if (!same && !GUARD(8, m->epoch > r->sb.promised)) {
+        refuse(r, link, r->sb.promised);
+        return;
+    }
+    /* Whoever was promised before may still be reading. */
+    if (!same && m->seq != r->sb.owner && !GUARD(9, r->now >= r->lease_until)) {
+        promise_later(r, link, m);
+        return;
+    }
+    if (r->bound >= 0 && r->bound != link)
+        drop_link(r, r->bound, "another target has a newer epoch");
+    else if (r->bound >= 0)
+        unbind(r);
+    r->bound = link;
+    r->sb.promised = m->epoch;
+    r->sb.owner = m->seq;
+    r->sb_dirty = true;
+    r->promise_owed = true;
+    r->promise_sync = GUARD(10, false) ? 0 : meta_next(r);
+}
+
+static void join(struct repl_replica *r, uint64_t count)
+{
+    r->session++;
+    r->complete = false;
+    r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
+    r->piece_length = 0;
+    memset(r->done_bits, 0, sizeof(r->done_bits));
+}
+
+static bool in_range(const struct repl_replica *r, const struct repl_msg *m)
+{
+    uint64_t size = r->view_in.size > r->sb.view.size ? r->view_in.size : r->sb.view.size;
+    return m->count <= size && m->offset <= size - m->count;
+}
+
+static void send_map(struct repl_replica *r, int link, const struct repl_msg *m)
+{
+    uint64_t first = m->offset < r->regions ? m->offset : r->regions;
+    uint64_t n = m->count < r->regions - first ? m->count : r->regions - first;
+    uint64_t entries[REPL_PAGE_ENTRIES];
+    memcpy(entries, r->map + first, n * 8);
+    struct repl_msg answer = {.type = REPL_MAP_OK,
+                              .seq = m->seq,
+                              .offset = first,
+                              .count = n,
+                              .length = (uint32_t)(n * 8)};
+    replica_send(r, link, &answer, entries, NULL);
+}
+
+static const char *take_super(struct repl_replica *r, const struct repl_msg *m, const void *payload)
+{
+    struct repl_super s;
+    if (m->length != REPL_SUPER_SIZE || repl_super_decode(payload, &s, NULL) < 0)
+        return "a superblock that cannot be read";
+    if (m->type == REPL_DONE) {
+        r->done_lineage = s.lineage;
+        r->done_owed = true;
+        flush_request(r);
+        return NULL;
+    }
+    if (!s.view.version)
+        return "a view that says nothing";
+    r->view_in = s.view;
+    if (!r->sb.view.version) {
+        r->sb.view.region_shift = s.view.region_shift;
+        r->sb.view.block_shift = s.view.block_shift;
+    }
+    map_resize(r, s.view.size > r->store_size ? s.view.size : r->store_size,
+               s.view.region_shift);
+    return NULL;
+}
+
+static bool is_range(uint8_t type)
+{
+    return type == REPL_WRITE || type == REPL_ZERO || type == REPL_READ || type == REPL_SUMS ||
+           type == REPL_BEGIN || type == REPL_DATA;
+}
+
+/* What only a target may say whose epoch is promised. Why the link must end, or NULL; *full: no room. */
+static const char *bound_input(struct repl_replica *r, int link, const struct repl_msg *m,
+                               const void *payload, struct repl_buf *owner, bool *full)
+{
+    if (is_range(m->type) && !in_range(r, m))
+        return "a request beyond the end of the volume";
+    switch (m->type) {
+    case REPL_VIEW:
+        if (list_empty(&r->free_ops)) {
+            *full = true;
+            return NULL;
+        }
+        const char *why = take_super(r, m, payload);
+        if (why)
+            return why;
+        *full = !op_take(r, link, m, NULL, NULL);
+        return NULL;
+    case REPL_DONE:
+        return take_super(r, m, payload);
+    case REPL_JOIN:
+        join(r, m->seq);
+        return NULL;
+    case REPL_WRITE:
+    case REPL_ZERO:
+        if (m->seq != r->received + 1 || m->seq - r->applied > WINDOW)
+            return "a write out of order";
+        *full = !op_take(r, link, m, payload, owner);
+        if (!*full && m->flags & REPL_FUA)
+            flush_request(r);
+        return NULL;
+    case REPL_FLUSH:
+        if (m->flags & REPL_MARK) {
+            r->mark_owed = true;
+            r->mark_region = (uint32_t)m->offset;
+        }
+        flush_request(r);
+        return NULL;
+    case REPL_DATA:
+        if (m->offset < r->piece || m->offset + m->count > r->piece + r->piece_length)
+            return "rebuilt data for no piece that was begun";
+        /* fall through */
+    case REPL_READ:
+    case REPL_SUMS:
+    case REPL_SNAP:
+    case REPL_SNAP_DROP:
+        *full = !op_take(r, link, m, payload, owner);
+        return NULL;
+    case REPL_PREPARE:
+        if (m->seq % REPL_SECTOR || m->seq > INT64_MAX)
+            return "a size that is no size";
+        *full = !op_take(r, link, m, NULL, NULL);
+        return NULL;
+    case REPL_BEGIN:
+        r->piece = m->offset;
+        r->piece_length = m->count;
+        memset(r->piece_written, 0, sizeof(r->piece_written));
+        map_stamp(r, m->offset, m->count, m->seq);
+        return NULL;
+    case REPL_MAP:
+        send_map(r, link, m);
+        return NULL;
+    default:
+        return "a message that no target sends";
+    }
+}
+
+bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg *m,
+                        const void *payload, struct repl_buf *owner)
+{
+    bool full = false;
+    if (!r->peer[link].open || r->failed)
+        return true;
+    if (m->type == REPL_PROMISE) {
+        promise(r, link, m);
+        return true;
+    }
+    if (!GUARD(12, link == r->bound && m->epoch == r->sb.promised) || r->promise_owed) {
+        refuse(r, link, r->sb.promised);
+        return true;
+    }
+    if (m->type == REPL_PING && r->later_link >= 0)
+        return true; /* its time is over: another waits for the end of the lease */
+    if (m->type == REPL_PING) {
+        r->lease_until = r->now + r->cfg.lease_ns;
+        struct repl_msg pong = {.type = REPL_PONG, .seq = m->seq};
+        replica_send(r, link, &pong, NULL, NULL);
+        return true;
+    }
+    if (m->type == REPL_BYE) {
+        r->lease_until = r->now;
+        return true;
+    }
+    const char *why = bound_input(r, link, m, payload, owner, &full);
+    if (why)
+        drop_link(r, link, why);
+    return !full;
+}
+
+static void send_ack(struct repl_replica *r)
+{
+    if (r->bound < 0 || (r->applied == r->applied_told && r->durable == r->durable_told))
+        return;
+    r->applied_told = r->applied;
+    r->durable_told = r->durable;
+    struct repl_msg m = {.type = REPL_ACK, .seq = r->applied, .offset = r->durable};
+    replica_send(r, r->bound, &m, NULL, NULL);
+}
+
+static void checkpoint(struct repl_replica *r)
+{
+    if (r->now < r->checkpoint_at)
+        return;
+    r->checkpoint_at = r->now + r->cfg.checkpoint_ns;
+    if (r->complete && r->pos > r->sb.pos)
+        flush_request(r);
+    map_cool(r, r->now - 2 * r->cfg.checkpoint_ns);
+}
+
+static void stop_progress(struct repl_replica *r)
+{
+    if (r->stopping && !r->sb.clean && r->flush_state == FLUSH_IDLE &&
+        r->flush_want <= r->flush_have && list_empty(&r->active)) {
+        map_cool(r, INT64_MAX);
+        r->sb.clean = r->intact;
+        r->sb_dirty = r->stopped = true;
+    }
+}
+
+int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
+{
+    r->now = now;
+    if (!r->started || r->failed)
+        return INT64_MAX;
+    if (r->later_link >= 0 && now >= r->lease_until) {
+        int link = r->later_link;
+        r->later_link = -1;
+        promise(r, link, &r->later);
+    }
+    checkpoint(r);
+    stop_progress(r);
+    for (bool again = true; again;) { /* one thing done at once may allow the next */
+        uint64_t synced = r->synced;
+        int flush = r->flush_state;
+        flush_progress(r);
+        meta_begin(r);
+        ops_kick(r);
+        again = synced != r->synced || flush != (int)r->flush_state;
+    }
+    if (!r->synced) /* the new boot number is not durable yet */
+        return r->checkpoint_at;
+    for (int i = 0; i < REPL_LINKS; i++) {
+        if (r->peer[i].open && r->peer[i].want_hello) {
+            r->peer[i].want_hello = false;
+            send_state(r, i, REPL_HELLO);
+        }
+    }
+    if (r->promise_owed && r->synced >= r->promise_sync &&
+        GUARD(13, list_empty(&r->active))) {
+        r->promise_owed = false;
+        send_state(r, r->bound, REPL_PROMISED);
+    }
+    if (r->view_sync && r->synced >= r->view_sync && r->bound >= 0) {
+        r->view_sync = 0;
+        struct repl_msg m = {.type = REPL_VIEW_OK, .seq = r->sb.view.version};
+        replica_send(r, r->bound, &m, NULL, NULL);
+    }
+    send_ack(r);
+    if (r->later_link >= 0 && r->lease_until < r->checkpoint_at)
+        return r->lease_until;
+    return r->checkpoint_at;
+}
+
+void repl_replica_stop(struct repl_replica *r)
+{
+    if (r->bound >= 0)
+        drop_link(r, r->bound, "the replica stops");
+    r->stopping = true;
+    flush_request(r);
+}
+
+bool repl_replica_stopped(const struct repl_replica *r)
+{
+    return r->failed || (r->stopped && !r->sync_running && !r->sb_dirty);
+}
+
+void repl_replica_status(const struct repl_replica *r, struct repl_replica_status *ret_status)
+{
+    *ret_status = (struct repl_replica_status){.super = &r->sb,
+                                               .position = r->pos,
+                                               .store_size = r->store_size,
+                                               .complete = r->complete,
+                                               .failed = r->failed,
+                                               .hot = r->hot_n,
+                                               .ops = r->ops_n};
+}
+
+uint64_t repl_replica_region(const struct repl_replica *r, uint64_t region)
+{
+    return region < r->regions ? r->map[region] : 0;
+}

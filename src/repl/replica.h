@@ -1,0 +1,108 @@
+/*
+ * The replica's side of replication, without I/O: messages, completions and the time go in, actions come
+ * out through `struct repl_replica_ops`. docs/replication.md is the protocol.
+ *
+ *                 input()   stored()   meta_synced()   open() close()
+ *                    │          │            │             │
+ *                    v          v            v             v
+ *               ┌──────────────────────────────────────────────┐
+ *               │                repl_replica                  │── turn(now): acknowledgements,
+ *               └──────────────────────────────────────────────┘   metadata, flushes of the whole batch
+ *                    │          │            │             │
+ *                 send()     store()   meta_write() sync  close()
+ *
+ * Rules for the caller:
+ *  - one thread; actions must not call back into the replica;
+ *  - after a batch of inputs, and at the time that turn() asked for, call turn();
+ *  - frames of one connection come in their order, checked by repl_frame_decode(); after close() of a link
+ *    none of its frames may come;
+ *  - store(), meta_sync() return 1 when done at once, 0 when stored() or meta_synced() will be called, and
+ *    a negative errno;
+ *  - a new store reads as zeros.
+ */
+#pragma once
+
+#include "repl/repl.h"
+
+struct repl_replica;
+
+enum repl_store {
+    REPL_STORE_READ,
+    REPL_STORE_WRITE,
+    REPL_STORE_ZERO,      /* may unmap, if `unmap`; reads as zeros afterwards */
+    REPL_STORE_FLUSH,     /* everything written before is durable */
+    REPL_STORE_RESIZE,    /* to length; what is new reads as zeros */
+    REPL_STORE_SNAPSHOT,  /* named by offset; durable with everything written before */
+    REPL_STORE_SNAP_DROP, /* fine if there is none */
+};
+
+struct repl_req {
+    enum repl_store kind;
+    bool unmap;
+    uint64_t offset, length;
+    void *data; /* read into, or written from */
+};
+
+struct repl_replica_ops {
+    int (*store)(void *ctx, struct repl_req *req);
+    /* Metadata: writes in any order, then a sync; the data is only there during the call. */
+    void (*meta_write)(void *ctx, uint64_t offset, const void *data, size_t size);
+    int (*meta_sync)(void *ctx);
+    /* Memory for a read and its answer; one reference, the replica's. */
+    struct repl_buf *(*buffer)(void *ctx, size_t size, void **ret_data);
+    /* owner NULL: the payload is only there during the call. */
+    void (*send)(void *ctx, int link, const struct repl_msg *m, const void *payload,
+                 struct repl_buf *owner);
+    /* Ends a connection; close() is not called back. */
+    void (*close)(void *ctx, int link, const char *why);
+};
+
+struct repl_replica_config {
+    struct uuid volume, replica;
+    uint64_t store_size;
+    int64_t lease_ns;      /* default 600 ms */
+    int64_t checkpoint_ns; /* default 5 s */
+    uint32_t hot_max;      /* hot regions at most; default 4096 */
+    uint32_t ops;          /* requests under way at most; default 1024 */
+};
+
+struct repl_replica *repl_replica_new(const struct repl_replica_config *c,
+                                      const struct repl_replica_ops *ops, void *ctx);
+void repl_replica_free(struct repl_replica *r);
+
+/* Start: both superblocks, then every page of the map, then start. */
+int repl_replica_load_super(struct repl_replica *r, const uint8_t a[REPL_SUPER_SIZE],
+                            const uint8_t b[REPL_SUPER_SIZE], struct err *e);
+uint64_t repl_replica_pages(const struct repl_replica *r);
+void repl_replica_load_page(struct repl_replica *r, uint64_t page,
+                            const uint8_t block[REPL_SUPER_SIZE]);
+void repl_replica_start(struct repl_replica *r, int64_t now);
+
+void repl_replica_open(struct repl_replica *r, int link);
+void repl_replica_close(struct repl_replica *r, int link);
+/*
+ * A frame whose payload was checked. False when there is no room: give it again after a completion. owner is
+ * referenced when the payload is needed longer; NULL: it is copied where that is so.
+ */
+bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg *m,
+                        const void *payload, struct repl_buf *owner);
+void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int status);
+void repl_replica_meta_synced(struct repl_replica *r, int status);
+/* Everything that is decided once per batch. Returns when it wants to be called again at the latest. */
+int64_t repl_replica_turn(struct repl_replica *r, int64_t now);
+
+/* A stop in order: flushes, and notes that nothing is missing. Done when repl_replica_stopped(). */
+void repl_replica_stop(struct repl_replica *r);
+bool repl_replica_stopped(const struct repl_replica *r);
+
+struct repl_replica_status {
+    const struct repl_super *super; /* as it is to be on disk */
+    uint64_t position;              /* in memory */
+    uint64_t store_size;
+    bool complete; /* in sync, as far as it knows */
+    bool failed;   /* the metadata could not be written; nothing works any more */
+    uint32_t hot, ops;
+};
+void repl_replica_status(const struct repl_replica *r, struct repl_replica_status *ret_status);
+/* The region map in memory; for tests and tools. */
+uint64_t repl_replica_region(const struct repl_replica *r, uint64_t region);

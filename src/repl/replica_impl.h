@@ -1,0 +1,139 @@
+/*
+ * Inside of the replica: replica.c has messages and the turn, replica_ops.c executes requests in order,
+ * replica_map.c the region map, hot regions and metadata.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "repl/busy.h"
+#include "repl/replica.h"
+
+enum { WINDOW = 1 << 14 }; /* writes received and not applied, at most */
+
+/* A request: from its arrival until it is executed it is on `active`, which is in order of arrival. */
+struct op {
+    struct repl_req req; /* first, so that a req is an op */
+    struct list_link link;
+    bool running;
+    uint8_t type; /* of the message */
+    uint16_t flags;
+    int peer;
+    uint32_t peer_life; /* the link's, when it came */
+    uint32_t session;
+    uint64_t seq, arrival;
+    uint64_t need; /* the metadata sync that must come first */
+    struct repl_buf *owner;
+    uint8_t *payload;
+    bool copied;                                /* payload is ours */
+    uint64_t offset, length;                    /* of all; req has the part under way */
+    uint8_t skip[REPL_PIECE / REPL_SECTOR / 8]; /* DATA: sectors written since BEGIN */
+    struct repl_view view;                      /* VIEW */
+};
+
+/* A hot region: on disk its entry is "unknown", or will be after sync number `since`. */
+struct hot {
+    uint32_t region;
+    uint64_t since;
+    int64_t touched;
+    struct list_link link; /* lru, last touched at the end; or free */
+};
+
+struct peer {
+    bool open, want_hello;
+    uint32_t life;
+};
+
+struct repl_replica {
+    struct repl_replica_config cfg;
+    const struct repl_replica_ops *ops;
+    void *ctx;
+    int64_t now;
+    bool started, failed, stopping, stopped;
+
+    struct repl_super sb;
+    uint64_t pos;  /* in memory; follows `applied` while complete */
+    bool complete; /* holds everything up to pos and goes on from there */
+    bool intact;
+    uint64_t store_size;
+    struct repl_view view_in; /* the last that came */
+    uint64_t view_sync;       /* after which it is to be confirmed; 0: is */
+
+    /* replica_map.c */
+    uint64_t *map;
+    uint32_t regions;
+    uint16_t *hot_of; /* region -> index into hot + 1 */
+    struct hot *hot;
+    uint32_t hot_n;
+    struct list_link lru, hot_free;
+    uint64_t *dirty; /* bits: pages */
+    bool sb_dirty;
+    bool sync_running;
+    uint64_t syncs, synced; /* begun, done */
+
+    /* links */
+    struct peer peer[REPL_LINKS];
+    int bound; /* the link that may write, or -1 */
+    bool promise_owed;
+    uint64_t promise_sync;
+    int64_t lease_until;
+    int later_link; /* a PROMISE that waits for the lease; -1 */
+    struct repl_msg later;
+
+    /* replica_ops.c */
+    struct op *ops_all;
+    struct list_link active, free_ops;
+    uint32_t ops_n, waiting;
+    struct repl_busy busy;
+    uint32_t session;
+    uint64_t arrivals;
+    uint64_t received, applied, durable; /* counts in this session */
+    uint64_t applied_told, durable_told;
+    uint64_t done_bits[WINDOW / 64];
+
+    /* the piece that is being rebuilt */
+    uint64_t piece, piece_length;
+    uint8_t piece_written[REPL_PIECE / REPL_SECTOR / 8];
+
+    /* flushes */
+    enum { FLUSH_IDLE, FLUSH_STORE, FLUSH_PAGES, FLUSH_META } flush_state;
+    struct op flush_op;
+    uint64_t flush_want, flush_have, flush_arrival; /* arrivals */
+    uint64_t flush_applied, flush_pos, flush_sync;
+    uint32_t flush_session;
+    bool flush_done, done_owed; /* with DONE */
+    bool flush_mark, mark_owed; /* with a mark */
+    uint32_t mark_region;
+    struct repl_lineage done_lineage;
+    int64_t checkpoint_at;
+};
+
+/* replica_map.c */
+void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift);
+void map_dirty(struct repl_replica *r, uint32_t region);
+/* The number of the sync after which writes to these regions may be executed. */
+uint64_t map_touch(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t pos);
+void map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp);
+void map_cool(struct repl_replica *r, int64_t untouched_since);
+void map_forget(struct repl_replica *r); /* hot regions are unknown from now on */
+void map_settle(struct repl_replica *r, uint64_t pos);
+/* What changes now is durable when this sync is done. */
+static inline uint64_t meta_next(const struct repl_replica *r)
+{
+    return r->syncs + 1;
+}
+bool meta_pages_dirty(const struct repl_replica *r);
+void meta_begin(struct repl_replica *r);
+
+/* replica_ops.c */
+bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const void *payload,
+             struct repl_buf *owner);
+void ops_kick(struct repl_replica *r);
+void ops_drop_waiting(struct repl_replica *r);
+void flush_request(struct repl_replica *r);
+void flush_progress(struct repl_replica *r);
+void flush_stored(struct repl_replica *r, int status);
+
+/* replica.c */
+void replica_send(struct repl_replica *r, int link, struct repl_msg *m, const void *payload,
+                  struct repl_buf *owner);
+void replica_fault(struct repl_replica *r, const char *why);

@@ -1,0 +1,400 @@
+/*
+ * Requests to the store, executed in the order of their arrival as far as that can be seen: two that overlap,
+ * one of them writing, never run at once or in another order. `applied` is the prefix of the writes that are
+ * executed; a write waits until its regions are hot on disk. Snapshots, and growth, wait for all before them
+ * and hold all after them.
+ *
+ * Flushes are committed in groups:
+ *
+ *     IDLE ──wanted, all before it executed──> STORE ──flushed──> PAGES ──> META: position, mark ──> IDLE
+ *
+ * Pages of the map come before a position that relies on them: what a rebuild compared and found equal has its new
+ * entry nowhere else.
+ */
+#include "base/mem.h"
+#include "repl/frame.h"
+#include "repl/replica_impl.h"
+
+static bool barrier(const struct op *o)
+{
+    return o->type == REPL_SNAP || o->type == REPL_SNAP_DROP || o->type == REPL_PREPARE ||
+           o->type == REPL_VIEW;
+}
+
+static bool writes(const struct op *o)
+{
+    return o->type == REPL_WRITE || o->type == REPL_ZERO || o->type == REPL_DATA;
+}
+
+static bool conflict(const struct op *a, const struct op *b)
+{
+    if (barrier(a) || barrier(b))
+        return true;
+    return (writes(a) || writes(b)) && repl_overlap(a->offset, a->length, b->offset, b->length);
+}
+
+static bool must_wait(struct repl_replica *r, const struct op *o)
+{
+    if (!GUARD(4, o->need <= r->synced))
+        return true;
+    list_for_each(&r->active, before, struct op, link)
+    {
+        if (before == o)
+            break;
+        if (conflict(before, o))
+            return true;
+    }
+    return false;
+}
+
+/* The next part of a rebuilt piece that no client has written since BEGIN; false when there is none. */
+static bool next_part(struct op *o, uint64_t from)
+{
+    uint64_t n = o->length / REPL_SECTOR, i = from, j;
+    while (i < n && o->skip[i / 8] >> i % 8 & 1)
+        i++;
+    for (j = i; j < n && !(o->skip[j / 8] >> j % 8 & 1); j++)
+        ;
+    o->req.offset = o->offset + i * REPL_SECTOR;
+    o->req.length = (j - i) * REPL_SECTOR;
+    o->req.data = o->payload + i * REPL_SECTOR;
+    return i < n;
+}
+
+static void op_free(struct repl_replica *r, struct op *o)
+{
+    list_unlink(&o->link);
+    list_push(&r->free_ops, &o->link);
+    repl_busy_count(&r->busy, o->offset, o->length, -1);
+    if (!o->running)
+        r->waiting--;
+    r->ops_n--;
+    if (o->copied)
+        free(o->payload);
+    repl_buf_unref(o->owner);
+}
+
+static void applied(struct repl_replica *r, const struct op *o)
+{
+    if (o->session != r->session)
+        return;
+    r->done_bits[o->seq % WINDOW / 64] |= (uint64_t)1 << o->seq % 64;
+    for (;;) {
+        uint64_t next = r->applied + 1, bit = (uint64_t)1 << next % 64;
+        if (next > r->received || !(r->done_bits[next % WINDOW / 64] & bit))
+            break;
+        r->done_bits[next % WINDOW / 64] &= ~bit;
+        r->applied = next;
+    }
+    if (r->complete)
+        r->pos = repl_pos(repl_pos_epoch(r->pos), r->applied);
+}
+
+static void answer(struct repl_replica *r, struct op *o, int status)
+{
+    struct repl_msg m = {.seq = o->seq, .offset = o->offset, .count = o->length};
+    if (!r->peer[o->peer].open || r->peer[o->peer].life != o->peer_life)
+        return;
+    m.flags = status < 0 ? REPL_FAILED : 0;
+    uint64_t sums[REPL_PIECE / REPL_SECTOR];
+    const void *payload = NULL;
+    switch (o->type) {
+    case REPL_READ:
+        m.type = REPL_READ_OK;
+        payload = o->payload;
+        m.length = status < 0 ? 0 : (uint32_t)o->length;
+        break;
+    case REPL_SUMS:
+        m.type = REPL_SUMS_OK;
+        payload = sums;
+        if (status >= 0) {
+            uint64_t block = (uint64_t)1 << r->sb.view.block_shift;
+            for (uint64_t at = 0; at < o->length; at += block, m.length += 8) {
+                uint64_t left = o->length - at;
+                sums[at / block] = repl_sum(o->payload + at, left < block ? left : block);
+            }
+        }
+        break;
+    case REPL_SNAP:
+        m = (struct repl_msg){.type = REPL_SNAP_OK, .flags = m.flags, .seq = o->seq};
+        break;
+    case REPL_PREPARE:
+        m = (struct repl_msg){.type = REPL_PREPARE_OK, .flags = m.flags, .seq = o->seq};
+        break;
+    default:
+        return;
+    }
+    replica_send(r, o->peer, &m, payload, o->type == REPL_READ ? o->owner : NULL);
+}
+
+static void view_take(struct repl_replica *r, struct op *o, int status)
+{
+    if (o->peer != r->bound || r->peer[o->peer].life != o->peer_life)
+        return; /* it will be sent again after the next promise */
+    if (status < 0) {
+        replica_fault(r, "the store cannot grow to the size of the volume");
+        return;
+    }
+    if (o->view.size > r->store_size)
+        r->store_size = o->view.size;
+    r->sb.view = o->view;
+    r->sb_dirty = true;
+    r->view_sync = meta_next(r);
+}
+
+static int run(struct repl_replica *r, struct op *o)
+{
+    if ((o->type == REPL_VIEW || o->type == REPL_PREPARE) && o->req.length <= r->store_size)
+        return 1;
+    return r->ops->store(r->ctx, &o->req);
+}
+
+/* Takes an executed request off, and tells whom it concerns. */
+static void finish(struct repl_replica *r, struct op *o, int status)
+{
+    bool failed_write = status < 0 && writes(o);
+    if (writes(o) && !failed_write && o->type != REPL_DATA)
+        applied(r, o);
+    if (o->type == REPL_VIEW)
+        view_take(r, o, status);
+    if (o->type == REPL_PREPARE && status >= 0 && o->req.length > r->store_size)
+        r->store_size = o->req.length;
+    answer(r, o, status);
+    op_free(r, o);
+    if (failed_write)
+        replica_fault(r, "the store cannot write");
+}
+
+static void start(struct repl_replica *r, struct op *o)
+{
+    o->running = true;
+    r->waiting--;
+    int status = run(r, o);
+    while (status > 0 && o->type == REPL_DATA &&
+           next_part(o, (o->req.offset + o->req.length - o->offset) / REPL_SECTOR))
+        status = run(r, o);
+    if (status)
+        finish(r, o, status < 0 ? status : 0);
+}
+
+void ops_kick(struct repl_replica *r)
+{
+    bool again = r->waiting > 0;
+    while (again) {
+        again = false;
+        list_for_each(&r->active, o, struct op, link)
+        {
+            if (o->running || must_wait(r, o))
+                continue;
+            start(r, o);
+            again = r->waiting > 0;
+            break;
+        }
+    }
+}
+
+void ops_drop_waiting(struct repl_replica *r)
+{
+    list_for_each_safe(&r->active, o, struct op, link) if (!o->running) op_free(r, o);
+}
+
+void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int status)
+{
+    struct op *o = (struct op *)req;
+    if (o == &r->flush_op) {
+        flush_stored(r, status);
+        return;
+    }
+    if (status >= 0 && o->type == REPL_DATA &&
+        next_part(o, (o->req.offset + o->req.length - o->offset) / REPL_SECTOR)) {
+        status = run(r, o);
+        if (!status)
+            return;
+    }
+    finish(r, o, status < 0 ? status : 0);
+    ops_kick(r);
+}
+
+/* Notes which sectors of the piece that is being rebuilt a client writes. */
+static void note_written(struct repl_replica *r, uint64_t offset, uint64_t length)
+{
+    uint64_t end = offset + length, piece_end = r->piece + r->piece_length;
+    if (!r->piece_length || !repl_overlap(offset, length, r->piece, r->piece_length))
+        return;
+    offset = offset > r->piece ? offset : r->piece;
+    end = end < piece_end ? end : piece_end;
+    for (uint64_t s = (offset - r->piece) / REPL_SECTOR; s < (end - r->piece) / REPL_SECTOR; s++)
+        r->piece_written[s / 8] |= (uint8_t)(1 << s % 8);
+}
+
+static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg *m)
+{
+    static const enum repl_store kinds[REPL_TYPES] = {
+        [REPL_READ] = REPL_STORE_READ,       [REPL_SUMS] = REPL_STORE_READ,
+        [REPL_WRITE] = REPL_STORE_WRITE,     [REPL_DATA] = REPL_STORE_WRITE,
+        [REPL_ZERO] = REPL_STORE_ZERO,       [REPL_SNAP] = REPL_STORE_SNAPSHOT,
+        [REPL_PREPARE] = REPL_STORE_RESIZE,  [REPL_VIEW] = REPL_STORE_RESIZE,
+        [REPL_SNAP_DROP] = REPL_STORE_SNAP_DROP,
+    };
+    o->offset = barrier(o) ? 0 : m->offset;
+    o->length = barrier(o) ? INT64_MAX : m->count;
+    o->req = (struct repl_req){.kind = kinds[m->type],
+                               .unmap = m->flags & REPL_UNMAP,
+                               .offset = o->offset,
+                               .length = o->length,
+                               .data = o->payload};
+    if (m->type == REPL_SNAP || m->type == REPL_SNAP_DROP)
+        o->req.offset = m->seq;
+    if (m->type == REPL_PREPARE)
+        o->req.length = m->seq;
+    if (m->type == REPL_VIEW)
+        o->req.length = o->view.size;
+    if (m->type == REPL_WRITE || m->type == REPL_ZERO) {
+        r->received = m->seq;
+        note_written(r, m->offset, m->count);
+        o->need = map_touch(r, m->offset, m->count, repl_pos(r->sb.promised, m->seq));
+    }
+    if (m->type == REPL_DATA) {
+        for (uint64_t s = 0; s < o->length / REPL_SECTOR; s++) {
+            uint64_t at = (o->offset - r->piece) / REPL_SECTOR + s;
+            if (GUARD(5, !(r->piece_written[at / 8] >> at % 8 & 1)))
+                continue;
+            o->skip[s / 8] |= (uint8_t)(1 << s % 8);
+        }
+        o->need = map_touch(r, m->offset, m->count, 0);
+    }
+}
+
+bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const void *payload,
+             struct repl_buf *owner)
+{
+    struct op *o = list_first(&r->free_ops, struct op, link);
+    if (!o)
+        return false;
+    list_unlink(&o->link);
+    struct list_link keep = o->link;
+    memset(o, 0, offsetof(struct op, view));
+    o->link = keep;
+    if (m->type == REPL_VIEW)
+        o->view = r->view_in;
+    o->type = m->type;
+    o->flags = m->flags;
+    o->peer = link;
+    o->peer_life = r->peer[link].life;
+    o->session = r->session;
+    o->seq = m->seq;
+    o->arrival = ++r->arrivals;
+    if (m->type == REPL_READ || m->type == REPL_SUMS) {
+        void *data;
+        o->owner = r->ops->buffer(r->ctx, m->count, &data);
+        o->payload = data;
+    } else if (payload && m->length && owner) {
+        o->owner = repl_buf_ref(owner);
+        o->payload = (uint8_t *)payload;
+    } else if (payload && m->length) {
+        o->copied = true;
+        o->payload = mem_alloc(m->length);
+        memcpy(o->payload, payload, m->length);
+    }
+    op_init(r, o, m);
+    bool wait = o->need || repl_busy_maybe(&r->busy, o->offset, o->length);
+    list_push(&r->active, &o->link);
+    repl_busy_count(&r->busy, o->offset, o->length, 1);
+    r->ops_n++;
+    r->waiting++;
+    bool nothing = m->type == REPL_DATA && !next_part(o, 0);
+    if (nothing)
+        finish(r, o, 0);
+    else if (!wait || !must_wait(r, o))
+        start(r, o);
+    return true;
+}
+
+void flush_request(struct repl_replica *r)
+{
+    r->flush_want = ++r->arrivals;
+}
+
+/* All requests before the flush are executed? */
+static bool flush_ready(const struct repl_replica *r)
+{
+    const struct op *head = list_first(&r->active, struct op, link);
+    return !head || head->arrival > r->flush_want;
+}
+
+void flush_stored(struct repl_replica *r, int status)
+{
+    if (status < 0) {
+        r->flush_state = FLUSH_IDLE;
+        r->flush_have = r->flush_arrival;
+        replica_fault(r, "the store cannot flush");
+        return;
+    }
+    r->flush_state = FLUSH_PAGES;
+    r->flush_sync = 0;
+    if (r->flush_session != r->session)
+        return;
+    if (r->flush_done)
+        map_settle(r, repl_pos(r->sb.promised, r->applied));
+    if ((r->flush_done || r->flush_mark) && !GUARD(2, false))
+        r->flush_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
+}
+
+/* Everything that the superblock relies on is durable. */
+static void flush_meta(struct repl_replica *r)
+{
+    r->flush_state = FLUSH_META;
+    r->flush_sync = 0;
+    if (r->flush_session != r->session)
+        return;
+    if (r->flush_done) {
+        r->sb.lineage = r->done_lineage;
+        r->sb.pos = repl_pos(r->sb.promised, r->flush_applied);
+        r->sb.mark_pos = r->sb.mark_region = 0;
+        r->pos = repl_pos(r->sb.promised, r->applied);
+        r->complete = r->intact = true;
+    } else if (r->flush_mark) {
+        r->sb.mark_pos = repl_pos(r->sb.promised, r->flush_applied);
+        r->sb.mark_region = r->mark_region;
+    } else if (r->flush_pos <= r->sb.pos) {
+        return; /* nothing that the superblock would say */
+    }
+    if (r->flush_pos > r->sb.pos)
+        r->sb.pos = r->flush_pos;
+    r->sb_dirty = true;
+    r->flush_sync = meta_next(r);
+}
+
+void flush_progress(struct repl_replica *r)
+{
+    if (r->flush_state == FLUSH_PAGES && r->synced >= r->flush_sync)
+        flush_meta(r);
+    if (r->flush_state == FLUSH_META && r->synced >= r->flush_sync) {
+        r->flush_state = FLUSH_IDLE;
+        r->flush_have = r->flush_arrival;
+        if (r->flush_session == r->session) {
+            r->durable = r->flush_applied;
+            if (r->flush_done && r->bound >= 0)
+                replica_send(r, r->bound,
+                             &(struct repl_msg){.type = REPL_DONE_OK,
+                                                .seq = repl_pos(r->sb.promised, r->flush_applied)},
+                             NULL, NULL);
+        }
+        r->flush_done = r->flush_mark = false;
+    }
+    if (r->flush_state != FLUSH_IDLE || r->flush_want <= r->flush_have || !flush_ready(r) ||
+        r->failed)
+        return;
+    r->flush_state = FLUSH_STORE;
+    r->flush_arrival = r->flush_want;
+    r->flush_applied = r->applied;
+    r->flush_pos = r->pos;
+    r->flush_session = r->session;
+    r->flush_done = r->done_owed;
+    r->flush_mark = r->mark_owed && !r->done_owed;
+    r->done_owed = r->mark_owed = false;
+    r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH};
+    int status = GUARD(6, false) ? 1 : r->ops->store(r->ctx, &r->flush_op.req);
+    if (status)
+        flush_stored(r, status < 0 ? status : 0);
+}

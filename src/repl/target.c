@@ -1,0 +1,512 @@
+/*
+ * The target's links, its elections, and the turn.
+ *
+ *            hellos of k voters         k promises                truth: JOIN, DONE; others: rebuild
+ *  COLLECT ───────────────────> PROMISE ──────────> ACTIVE ── cf in sync: serving
+ *     ^                            │                  │ nobody in sync is left
+ *     └────────────────────────────┴──────────────────┘           refused after having served: FENCED
+ *
+ * Everything is decided again in each turn from what is there; no decision waits for a message that may
+ * not come.
+ */
+#include "repl/target.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "repl/meta.h"
+#include "repl/target_impl.h"
+#include "repl/view.h"
+
+enum { MS = 1000000 };
+
+static void set_defaults(struct repl_target_config *c)
+{
+    c->block_shift = c->block_shift ? c->block_shift : 12;
+    if (!c->region_shift)
+        for (c->region_shift = 16; c->size >> c->region_shift > 1 << 20;)
+            c->region_shift++;
+    c->window = c->window ? c->window : 1 << 14;
+    c->reads = c->reads ? c->reads : 1024;
+    c->lag_bytes = c->lag_bytes ? c->lag_bytes : 32 << 20;
+    c->lag_ns = c->lag_ns ? c->lag_ns : 400 * (int64_t)MS;
+    c->lease_ns = c->lease_ns ? c->lease_ns : 600 * (int64_t)MS;
+    c->dead_ns = c->dead_ns ? c->dead_ns : 5000 * (int64_t)MS;
+    c->grace_ns = c->grace_ns ? c->grace_ns : 30000 * (int64_t)MS;
+    c->map_chunk = c->map_chunk ? c->map_chunk : REPL_PAGE_ENTRIES;
+    c->mark_bytes = c->mark_bytes ? c->mark_bytes : 256 << 20;
+}
+
+struct repl_target *repl_target_new(const struct repl_target_config *c,
+                                    const struct repl_target_ops *ops, void *ctx)
+{
+    struct repl_target *t = NEW(struct repl_target);
+    t->cfg = *c;
+    set_defaults(&t->cfg);
+    t->ops = ops;
+    t->ctx = ctx;
+    t->truth = -1;
+    t->base = 1;
+    t->mask = t->cfg.window - 1;
+    t->window = mem_zalloc(t->cfg.window * sizeof(*t->window));
+    t->reads = mem_zalloc(t->cfg.reads * sizeof(*t->reads));
+    t->read_free = mem_zalloc(t->cfg.reads * sizeof(*t->read_free));
+    for (uint32_t i = 0; i < t->cfg.reads; i++)
+        t->read_free[t->read_free_n++] = t->cfg.reads - 1 - i;
+    list_init(&t->queue);
+    list_init(&t->syncs);
+    list_init(&t->parked);
+    return t;
+}
+
+void repl_target_free(struct repl_target *t)
+{
+    if (!t)
+        return;
+    free(t->window);
+    free(t->reads);
+    free(t->read_free);
+    free(t);
+}
+
+void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov, int n,
+                 struct repl_buf *owner)
+{
+    m->volume = t->cfg.volume;
+    m->epoch = t->epoch;
+    t->ops->send(t->ctx, link, m, iov, n, owner);
+}
+
+static void restart(struct repl_target *t)
+{
+    t->phase = COLLECT;
+    t->elect_at = t->now;
+    t->truth = -1;
+    t->insync = 0;
+    t->next.version = 0;
+    each_peer(t, i)
+    {
+        struct peer *p = &t->peer[i];
+        p->ask = ASK_NO;
+        p->joined = p->insync = false;
+        p->view_ok = p->view_sent = 0;
+        p->job.state = JOB_NONE;
+    }
+    t->scrub.active = false;
+    io_restart(t);
+    if (t->admin)
+        admin_end(t, -EAGAIN);
+}
+
+static void peer_down(struct repl_target *t, int link)
+{
+    struct peer *p = &t->peer[link];
+    bool mattered = p->insync || t->truth == link;
+    p->open = p->hello = p->joined = p->insync = false;
+    p->ask = ASK_NO;
+    p->job.state = JOB_NONE;
+    t->insync &= (uint16_t)~bit(link);
+    view_sets(t);
+    if (t->phase == ACTIVE && mattered && !t->insync) {
+        restart(t);
+        return;
+    }
+    if (t->truth == link)
+        t->truth = -1;
+    admin_peer_down(t, link);
+    scrub_peer_down(t, link);
+    rebuild_peer_down(t, link);
+    io_peer_down(t, link);
+}
+
+void target_drop(struct repl_target *t, int link, const char *why)
+{
+    if (!t->peer[link].open)
+        return;
+    peer_down(t, link);
+    t->ops->close(t->ctx, link, why);
+}
+
+void repl_target_open(struct repl_target *t, int link)
+{
+    t->peer[link] = (struct peer){.open = true, .heard = t->now, .opened = t->now};
+}
+
+void repl_target_close(struct repl_target *t, int link)
+{
+    if (t->peer[link].open)
+        peer_down(t, link);
+}
+
+void target_became_insync(struct repl_target *t, int link)
+{
+    struct peer *p = &t->peer[link];
+    p->insync = true;
+    p->job.state = JOB_NONE;
+    t->insync |= bit(link);
+    t->truth = -1;
+    t->was_active = true;
+    io_joined(t, link);
+    t->ops->event(t->ctx, REPL_EV_INSYNC, (uint64_t)link, 0);
+}
+
+static void fenced(struct repl_target *t, uint32_t by)
+{
+    t->phase = FENCED;
+    t->serving = false;
+    each_peer(t, i) target_drop(t, i, "another target has a newer epoch");
+    t->ops->event(t->ctx, REPL_EV_FENCED, by, 0);
+}
+
+/* The newest view that those who promised (or only greeted) know. */
+static const struct repl_view *newest(const struct repl_target *t, int least)
+{
+    const struct repl_view *v = NULL;
+    each_peer(t, i)
+    {
+        const struct peer *p = &t->peer[i];
+        if (p->hello && (int)p->ask >= least && p->sb.view.flags & REPL_FORMED &&
+            (!v || p->sb.view.version > v->version))
+            v = &p->sb.view;
+    }
+    return v;
+}
+
+/* A first view of all RF blank replicas; false when they are not all here. */
+static bool form(struct repl_target *t)
+{
+    struct repl_view v = {.version = 1,
+                          .size = t->cfg.size,
+                          .rf = t->cfg.rf,
+                          .cf = t->cfg.cf,
+                          .region_shift = t->cfg.region_shift,
+                          .block_shift = t->cfg.block_shift};
+    each_peer(t, i)
+    {
+        struct peer *p = &t->peer[i];
+        if (!p->hello || v.n == t->cfg.rf)
+            continue;
+        v.member[v.n++] = (struct repl_member){.id = p->sb.replica, .flags = REPL_VOTER | REPL_OLD};
+        p->lost = false;
+    }
+    t->view = v;
+    return v.n == t->cfg.rf;
+}
+
+/* A voter that is blank, or behind what it once had. */
+static bool has_lost(const struct peer *p, const struct repl_member *m)
+{
+    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, !p->blank && p->sb.pos >= m->floor);
+}
+
+static void take_view(struct repl_target *t, const struct repl_view *v)
+{
+    t->view = *v;
+    for (int m = 0; m < v->n; m++) {
+        t->view.member[m].flags &= (uint8_t)~REPL_INSYNC;
+        int link = view_link(t, &v->member[m].id);
+        if (link >= 0)
+            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m]);
+    }
+}
+
+static void ask(struct repl_target *t, int link)
+{
+    struct repl_msg m = {.type = REPL_PROMISE, .seq = t->owner};
+    t->peer[link].ask = ASK_SENT;
+    t->peer[link].view_sent = t->peer[link].view_ok = 0;
+    target_send(t, link, &m, NULL, 0, NULL);
+}
+
+static void collect(struct repl_target *t)
+{
+    const struct repl_view *v = newest(t, ASK_NO);
+    if (t->view.flags & REPL_FORMED && (!v || v->version < t->view.version))
+        v = &t->view; /* what they said when they came is old */
+    if (v)
+        take_view(t, v);
+    else if (!t->cfg.create || !form(t))
+        return;
+    view_sets(t);
+    uint16_t here = 0;
+    uint32_t epoch = t->epoch;
+    each_peer(t, i)
+    {
+        struct peer *p = &t->peer[i];
+        if (p->hello) {
+            here |= bit(i);
+            epoch = p->sb.promised > epoch ? p->sb.promised : epoch;
+        }
+    }
+    /* Another has written since: what clients wait for here must not be sent again. */
+    if (t->was_active && !GUARD(28, epoch == t->epoch)) {
+        fenced(t, epoch);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (__builtin_popcount(here & t->q[i].links) < t->q[i].meet)
+            return;
+    t->epoch = epoch + 1;
+    t->owner = (t->cfg.owner_seed + ++t->attempts) * 0x9e3779b97f4a7c15u | 1;
+    t->phase = PROMISE;
+    t->elect_at = t->now;
+    each_peer(t, i) if (t->peer[i].hello && view_link(t, &t->peer[i].sb.replica) == i) ask(t, i);
+}
+
+/* Enough have promised: of each set k that are not lost, and k whose memory is whole, or all, or it took long. */
+static bool enough_promised(struct repl_target *t)
+{
+    uint16_t yes = 0, whole = 0, lost = 0;
+    each_peer(t, i)
+    {
+        const struct peer *p = &t->peer[i];
+        if (p->ask != ASK_YES)
+            continue;
+        if (p->lost) {
+            lost |= bit(i);
+            continue;
+        }
+        yes |= bit(i);
+        if (p->intact || !p->pos)
+            whole |= bit(i);
+    }
+    bool late = t->cfg.grace_ns >= 0 && t->now - t->elect_at >= t->cfg.grace_ns;
+    bool forming = !(t->view.flags & REPL_FORMED);
+    for (int i = 0; i < 2; i++) {
+        struct quorum *q = &t->q[i];
+        int n = __builtin_popcount(yes & q->links);
+        if (forming && n < t->view.rf)
+            return false;
+        unsigned voters = repl_view_count(&t->view, i ? REPL_OLD : REPL_VOTER);
+        bool all = __builtin_popcount((yes | lost) & q->links) == (int)voters;
+        bool memory = __builtin_popcount(whole & q->links) >= q->meet || all || late;
+        if (!n || !GUARD(15, n >= q->meet && GUARD(29, memory)))
+            return false;
+    }
+    if (late)
+        t->ops->event(t->ctx, REPL_EV_MAYBE_LOST, 0, 0);
+    return true;
+}
+
+static void elect(struct repl_target *t)
+{
+    const struct repl_view *v = newest(t, ASK_YES);
+    if (v)
+        take_view(t, v);
+    view_sets(t);
+    each_peer(t, i)
+    {
+        struct peer *p = &t->peer[i];
+        if (p->hello && p->ask == ASK_NO && view_link(t, &p->sb.replica) == i)
+            ask(t, i);
+    }
+    if (!enough_promised(t))
+        return;
+    int best = -1;
+    each_peer(t, i)
+    {
+        const struct peer *p = &t->peer[i];
+        bool votes = bit(i) & (t->q[0].links | t->q[1].links);
+        if (p->ask != ASK_YES || p->lost || !votes)
+            continue;
+        if (best < 0 || GUARD(16, p->pos > t->peer[best].pos))
+            best = i;
+    }
+    struct peer *p = &t->peer[best];
+    t->lineage = p->sb.lineage;
+    repl_lineage_add(&t->lineage, p->pos, t->epoch, t->owner);
+    if (t->was_active && t->acked > p->pos)
+        t->flush_fails = true;
+    t->truth = best;
+    t->phase = ACTIVE;
+    t->frozen_since = t->now;
+    view_restamp(t);
+    t->ops->event(t->ctx, REPL_EV_EPOCH, t->epoch, 0);
+}
+
+/* The rebuild's first step, as soon as the replica has a view of this epoch. */
+static void bring_in(struct repl_target *t)
+{
+    each_peer(t, i)
+    {
+        struct peer *p = &t->peer[i];
+        if (p->hello && p->ask == ASK_NO && view_link(t, &p->sb.replica) == i)
+            ask(t, i);
+        if (p->ask == ASK_YES && !p->view_sent)
+            view_tell(t, i);
+        if (p->ask != ASK_YES || p->joined || p->view_ok >> 32 != t->epoch)
+            continue;
+        if (i == t->truth || t->insync)
+            rebuild_start(t, i);
+    }
+}
+
+static void take_state(struct repl_target *t, int link, const struct repl_msg *m,
+                       const void *payload)
+{
+    struct peer *p = &t->peer[link];
+    struct repl_super s;
+    if (m->length != REPL_SUPER_SIZE || repl_super_decode(payload, &s, NULL) < 0 ||
+        !uuid_eq(&s.volume, &t->cfg.volume)) {
+        target_drop(t, link, "a greeting that cannot be read");
+        return;
+    }
+    if (m->type == REPL_HELLO) {
+        each_peer(t, i) if (i != link && t->peer[i].hello &&
+                            uuid_eq(&t->peer[i].sb.replica, &s.replica))
+            target_drop(t, i, "the replica has connected again");
+        if (!t->peer[link].open)
+            return;
+    }
+    p->sb = s;
+    p->hello = true;
+    p->pos = m->seq;
+    p->blank = m->flags & REPL_BLANK;
+    p->intact = m->flags & REPL_INTACT;
+    if (m->type == REPL_HELLO || p->ask != ASK_SENT || m->epoch != t->epoch)
+        return;
+    p->ask = ASK_YES;
+    p->pong = t->now - t->cfg.lease_ns;
+    if (t->phase == ACTIVE) {
+        int member = repl_view_find(&t->view, &s.replica);
+        p->lost = member >= 0 && has_lost(p, &t->view.member[member]);
+        view_sets(t);
+    }
+}
+
+static void refused(struct repl_target *t, int link, const struct repl_msg *m)
+{
+    if (m->seq < t->epoch || t->peer[link].ask == ASK_NO)
+        return; /* of an epoch that is over */
+    if (m->seq == t->epoch && t->peer[link].ask == ASK_YES)
+        return; /* it answers what was sent before its promise */
+    if (t->was_active) {
+        fenced(t, (uint32_t)m->seq);
+        return;
+    }
+    t->epoch = (uint32_t)m->seq;
+    restart(t);
+    t->elect_at = t->now + t->cfg.lease_ns / 4 * (1 + (int64_t)(t->owner >> 60) % 4);
+}
+
+void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m,
+                       const void *payload, struct repl_buf *owner)
+{
+    struct peer *p = &t->peer[link];
+    if (!p->open || t->phase == FENCED)
+        return;
+    p->heard = t->now;
+    if (m->type == REPL_HELLO || m->type == REPL_PROMISED) {
+        take_state(t, link, m, payload);
+        return;
+    }
+    if (m->type == REPL_REFUSE) {
+        refused(t, link, m);
+        return;
+    }
+    if (p->ask != ASK_YES || m->epoch != t->epoch)
+        return; /* an answer to an epoch that is over */
+    switch (m->type) {
+    case REPL_ACK:
+        if (p->joined)
+            io_ack(t, link, m->seq, m->offset);
+        break;
+    case REPL_PONG:
+        p->pong = (int64_t)m->seq;
+        break;
+    case REPL_VIEW_OK:
+        view_ok(t, link, m->seq);
+        break;
+    case REPL_DONE_OK:
+        if (p->joined && !p->insync && (p->job.state == JOB_DONE)) {
+            p->durable = repl_pos_count(m->seq);
+            target_became_insync(t, link);
+        }
+        break;
+    case REPL_READ_OK:
+        if (!io_read_answer(t, link, m, payload))
+            rebuild_answer(t, link, m, payload, owner);
+        break;
+    case REPL_SUMS_OK:
+        scrub_answer(t, link, m, payload);
+        rebuild_answer(t, link, m, payload, owner);
+        break;
+    case REPL_MAP_OK:
+        rebuild_answer(t, link, m, payload, owner);
+        break;
+    case REPL_SNAP_OK:
+    case REPL_PREPARE_OK:
+        admin_answer(t, link, m);
+        break;
+    default:
+        target_drop(t, link, "a message that no replica sends");
+    }
+}
+
+static void ping(struct repl_target *t)
+{
+    if (t->now < t->ping_at)
+        return;
+    t->ping_at = t->now + t->cfg.lease_ns / 6;
+    each_peer(t, i)
+    {
+        struct repl_msg m = {.type = REPL_PING, .seq = (uint64_t)t->now};
+        if (t->peer[i].ask == ASK_YES)
+            target_send(t, i, &m, NULL, 0, NULL);
+    }
+}
+
+/* Who is silent or too far behind is dropped; the latter only if there are enough others. */
+static void watch(struct repl_target *t)
+{
+    if (t->now < t->watch_at)
+        return;
+    t->watch_at = t->now + t->cfg.lag_ns / 16;
+    io_watch(t);
+    each_peer(t, i)
+    {
+        struct peer *p = &t->peer[i];
+        const struct entry *oldest = &t->window[(p->applied + 1) & t->mask];
+        int64_t lag = p->joined && p->applied < t->last ? t->now - oldest->since : 0;
+        int64_t may = p->insync ? t->cfg.lag_ns : 10 * t->cfg.lag_ns;
+        bool behind = lag > may || p->owed > t->cfg.lag_bytes;
+        bool spare = !p->insync || quorum_met(t, counted(t) & (uint16_t)~bit(i));
+        if ((behind && spare) || (p->ask == ASK_YES && t->now - p->heard > t->cfg.dead_ns)) {
+            t->ops->event(t->ctx, REPL_EV_DROPPED, (uint64_t)i, 0);
+            target_drop(t, i, "the replica fell behind");
+        }
+    }
+}
+
+int64_t repl_target_turn(struct repl_target *t, int64_t now)
+{
+    t->now = now;
+    if (t->phase == FENCED)
+        return INT64_MAX;
+    watch(t);
+    if (t->phase == COLLECT && now >= t->elect_at)
+        collect(t);
+    if (t->phase == PROMISE)
+        elect(t);
+    if (t->phase == ACTIVE) {
+        view_step(t);
+        bring_in(t);
+    }
+    ping(t);
+    io_turn(t);
+    if (t->phase == ACTIVE) {
+        rebuild_turn(t);
+        scrub_turn(t);
+    }
+    return t->ping_at < t->watch_at ? t->ping_at : t->watch_at;
+}
+
+void repl_target_bye(struct repl_target *t)
+{
+    each_peer(t, i)
+    {
+        struct repl_msg m = {.type = REPL_BYE};
+        if (t->peer[i].ask == ASK_YES)
+            target_send(t, i, &m, NULL, 0, NULL);
+    }
+}

@@ -1,0 +1,153 @@
+/*
+ * The target's side of replication, without I/O. docs/replication.md is the protocol.
+ *
+ *       submit()    input()  open() close()     grow() snapshot() add() remove() scrub()
+ *          │           │          │                           │
+ *          v           v          v                           v
+ *     ┌───────────────────────────────────────────────────────────┐
+ *     │                       repl_target                         │── turn(now): elections, views,
+ *     └───────────────────────────────────────────────────────────┘   rebuilds, what waits
+ *          │           │          │                           │
+ *      complete()   send()     close()              admin_done(), event()
+ *
+ * Rules for the caller:
+ *  - one thread; actions must not call back into the target;
+ *  - after a batch of inputs, and at the time that turn() asked for, call turn();
+ *  - frames of one connection come in their order, checked by repl_frame_decode(); after close() of a link
+ *    none of its frames may come, and what was to be sent on it is dropped;
+ *  - everything sent to a link in one turn should leave in one system call.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "repl/repl.h"
+
+struct repl_target;
+
+enum repl_io_op { REPL_IO_READ, REPL_IO_WRITE, REPL_IO_ZERO, REPL_IO_FLUSH };
+
+/*
+ * A client's request. The caller owns it and lends it from submit() until complete(). `iov` must stay until
+ * then; memory of a write stays as long as `buf` is referenced, by the target or by what is still to be sent.
+ */
+struct repl_io {
+    enum repl_io_op op;
+    uint16_t flags; /* REPL_FUA, REPL_UNMAP */
+    uint64_t offset, length;
+    const struct iovec *iov;
+    int iov_n;
+    struct repl_buf *buf; /* of a write's data; NULL: send() must copy */
+
+    /* The target's: */
+    struct list_link link;
+    uint64_t point; /* write: count; flush: everything up to it; read: tag */
+    uint32_t crc;
+    int peer;       /* a read's */
+    uint16_t tried; /* links that could not answer it */
+    int64_t since;
+};
+
+enum repl_admin { REPL_ADMIN_NONE, REPL_GROW, REPL_SNAPSHOT, REPL_ADD, REPL_REMOVE, REPL_SCRUB };
+
+enum repl_event {
+    REPL_EV_EPOCH,      /* took epoch a */
+    REPL_EV_FENCED,     /* epoch a is another's: end this process */
+    REPL_EV_SERVING,    /* a: 1 I/O flows, 0 frozen */
+    REPL_EV_DROPPED,    /* link a fell behind, or was silent */
+    REPL_EV_MAYBE_LOST, /* replicas lost memory: writes that were not flushed may be gone */
+    REPL_EV_MISMATCH,   /* scrub: link a differs at offset b, mended from a majority */
+    REPL_EV_UNDECIDED,  /* scrub: replicas differ at offset b and there is no majority */
+    REPL_EV_INSYNC,     /* link a has everything */
+};
+
+struct repl_target_ops {
+    /*
+     * owner NULL: the payload is only there during the call. Otherwise it is as long as owner is referenced.
+     */
+    void (*send)(void *ctx, int link, const struct repl_msg *m, const struct iovec *iov, int iov_n,
+                 struct repl_buf *owner);
+    /* Ends a connection; close() is not called back. */
+    void (*close)(void *ctx, int link, const char *why);
+    /* status 0, or a negative errno: -EIO after the time to fail, -ERANGE beyond the end. */
+    void (*complete)(void *ctx, struct repl_io *io, int status);
+    void (*admin_done)(void *ctx, enum repl_admin op, int status);
+    void (*event)(void *ctx, enum repl_event what, uint64_t a, uint64_t b);
+};
+
+struct repl_target_config {
+    struct uuid volume;
+    uint64_t owner_seed; /* random; from it each attempt makes its number */
+    bool create;         /* the volume was never served: blank replicas may form it */
+    /* What `create` makes; otherwise the replicas know. */
+    uint64_t size;
+    uint8_t rf, cf;
+    uint8_t region_shift; /* default by size: at most about a million regions */
+    uint8_t block_shift;  /* default 12 */
+
+    uint32_t window;       /* writes under way at most, a power of two up to 16384; default that */
+    uint32_t reads;        /* reads under way at most; default 1024 */
+    uint64_t lag_bytes;    /* default 32 MiB */
+    int64_t lag_ns;        /* default 400 ms */
+    int64_t lease_ns;      /* the replicas'; default 600 ms */
+    int64_t dead_ns;       /* silence that ends a link; default 5 s */
+    int64_t grace_ns;      /* for replicas with intact memory, at start; default 30 s; -1: for ever */
+    int64_t fail_ns;       /* frozen for so long: fail I/O; 0: never */
+    uint64_t mark_bytes;   /* between rebuild marks; default 256 MiB */
+    uint64_t rebuild_rate; /* bytes a second; 0: no limit */
+    uint32_t map_chunk;    /* regions looked at together in a rebuild; default and most 510 */
+};
+
+struct repl_target *repl_target_new(const struct repl_target_config *c,
+                                    const struct repl_target_ops *ops, void *ctx);
+void repl_target_free(struct repl_target *t);
+
+void repl_target_open(struct repl_target *t, int link);
+void repl_target_close(struct repl_target *t, int link);
+/* A frame whose payload was checked. owner as for a replica. */
+void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m,
+                       const void *payload, struct repl_buf *owner);
+/* Where the payload of a READ_OK may be received directly: a client's read, or NULL. */
+struct repl_io *repl_target_read_of(struct repl_target *t, int link, const struct repl_msg *m);
+void repl_target_submit(struct repl_target *t, struct repl_io *io);
+int64_t repl_target_turn(struct repl_target *t, int64_t now);
+
+/* One at a time; false while another is under way. The end is told by admin_done(). */
+bool repl_target_grow(struct repl_target *t, uint64_t size);
+bool repl_target_snapshot(struct repl_target *t, uint64_t id);
+/* A new member is rebuilt and then votes; done when it does. `instead` loses its vote then; may be NULL. */
+bool repl_target_add(struct repl_target *t, const struct uuid *id, const struct uuid *instead);
+bool repl_target_remove(struct repl_target *t, const struct uuid *id);
+bool repl_target_scrub(struct repl_target *t);
+void repl_target_set_rate(struct repl_target *t, uint64_t bytes_per_second);
+/* Before an end in order: replicas need not wait for the lease. */
+void repl_target_bye(struct repl_target *t);
+
+/* A replica's status; the first eight as CStorVolume has them. */
+struct repl_status_replica {
+    struct uuid replica_id;
+    const char *mode;
+    uint64_t checkpointed_io_seq;
+    uint32_t inflight_read, inflight_write, inflight_sync;
+    uint32_t up_time; /* seconds */
+    bool quorum;
+
+    int link; /* -1: not connected */
+    bool voter;
+    uint32_t rebuild_percent; /* while it is being rebuilt */
+    uint64_t rebuild_bytes;   /* compared by it or by the last one, and copied */
+    uint64_t rebuild_copied;
+    uint32_t rebuild_eta; /* seconds; 0: not known */
+    uint64_t scrub_errors;
+};
+
+struct repl_status {
+    const char *phase; /* Init, Offline (no quorum), Degraded, Healthy, Fenced */
+    bool serving;
+    uint32_t epoch;
+    uint64_t size;
+    uint64_t version; /* of the view */
+    uint8_t rf, cf;
+    int n;
+    struct repl_status_replica replica[REPL_MEMBERS];
+};
+void repl_target_status(const struct repl_target *t, struct repl_status *ret_status);

@@ -1,0 +1,182 @@
+/*
+ * Inside of the target: target.c has links, elections and the turn; target_io.c clients' requests and
+ * acknowledgements; target_view.c views and what changes them; target_rebuild.c, target_scrub.c copying;
+ * target_status.c what is shown.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "repl/busy.h"
+#include "repl/target.h"
+
+enum { PIECE_BLOCKS = REPL_PIECE / REPL_SECTOR };
+
+/* The rebuild of a replica, or the mending of one piece of it. */
+struct job {
+    enum {
+        JOB_NONE,
+        JOB_READY, /* for the next step, when the rate allows */
+        JOB_MAP,   /* waits for entries of both */
+        JOB_SUMS,  /* waits for sums of both */
+        JOB_READ,  /* waits for the source's data */
+        JOB_DONE,  /* waits for DONE_OK */
+    } state;
+    bool repair; /* one piece only */
+    bool have_source, have_own, own_failed;
+    int source;
+    uint16_t avoid; /* sources that failed */
+    uint64_t tag;
+    int64_t retry_at;
+    uint32_t region;       /* looked at next */
+    uint32_t first, count; /* regions whose entries are here */
+    uint64_t theirs[REPL_PAGE_ENTRIES], own[REPL_PAGE_ENTRIES];
+    uint64_t piece, piece_length; /* 0: none */
+    uint64_t theirs_sum[PIECE_BLOCKS], own_sum[PIECE_BLOCKS];
+    uint64_t at;     /* offset in the piece that was looked at */
+    uint64_t bytes, copied, marked;
+    int64_t since;
+};
+
+struct peer {
+    bool open, hello;
+    struct repl_super sb; /* as it last told */
+    uint64_t pos;
+    bool blank, intact;
+    enum { ASK_NO, ASK_SENT, ASK_YES } ask; /* for the promise of our epoch */
+    bool joined;                            /* gets every write */
+    bool insync;                            /* has everything */
+    bool lost;                              /* does not have what it once had: counts in nothing */
+    uint64_t applied, durable;              /* counts */
+    uint64_t view_ok, view_sent;
+    int64_t pong; /* when the last ping that it answered was sent */
+    int64_t heard, opened;
+    uint64_t owed; /* bytes */
+    uint32_t reads;
+    uint64_t fork, mark; /* for its rebuild */
+    uint64_t scrub_errors;
+    struct job job;
+};
+
+/* A write under way. */
+struct entry {
+    struct repl_io *io; /* NULL once the client was told */
+    uint64_t offset, length;
+    int64_t since;
+    uint16_t owed, acks; /* links */
+    bool stable;         /* on cf replicas */
+};
+
+struct read_slot {
+    struct repl_io *io;
+    uint32_t life;
+};
+
+struct quorum {
+    uint16_t links;
+    uint8_t cf, meet;
+};
+
+struct repl_target {
+    struct repl_target_config cfg;
+    const struct repl_target_ops *ops;
+    void *ctx;
+    int64_t now;
+
+    enum { COLLECT, PROMISE, ACTIVE, FENCED } phase;
+    uint32_t epoch;
+    uint64_t owner;
+    uint32_t attempts;
+    bool was_active;
+    int64_t elect_at;
+    int truth;
+    struct repl_lineage lineage;
+    struct peer peer[REPL_LINKS];
+
+    /* target_view.c */
+    struct repl_view view, next; /* next.version 0: no change is under way */
+    struct quorum q[4];          /* voters and old voters of both */
+    enum repl_admin admin;
+    struct uuid admin_id, admin_out;
+    bool admin_has_out;
+    uint64_t admin_arg;
+    bool prepared;
+    uint16_t admin_wait, admin_ok;
+    bool admin_failed;
+
+    /* target_io.c */
+    struct entry *window;
+    uint64_t mask;       /* of the window */
+    uint64_t base, last; /* counts: the oldest entry, the newest */
+    uint64_t acked;      /* highest position that a client was told */
+    struct repl_busy busy;
+    struct list_link queue, syncs, parked;
+    struct read_slot *reads;
+    uint32_t *read_free;
+    uint32_t read_free_n;
+    uint16_t insync; /* links */
+    bool serving;
+    bool flush_fails; /* something that was acknowledged is gone */
+    int64_t frozen_since;
+    int64_t ping_at, watch_at;
+    uint32_t syncs_n;
+
+    /* target_rebuild.c, target_scrub.c */
+    uint64_t tags;
+    int64_t rate_tokens, rate_at;
+    struct {
+        bool active;
+        uint64_t at, length, tag;
+        uint16_t asked, answered, failed;
+        uint64_t sums[REPL_LINKS][PIECE_BLOCKS];
+    } scrub;
+};
+
+#define each_peer(t, i)                                                                            \
+    for (int i = 0; i < REPL_LINKS; i++)                                                           \
+        if ((t)->peer[i].open)
+
+static inline uint16_t bit(int link)
+{
+    return (uint16_t)(1u << link);
+}
+
+/* target.c */
+void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov, int n,
+                 struct repl_buf *owner);
+void target_drop(struct repl_target *t, int link, const char *why);
+void target_became_insync(struct repl_target *t, int link);
+
+/* target_view.c */
+void view_sets(struct repl_target *t);
+bool quorum_met(const struct repl_target *t, uint16_t links);
+uint16_t counted(const struct repl_target *t); /* in sync and not lost */
+int view_link(const struct repl_target *t, const struct uuid *id);
+void view_tell(struct repl_target *t, int link);
+void view_step(struct repl_target *t);
+void view_ok(struct repl_target *t, int link, uint64_t version);
+void view_restamp(struct repl_target *t);
+void admin_end(struct repl_target *t, int status);
+void admin_answer(struct repl_target *t, int link, const struct repl_msg *m);
+void admin_peer_down(struct repl_target *t, int link);
+
+/* target_io.c */
+void io_update(struct repl_target *t); /* something about quorums changed */
+void io_ack(struct repl_target *t, int link, uint64_t applied, uint64_t durable);
+void io_joined(struct repl_target *t, int link);
+void io_peer_down(struct repl_target *t, int link);
+void io_restart(struct repl_target *t);
+void io_turn(struct repl_target *t);
+void io_watch(struct repl_target *t);
+bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload);
+bool lease_held(const struct repl_target *t);
+
+/* target_rebuild.c */
+void rebuild_start(struct repl_target *t, int link);
+void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset);
+void rebuild_turn(struct repl_target *t);
+void rebuild_peer_down(struct repl_target *t, int link);
+void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload,
+                    struct repl_buf *owner);
+void scrub_turn(struct repl_target *t);
+void scrub_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload);
+void scrub_peer_down(struct repl_target *t, int link);

@@ -1,0 +1,439 @@
+/*
+ * Clients' requests.
+ *
+ *     submit ──> queue ──serving──> window: sent to all ──cf have it: stable──> complete
+ *                  ^                   │                └─FUA, flush: syncs ──durable on cf──> complete
+ *                  └── new epoch ──────┘
+ *                parked: reads that wait for a write they overlap, or for the lease
+ *
+ * The window holds the writes that are not yet on every replica, by count. acks has only links in sync. A write
+ * that is stable stays so: at that moment cf voters had it.
+ */
+#include <errno.h>
+
+#include "repl/frame.h"
+#include "repl/target_impl.h"
+
+static void complete(struct repl_target *t, struct repl_io *io, int status)
+{
+    t->ops->complete(t->ctx, io, status);
+}
+
+bool lease_held(const struct repl_target *t)
+{
+    uint16_t links = 0;
+    each_peer(t, i)
+    {
+        const struct peer *p = &t->peer[i];
+        if (p->ask == ASK_YES && !p->lost && t->now - p->pong < t->cfg.lease_ns / 4 * 3)
+            links |= bit(i);
+    }
+    return GUARD(20, quorum_met(t, links));
+}
+
+static void note_acked(struct repl_target *t, uint64_t count)
+{
+    if (t->acked < repl_pos(t->epoch, count))
+        t->acked = repl_pos(t->epoch, count);
+}
+
+static void settle(struct repl_target *t, uint64_t count, uint16_t who)
+{
+    struct entry *e = &t->window[count & t->mask];
+    if (e->stable || !quorum_met(t, e->acks & who))
+        return;
+    e->stable = true;
+    repl_busy_count(&t->busy, e->offset, e->length, -1);
+    if (e->io && !(e->io->flags & REPL_FUA)) {
+        struct repl_io *io = e->io;
+        e->io = NULL;
+        note_acked(t, count);
+        complete(t, io, 0);
+    }
+}
+
+static void advance(struct repl_target *t)
+{
+    while (t->base <= t->last) {
+        const struct entry *e = &t->window[t->base & t->mask];
+        if (e->io || e->owed || !e->stable)
+            break;
+        t->base++;
+    }
+}
+
+static void settle_syncs(struct repl_target *t)
+{
+    struct repl_io *io;
+    uint16_t who = counted(t);
+    while ((io = list_first(&t->syncs, struct repl_io, link))) {
+        uint16_t links = 0;
+        each_peer(t, i) if (who & bit(i) && t->peer[i].durable >= io->point) links |= bit(i);
+        if (!t->serving || !GUARD(21, quorum_met(t, links)))
+            return;
+        list_unlink(&io->link);
+        t->syncs_n--;
+        int status = 0;
+        if (io->op == REPL_IO_FLUSH) {
+            status = t->flush_fails ? -EIO : 0;
+            t->flush_fails = false;
+        } else {
+            t->window[io->point & t->mask].io = NULL;
+            note_acked(t, io->point);
+        }
+        complete(t, io, status);
+    }
+}
+
+static void send_flush(struct repl_target *t, int link)
+{
+    struct repl_msg m = {.type = REPL_FLUSH, .seq = t->last};
+    target_send(t, link, &m, NULL, 0, NULL);
+}
+
+void io_ack(struct repl_target *t, int link, uint64_t applied, uint64_t durable)
+{
+    struct peer *p = &t->peer[link];
+    if (applied < p->applied || applied > t->last || durable > applied) {
+        target_drop(t, link, "an acknowledgement of what was not sent");
+        return;
+    }
+    uint16_t who = counted(t);
+    for (uint64_t c = p->applied + 1; c <= applied; c++) {
+        struct entry *e = &t->window[c & t->mask];
+        if (e->owed & bit(link))
+            p->owed -= e->length;
+        e->owed &= (uint16_t)~bit(link);
+        if (GUARD(22, p->insync)) {
+            e->acks |= bit(link);
+            settle(t, c, GUARD(22, false) ? UINT16_MAX : who);
+        }
+    }
+    p->applied = applied;
+    if (durable > p->durable)
+        p->durable = durable;
+    settle_syncs(t);
+    advance(t);
+}
+
+void io_update(struct repl_target *t)
+{
+    uint16_t who = counted(t);
+    bool serving = t->phase == ACTIVE && t->view.flags & REPL_FORMED &&
+                   t->view.version >> 32 == t->epoch && quorum_met(t, who);
+    if (serving != t->serving) {
+        t->serving = serving;
+        t->frozen_since = t->now;
+        t->ops->event(t->ctx, REPL_EV_SERVING, serving, 0);
+    }
+    if (serving)
+        for (uint64_t c = t->base; c <= t->last; c++)
+            settle(t, c, who);
+    settle_syncs(t);
+    advance(t);
+}
+
+void io_joined(struct repl_target *t, int link)
+{
+    struct peer *p = &t->peer[link];
+    for (uint64_t c = t->base; c <= p->applied && c <= t->last; c++)
+        t->window[c & t->mask].acks |= bit(link);
+    if (t->syncs_n)
+        send_flush(t, link);
+    io_update(t);
+}
+
+static bool unstable(const struct repl_target *t, uint64_t offset, uint64_t length)
+{
+    if (!repl_busy_maybe(&t->busy, offset, length))
+        return false;
+    for (uint64_t c = t->base; c <= t->last; c++) {
+        const struct entry *e = &t->window[c & t->mask];
+        if (!e->stable && repl_overlap(e->offset, e->length, offset, length))
+            return true;
+    }
+    return false;
+}
+
+/* The link in sync with the fewest reads that has not failed this one; -1: none. */
+static int read_link(const struct repl_target *t, uint16_t avoid)
+{
+    int best = -1;
+    each_peer(t, i)
+    {
+        const struct peer *p = &t->peer[i];
+        if (!GUARD(23, p->insync) || !p->joined || avoid & bit(i))
+            continue;
+        if (best < 0 || p->reads < t->peer[best].reads)
+            best = i;
+    }
+    return best;
+}
+
+static bool in_range(const struct repl_target *t, const struct repl_io *io)
+{
+    return io->op == REPL_IO_FLUSH ||
+           (io->offset <= t->view.size && io->length <= t->view.size - io->offset);
+}
+
+static bool issue_read(struct repl_target *t, struct repl_io *io)
+{
+    if (t->serving && !in_range(t, io)) {
+        complete(t, io, -ERANGE);
+        return true;
+    }
+    if (!t->serving || !t->read_free_n || !lease_held(t) ||
+        !GUARD(24, !unstable(t, io->offset, io->length)))
+        return false;
+    int link = read_link(t, io->tried);
+    if (link < 0) {
+        complete(t, io, -EIO);
+        return true;
+    }
+    uint32_t slot = t->read_free[--t->read_free_n];
+    struct read_slot *s = &t->reads[slot];
+    s->io = io;
+    io->point = (uint64_t)++s->life << 32 | slot;
+    io->peer = link;
+    io->since = t->now;
+    t->peer[link].reads++;
+    struct repl_msg m = {
+        .type = REPL_READ, .seq = io->point, .offset = io->offset, .count = io->length};
+    target_send(t, link, &m, NULL, 0, NULL);
+    return true;
+}
+
+static struct repl_io *end_read(struct repl_target *t, uint64_t tag)
+{
+    uint32_t slot = (uint32_t)tag;
+    if (slot >= t->cfg.reads || !t->reads[slot].io || t->reads[slot].life != tag >> 32)
+        return NULL;
+    struct repl_io *io = t->reads[slot].io;
+    t->reads[slot].io = NULL;
+    t->read_free[t->read_free_n++] = slot;
+    if (t->peer[io->peer].reads)
+        t->peer[io->peer].reads--;
+    return io;
+}
+
+struct repl_io *repl_target_read_of(struct repl_target *t, int link, const struct repl_msg *m)
+{
+    uint32_t slot = (uint32_t)m->seq;
+    if (m->type != REPL_READ_OK || slot >= t->cfg.reads || t->reads[slot].life != m->seq >> 32)
+        return NULL;
+    struct repl_io *io = t->reads[slot].io;
+    return io && io->peer == link && io->length == m->length ? io : NULL;
+}
+
+/* Rebuilds count tags from 1 << 63, so that nothing is taken for the other's. */
+bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload)
+{
+    if (m->seq >> 63)
+        return false;
+    uint32_t slot = (uint32_t)m->seq;
+    if (slot >= t->cfg.reads || !t->reads[slot].io || t->reads[slot].life != m->seq >> 32 ||
+        t->reads[slot].io->peer != link)
+        return true;
+    struct repl_io *io = end_read(t, m->seq);
+    if (m->flags & REPL_FAILED || m->length != io->length) {
+        io->tried |= bit(link);
+        rebuild_repair(t, link, -1, io->offset);
+        list_push(&t->parked, &io->link);
+        return true;
+    }
+    repl_iov_fill(io->iov, io->iov_n, payload, m->length);
+    complete(t, io, 0);
+    return true;
+}
+
+static void issue_write(struct repl_target *t, struct repl_io *io)
+{
+    uint64_t count = ++t->last;
+    struct entry *e = &t->window[count & t->mask];
+    *e = (struct entry){
+        .io = io, .offset = io->offset, .length = io->length, .since = t->now};
+    io->point = count;
+    repl_busy_count(&t->busy, io->offset, io->length, 1);
+    bool data = io->op == REPL_IO_WRITE;
+    struct repl_msg m = {.type = data ? REPL_WRITE : REPL_ZERO,
+                         .flags = io->flags,
+                         .seq = count,
+                         .offset = io->offset,
+                         .count = io->length,
+                         .length = data ? (uint32_t)io->length : 0,
+                         .data_crc = io->crc};
+    each_peer(t, i)
+    {
+        struct peer *p = &t->peer[i];
+        if (!p->joined)
+            continue;
+        e->owed |= bit(i);
+        p->owed += io->length;
+        target_send(t, i, &m, io->iov, data ? io->iov_n : 0, io->buf);
+    }
+    if (io->flags & REPL_FUA) {
+        list_push(&t->syncs, &io->link);
+        t->syncs_n++;
+    }
+}
+
+static void issue_flush(struct repl_target *t, struct repl_io *io)
+{
+    io->point = t->last;
+    list_push(&t->syncs, &io->link);
+    t->syncs_n++;
+    each_peer(t, i) if (t->insync & bit(i) && t->peer[i].durable < t->last) send_flush(t, i);
+    settle_syncs(t);
+}
+
+static void drain(struct repl_target *t)
+{
+    struct repl_io *io;
+    while (t->serving && (io = list_first(&t->queue, struct repl_io, link))) {
+        bool writes = io->op == REPL_IO_WRITE || io->op == REPL_IO_ZERO;
+        if (writes && t->last + 1 - t->base >= t->cfg.window)
+            return;
+        list_unlink(&io->link);
+        if (!in_range(t, io))
+            complete(t, io, -ERANGE);
+        else if (writes)
+            issue_write(t, io);
+        else
+            issue_flush(t, io);
+    }
+}
+
+void repl_target_submit(struct repl_target *t, struct repl_io *io)
+{
+    list_init(&io->link);
+    io->since = t->now;
+    io->tried = 0;
+    uint64_t most = io->op == REPL_IO_ZERO ? REPL_MAX_ZERO : REPL_MAX_DATA;
+    bool ranged = io->op != REPL_IO_FLUSH;
+    if (ranged && (!io->length || io->length > most || (io->offset | io->length) % REPL_SECTOR)) {
+        complete(t, io, -EINVAL);
+        return;
+    }
+    if (io->op == REPL_IO_READ) {
+        if (!issue_read(t, io))
+            list_push(&t->parked, &io->link);
+        return;
+    }
+    if (io->op == REPL_IO_WRITE)
+        io->crc = repl_iov_crc(io->iov, io->iov_n);
+    list_push(&t->queue, &io->link);
+    drain(t);
+}
+
+static void unpark(struct repl_target *t)
+{
+    struct list_link parked;
+    if (list_empty(&t->parked) || !t->serving)
+        return;
+    list_init(&parked);
+    list_splice(&parked, &t->parked);
+    struct list_link *l;
+    while ((l = list_take(&parked))) {
+        struct repl_io *io = container_of(l, struct repl_io, link);
+        if (!issue_read(t, io))
+            list_push(&t->parked, &io->link);
+    }
+}
+
+/* Reads that a link does not answer are tried elsewhere; all: also if there is no elsewhere. */
+static void retry_reads(struct repl_target *t, int link, int64_t older, bool all)
+{
+    for (uint32_t s = 0; s < t->cfg.reads; s++) {
+        struct repl_io *io = t->reads[s].io;
+        if (!io || (link >= 0 && io->peer != link) || t->now - io->since < older)
+            continue;
+        uint16_t avoid = (uint16_t)(io->tried | bit(io->peer));
+        if (!all && read_link(t, avoid) < 0)
+            continue;
+        end_read(t, io->point);
+        if (!all)
+            io->tried = avoid;
+        list_push(&t->parked, &io->link);
+    }
+}
+
+void io_peer_down(struct repl_target *t, int link)
+{
+    for (uint64_t c = t->base; c <= t->last; c++) {
+        t->window[c & t->mask].owed &= (uint16_t)~bit(link);
+        t->window[c & t->mask].acks &= (uint16_t)~bit(link);
+    }
+    retry_reads(t, link, 0, true);
+    io_update(t);
+}
+
+/* Another epoch begins: what clients still wait for is sent again, oldest first. */
+void io_restart(struct repl_target *t)
+{
+    struct list_link again;
+    list_init(&again);
+    for (uint64_t c = t->base; c <= t->last; c++) {
+        struct entry *e = &t->window[c & t->mask];
+        if (e->io) {
+            list_unlink(&e->io->link); /* FUA: from syncs */
+            list_push(&again, &e->io->link);
+        }
+    }
+    list_splice(&again, &t->syncs); /* flushes */
+    list_splice(&again, &t->queue);
+    list_splice(&t->queue, &again);
+    t->syncs_n = 0;
+    t->base = 1;
+    t->last = 0;
+    memset(&t->busy, 0, sizeof(t->busy));
+    retry_reads(t, -1, 0, true);
+    each_peer(t, i)
+    {
+        t->peer[i].owed = t->peer[i].applied = t->peer[i].durable = 0;
+        t->peer[i].reads = 0;
+    }
+    io_update(t);
+}
+
+static void fail_list(struct repl_target *t, struct list_link *list, int status)
+{
+    struct list_link *l;
+    while ((l = list_take(list))) {
+        struct repl_io *io = container_of(l, struct repl_io, link);
+        if (list == &t->syncs) {
+            t->syncs_n--;
+            if (io->op != REPL_IO_FLUSH)
+                t->window[io->point & t->mask].io = NULL;
+        }
+        complete(t, io, status);
+    }
+}
+
+/* Frozen for too long. What was sent may still happen; the client does not know, and is told so. */
+static void fail_all(struct repl_target *t)
+{
+    retry_reads(t, -1, 0, true);
+    fail_list(t, &t->parked, -EIO);
+    fail_list(t, &t->syncs, -EIO);
+    for (uint64_t c = t->base; c <= t->last; c++) {
+        struct entry *e = &t->window[c & t->mask];
+        struct repl_io *io = e->io;
+        e->io = NULL;
+        if (io)
+            complete(t, io, -EIO);
+    }
+    fail_list(t, &t->queue, -EIO);
+}
+
+void io_turn(struct repl_target *t)
+{
+    drain(t);
+    unpark(t);
+}
+
+void io_watch(struct repl_target *t)
+{
+    retry_reads(t, -1, t->cfg.lag_ns, false);
+    if (!t->serving && t->cfg.fail_ns && t->now - t->frozen_since > t->cfg.fail_ns)
+        fail_all(t);
+}

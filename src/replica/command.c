@@ -1,0 +1,121 @@
+/*
+ * `orlop replica serve`: keeps a replica of a volume in a folder and serves it to the volume's target.
+ *
+ * It ends in order at SIGTERM: what is under way is done, everything flushed, and that nothing is missing
+ * is noted, so that the next start knows it.
+ */
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/net.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "replica/replica.h"
+#include "replio/replica.h"
+
+enum { PORT = 6060 };
+
+struct serving {
+    struct io_loop *loop;
+    struct replio_replica *replica;
+    struct io_watch stop_watch;
+};
+
+static void stopped(void *context)
+{
+    struct serving *s = context;
+    io_loop_stop(s->loop);
+}
+
+static void stop_asked(struct io_watch *watch)
+{
+    struct serving *s = container_of(watch, struct serving, stop_watch);
+    log_info("replica stops");
+    io_watch_remove(watch);
+    replio_replica_stop(s->replica, stopped, s);
+}
+
+static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd, struct err *e)
+{
+    struct serving s = {.stop_watch = {.readable = stop_asked}};
+    s.loop = io_loop_new(io, e);
+    if (!s.loop)
+        return -1;
+    o->loop = s.loop;
+    s.replica = replio_replica_open(o, e);
+    if (s.replica) {
+        struct replio_replica_status status;
+        char id[UUID_TEXT_MAX];
+        replio_replica_status(s.replica, &status);
+        log_info("replica serves", LOG_S("dir", o->dir), LOG_S("id", uuid_format(&status.id, id)),
+                 LOG_S("target", o->target), LOG_U("port", o->port),
+                 LOG_S("io", io_loop_backend(s.loop)));
+        io_watch_add(s.loop, &s.stop_watch, stop_fd);
+        io_loop_run(s.loop);
+        replio_replica_free(s.replica);
+        io_loop_turn(s.loop, 0); /* what was being closed is gone */
+        log_info("replica stopped", LOG_S("dir", o->dir));
+    }
+    io_loop_free(s.loop);
+    return s.replica ? 0 : -1;
+}
+
+static int take_options(const struct cli_args *args, struct replio_replica_options *o,
+                        char **ret_address, struct replio_key **ret_key, enum io_backend *ret_io,
+                        struct err *e)
+{
+    const char *key_file = cli_get(args, "key-file");
+    const char *target = cli_get(args, "target"), *volume = cli_get(args, "volume"),
+               *io = cli_get(args, "io");
+    *o = (struct replio_replica_options){
+        .dir = cli_get(args, "dir"),
+        .store = cli_get(args, "store"),
+    };
+    if (!o->dir || !target || !volume)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "serve needs --dir, --target and --volume");
+    if ((key_file && replio_key_read(key_file, ret_key, e) < 0) ||
+        (io && io_backend_parse(io, ret_io, e) < 0) ||
+        net_parse(target, PORT, ret_address, &o->port, e) < 0)
+        return -1;
+    o->target = *ret_address;
+    o->key = *ret_key;
+    if (!o->key && !net_is_loopback(o->target) && !cli_get(args, "insecure"))
+        return err_set(
+            e, ERR_INVALID_ARGUMENT, "Usage",
+            "%s is another machine: give both sides the volume's key with --key-file, or say "
+            "--insecure to send data in the clear",
+            o->target);
+    o->volume = uuid_of_name(volume);
+    return 0;
+}
+
+static int serve(const struct cli_args *args)
+{
+    _cleanup_free_ char *address = NULL;
+    struct replio_replica_options o;
+    struct replio_key *key = NULL;
+    struct err e = {0};
+    enum log_format format = LOG_FORMAT_TEXT;
+    enum log_level level = LOG_LEVEL_INFO;
+    enum io_backend io = IO_AUTO;
+    const char *format_text = cli_get(args, "log-format"), *level_text = cli_get(args, "log-level");
+    int stop_fd, status = CLI_DONE;
+    if ((format_text && log_format_parse(format_text, &format, &e) < 0) ||
+        (level_text && log_level_parse(level_text, &level, &e) < 0) ||
+        take_options(args, &o, &address, &key, &io, &e) < 0) {
+        status = cli_misuse(args, "%s", e.msg);
+    } else {
+        log_init(STDERR_FILENO, format, level);
+        if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
+            status = cli_fail(args, "%s", e.msg);
+    }
+    replio_key_free(key);
+    return status;
+}
+
+int replica_command(const struct cli_args *args)
+{
+    return str_eq(args->words[0], "serve") ? serve(args)
+                                           : cli_misuse(args, "'%s' is not serve", args->words[0]);
+}

@@ -1,0 +1,224 @@
+#include "replio/conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static struct replio_conn *conn_of(struct io_stream *s)
+{
+    return container_of(s, struct replio_conn, stream);
+}
+
+/* Ends it for a reason that the owner is told. */
+__attribute__((format(printf, 2, 3))) static void fail(struct replio_conn *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(c->why, sizeof(c->why), fmt, ap);
+    va_end(ap);
+    c->ended = true;
+    io_stream_close(&c->stream);
+}
+
+/* Receiving. */
+
+/* Gives the frame in c->msg up; false: there is no room, it is held. Takes over the reference. */
+static bool deliver(struct replio_conn *c, const void *payload, struct repl_buf *owner)
+{
+    if (c->ops->frame(c, &c->msg, payload, owner)) {
+        repl_buf_unref(owner);
+        c->header_used = 0;
+        return true;
+    }
+    c->held = true;
+    c->held_payload = payload;
+    c->held_owner = owner;
+    io_stream_pause(&c->stream, true);
+    return false;
+}
+
+/* The payload is whole, in buf. */
+static bool complete(struct replio_conn *c, struct io_buf *buf, const uint8_t *data)
+{
+    if (!repl_frame_data_ok(&c->msg, data)) {
+        fail(c, "a %s frame's data was damaged on the way", repl_type_name(c->msg.type));
+        return false;
+    }
+    return deliver(c, data, replio_payload_new(c->payloads, &buf, 1));
+}
+
+/* Takes what it can of a slice; false: nothing more now. */
+static bool take_header(struct replio_conn *c, struct io_slice *s)
+{
+    uint32_t n = REPL_HEADER - c->header_used;
+    n = n < s->length ? n : s->length;
+    memcpy(c->header + c->header_used, s->data, n);
+    c->header_used += n;
+    s->data += n;
+    s->length -= n;
+    if (c->header_used < REPL_HEADER)
+        return true;
+    struct err e = {0};
+    if (repl_frame_decode(c->header, &c->volume, &c->msg, &e) < 0) {
+        fail(c, "%s", e.msg);
+        return false;
+    }
+    if (c->msg.length > IO_HUGE) {
+        fail(c, "a %s frame of %u bytes is too large", repl_type_name(c->msg.type), c->msg.length);
+        return false;
+    }
+    c->payload_used = 0;
+    return c->msg.length ? true : deliver(c, NULL, NULL);
+}
+
+static bool take_payload(struct replio_conn *c, struct io_slice *s)
+{
+    uint32_t need = c->msg.length - c->payload_used;
+    if (!c->gathered && s->length >= need) { /* in one piece */
+        uint8_t *data = s->data;
+        s->data += need;
+        s->length -= need;
+        return complete(c, s->buf, data);
+    }
+    if (!c->gathered)
+        c->gathered = io_buf_new(c->payloads->pool, io_buf_class(c->msg.length));
+    uint32_t n = need < s->length ? need : s->length;
+    memcpy(c->gathered->data + c->payload_used, s->data, n);
+    c->payload_used += n;
+    s->data += n;
+    s->length -= n;
+    if (c->payload_used < c->msg.length)
+        return true;
+    struct io_buf *buf = c->gathered;
+    c->gathered = NULL;
+    bool on = complete(c, buf, buf->data);
+    io_buf_unref(buf);
+    return on;
+}
+
+/* Works a slice off; false when something is held or has ended, and s says what is left. */
+static bool take(struct replio_conn *c, struct io_slice *s)
+{
+    while (s->length) {
+        bool on = c->header_used < REPL_HEADER ? take_header(c, s) : take_payload(c, s);
+        if (!on)
+            return false;
+    }
+    return true;
+}
+
+/* What cannot be worked off now, since something is held, waits behind it. */
+static void take_or_keep(struct replio_conn *c, struct io_slice s)
+{
+    if (c->ended || (!c->held && take(c, &s)) || !c->held || !s.length)
+        return;
+    io_buf_ref(s.buf);
+    vec_push(&c->behind, s);
+}
+
+static void take_plain(void *context, struct io_slice *slice)
+{
+    take_or_keep(context, *slice);
+}
+
+static void received(struct io_stream *stream, const struct io_slice *slices, unsigned n)
+{
+    struct replio_conn *c = conn_of(stream);
+    struct err e = {0};
+    for (unsigned i = 0; i < n && !c->ended; i++) {
+        if (!c->tls)
+            take_or_keep(c, slices[i]);
+        else if (replio_tls_received(c->tls, slices[i].data, slices[i].length, &e) < 0)
+            fail(c, "%.199s", e.msg);
+    }
+    if (c->tls && c->stream.out.bytes)
+        io_stream_flush(&c->stream); /* the handshake's own words */
+    if (!c->ended)
+        c->ops->turn(c);
+}
+
+void replio_conn_resume(struct replio_conn *c)
+{
+    if (!c->held || c->ended)
+        return;
+    c->held = false;
+    if (!deliver(c, c->held_payload, c->held_owner))
+        return;
+    size_t i = 0;
+    for (; i < c->behind.len; i++) {
+        if (!take(c, &c->behind.p[i]))
+            break;
+        io_buf_unref(c->behind.p[i].buf);
+    }
+    memmove(c->behind.p, c->behind.p + i, (c->behind.len - i) * sizeof(c->behind.p[0]));
+    c->behind.len -= i;
+    if (!c->held && !c->ended)
+        io_stream_pause(&c->stream, false);
+}
+
+/* Sending. */
+
+void replio_send(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov,
+                 unsigned n, const struct repl_buf *owner)
+{
+    if (c->ended)
+        return;
+    io_stream_flush(&c->stream);
+    if (c->tls) {
+        uint8_t header[REPL_HEADER];
+        struct iovec first = {header, sizeof(header)};
+        struct err e = {0};
+        repl_frame_encode(m, header);
+        if (replio_tls_send(c->tls, &first, 1, &e) < 0 || replio_tls_send(c->tls, iov, n, &e) < 0)
+            fail(c, "%.199s", e.msg);
+        return;
+    }
+    repl_frame_encode(m, io_queue_reserve(&c->stream.out, REPL_HEADER));
+    for (unsigned i = 0; i < n; i++) {
+        if (owner)
+            io_queue_add(&c->stream.out, replio_payload_buf(owner, i), iov[i].iov_base,
+                         (uint32_t)iov[i].iov_len);
+        else
+            io_queue_copy(&c->stream.out, iov[i].iov_base, iov[i].iov_len);
+    }
+}
+
+/* Life. */
+
+static void closed(struct io_stream *stream, int error)
+{
+    struct replio_conn *c = conn_of(stream);
+    if (!c->why[0])
+        snprintf(c->why, sizeof(c->why), "%s", error ? strerror(error) : "the peer ended it");
+    c->ended = true;
+    io_buf_unref(c->gathered);
+    if (c->held)
+        repl_buf_unref(c->held_owner);
+    vec_for_each(&c->behind, it)
+        io_buf_unref(it->buf);
+    vec_done(&c->behind);
+    replio_tls_free(c->tls);
+    c->tls = NULL;
+    c->ops->closed(c, c->why);
+}
+
+static const struct io_stream_ops stream_ops = {.received = received, .closed = closed};
+
+void replio_conn_start(struct replio_conn *c, struct io_loop *loop,
+                       struct replio_payloads *payloads, int fd, const struct replio_key *key,
+                       bool server)
+{
+    static const struct replio_tls_ops ops = {.plain = take_plain};
+    struct err e = {0};
+    c->payloads = payloads;
+    io_stream_start(&c->stream, loop, fd, &stream_ops);
+    io_stream_widen(&c->stream);
+    if (key && !(c->tls = replio_tls_new(key, server, &c->stream.out, &ops, c, &e)))
+        fail(c, "%.199s", e.msg);
+    io_stream_flush(&c->stream);
+}
+
+void replio_conn_close(struct replio_conn *c)
+{
+    c->ended = true;
+    io_stream_close(&c->stream);
+}

@@ -1,0 +1,50 @@
+/*
+ * A replica on an event loop: its data in a store, its metadata in a file, a connection to its target.
+ *
+ *     target <──dials── connection ── frames ──> repl_replica ──┬── data: a store
+ *                                                               └── meta: two superblocks and a map
+ *
+ * The folder of a replica:
+ *
+ *     id      who it is: a UUID, made once
+ *     data    what it stores, unless another store was named
+ *     meta    docs/replication.md §3
+ *
+ * It dials its target again whenever the connection ends, sooner at first and then every two seconds; a
+ * target that is silent for longer than `silence` is given up, so that a frozen one, or a machine that is
+ * gone, does not keep the replica from its successor.
+ */
+#pragma once
+
+#include "io/loop.h"
+#include "repl/replica.h"
+#include "replio/tls.h"
+
+struct replio_replica;
+
+struct replio_replica_options {
+    struct io_loop *loop;
+    const char *dir;
+    const char *store;  /* its name for store_open(); NULL: file:DIR/data */
+    const char *target; /* numeric address */
+    uint16_t port;
+    struct uuid volume;
+    const struct replio_key
+        *key; /* the target must know it; NULL: in the clear. Outlives the replica */
+};
+
+struct replio_replica *replio_replica_open(const struct replio_replica_options *o, struct err *e);
+/* Stops in order: what is under way ends, everything is flushed and noted; then done() from the loop. */
+void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), void *context);
+/* After done(), or in place of a stop in order, as a crash would. */
+void replio_replica_free(struct replio_replica *r);
+
+struct replio_replica_status {
+    struct repl_replica_status core;
+    struct uuid id;
+    bool connected;
+    char last_end[200]; /* why the last connection ended; "" */
+    uint64_t used;      /* bytes of the store */
+};
+void replio_replica_status(const struct replio_replica *r,
+                           struct replio_replica_status *ret_status);

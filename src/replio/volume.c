@@ -1,0 +1,552 @@
+#include "replio/volume.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/net.h"
+#include "replio/conn.h"
+
+enum { PART_DATA = IO_HUGE, PART_ZERO = REPL_MAX_ZERO };
+
+/*
+ * A client's request as the core has it: in the state of its store_io, or, for one that is too large for
+ * a frame, several of them, allocated, with a count in the state.
+ */
+struct request {
+    struct repl_io io; /* its link is ours once it is complete */
+    struct store_io *of;
+    int status;
+};
+
+struct cut {
+    unsigned left;
+    int status;
+};
+
+_Static_assert(sizeof(struct request) <= sizeof(((struct store_io *)0)->state),
+               "state is too small");
+
+struct link {
+    struct replio_conn conn;
+    struct replio_volume *volume;
+    bool used, open; /* used: the connection is not gone; open: the core knows it */
+};
+
+struct replio_volume {
+    struct store store;
+    struct io_loop *loop;
+    struct repl_target *core;
+    struct uuid id;
+    struct replio_payloads payloads;
+    const struct replio_key *key; /* the owner's; NULL: in the clear */
+    struct io_watch watch;
+    uint16_t port;
+    struct link links[REPL_LINKS];
+    struct list_link complete; /* requests: their owners are told when the core has returned */
+    bool settling;
+    struct io_deferred turn, finish;
+    struct io_timer wake;
+    bool serving, closing, listening;
+    void (*ready)(void *context);
+    void *ready_context;
+    void (*admin)(void *context, int error); /* NULL: nothing is under way */
+    void *admin_context;
+    int admin_status; /* <= 0: it has ended so */
+    uint64_t grow_to;
+    void (*event)(void *context, enum repl_event what, const char *sentence);
+    void *event_context;
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+static struct replio_volume *volume_of(struct store *s)
+{
+    return container_of(s, struct replio_volume, store);
+}
+
+static void turn_soon(struct replio_volume *v)
+{
+    io_loop_defer(v->loop, &v->turn);
+}
+
+/* Completions. */
+
+static void request_done(struct request *r)
+{
+    struct store_io *of = r->of;
+    int status = r->status;
+    repl_buf_unref(r->io.buf);
+    if ((void *)of->state != r) {
+        struct cut *cut = (void *)of->state;
+        if (!cut->status)
+            cut->status = status;
+        status = cut->status;
+        free(r);
+        if (--cut->left)
+            return;
+    }
+    of->done(of, -status);
+}
+
+static void tell_admin(struct replio_volume *v)
+{
+    if (!v->admin || v->admin_status > 0)
+        return;
+    void (*done)(void *context, int error) = v->admin;
+    int error = -v->admin_status;
+    v->admin = NULL;
+    if (!error && v->grow_to)
+        v->store.size = v->grow_to;
+    v->grow_to = 0;
+    done(v->admin_context, error);
+}
+
+static void tell_ready(struct replio_volume *v)
+{
+    if (!v->ready || !v->serving)
+        return;
+    struct repl_status status;
+    repl_target_status(v->core, &status);
+    v->store.size = status.size - status.size % v->store.block_size;
+    void (*ready)(void *context) = v->ready;
+    v->ready = NULL;
+    ready(v->ready_context);
+}
+
+/* Whoever is told may submit again: never from within an action of the core. */
+static void settle(struct replio_volume *v)
+{
+    if (v->settling)
+        return;
+    v->settling = true;
+    struct list_link *l;
+    while ((l = list_take(&v->complete)))
+        request_done(container_of(container_of(l, struct repl_io, link), struct request, io));
+    tell_admin(v);
+    tell_ready(v);
+    v->settling = false;
+}
+
+/* Actions. */
+
+static void send_frame(void *context, int link, const struct repl_msg *m, const struct iovec *iov,
+                       int n, struct repl_buf *owner)
+{
+    struct replio_volume *v = context;
+    replio_send(&v->links[link].conn, m, iov, (unsigned)n, owner);
+}
+
+static void close_link(void *context, int link, const char *why)
+{
+    struct replio_volume *v = context;
+    struct link *l = &v->links[link];
+    log_info("replica let go", LOG_I("link", link), LOG_S("why", why));
+    l->open = false;
+    replio_conn_close(&l->conn);
+}
+
+static void complete(void *context, struct repl_io *io, int status)
+{
+    struct replio_volume *v = context;
+    container_of(io, struct request, io)->status = status;
+    list_init(&io->link);
+    list_push(&v->complete, &io->link);
+    turn_soon(v);
+}
+
+static void admin_done(void *context, enum repl_admin op, int status)
+{
+    struct replio_volume *v = context;
+    (void)op;
+    v->admin_status = status;
+    turn_soon(v);
+}
+
+static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
+{
+    static const char *const sentences[] = {
+        [REPL_EV_EPOCH] = "took epoch %llu",
+        [REPL_EV_FENCED] = "epoch %llu belongs to another target: this one ends",
+        [REPL_EV_SERVING] = "serving: %llu",
+        [REPL_EV_DROPPED] =
+            "replica on link %llu fell behind or was silent, and goes on without it",
+        [REPL_EV_MAYBE_LOST] =
+            "replicas restarted at once: writes that were not flushed may be lost",
+        [REPL_EV_MISMATCH] = "replica on link %llu differed at offset %llu and was mended",
+        [REPL_EV_UNDECIDED] = "replicas differ (%llu) at offset %llu and none has a majority",
+        [REPL_EV_INSYNC] = "replica on link %llu has everything",
+    };
+    struct replio_volume *v = context;
+    char text[200];
+    if (what == REPL_EV_SERVING) {
+        v->serving = a != 0;
+        snprintf(text, sizeof(text), "%s",
+                 a ? "serves I/O" : "too few replicas are in sync: I/O waits for them");
+    } else {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(text, sizeof(text), sentences[what], (unsigned long long)a, (unsigned long long)b);
+#pragma GCC diagnostic pop
+    }
+    if (v->event)
+        v->event(v->event_context, what, text);
+    turn_soon(v);
+}
+
+static const struct repl_target_ops core_ops = {
+    .send = send_frame,
+    .close = close_link,
+    .complete = complete,
+    .admin_done = admin_done,
+    .event = event,
+};
+
+/* Requests. */
+
+static void submit_request(struct replio_volume *v, struct request *r, struct store_io *of,
+                           uint64_t offset, uint64_t length)
+{
+    static const enum repl_io_op ops[] = {
+        [STORE_READ] = REPL_IO_READ,  [STORE_WRITE] = REPL_IO_WRITE, [STORE_FLUSH] = REPL_IO_FLUSH,
+        [STORE_UNMAP] = REPL_IO_ZERO, [STORE_ZERO] = REPL_IO_ZERO,
+    };
+    r->of = of;
+    r->io.op = ops[of->op];
+    r->io.flags = (uint16_t)((of->fua ? REPL_FUA : 0) | (of->op == STORE_UNMAP ? REPL_UNMAP : 0));
+    r->io.offset = offset;
+    r->io.length = length;
+    list_init(&r->io.link);
+    repl_target_submit(v->core, &r->io);
+}
+
+/* Vectors of a part; how many. */
+static unsigned slice(const struct store_io *io, uint64_t skip, uint64_t length, struct iovec *out,
+                      struct io_buf **bufs)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < io->iovs && length; i++) {
+        uint64_t has = io->iov[i].iov_len;
+        if (skip >= has) {
+            skip -= has;
+            continue;
+        }
+        uint64_t part = has - skip < length ? has - skip : length;
+        if (bufs && io->bufs)
+            bufs[n] = io->bufs[i];
+        out[n++] = (struct iovec){(uint8_t *)io->iov[i].iov_base + skip, part};
+        length -= part;
+        skip = 0;
+    }
+    return n;
+}
+
+/* A part's request, with its vectors behind it. */
+static struct request *make_part(struct replio_volume *v, const struct store_io *io, uint64_t at,
+                                 uint64_t length)
+{
+    bool data = io->op == STORE_READ || io->op == STORE_WRITE;
+    unsigned most = data ? io->iovs : 0;
+    struct request *r = mem_zalloc(sizeof(*r) + most * sizeof(struct iovec));
+    struct iovec *iov = (void *)(r + 1);
+    _cleanup_free_ struct io_buf **bufs = mem_zalloc((most + 1) * sizeof(*bufs));
+    r->io.iov = iov;
+    r->io.iov_n = data ? (int)slice(io, at, length, iov, bufs) : 0;
+    if (io->op == STORE_WRITE && io->bufs)
+        r->io.buf = replio_payload_new(&v->payloads, bufs, (unsigned)r->io.iov_n);
+    return r;
+}
+
+static void submit_cut(struct replio_volume *v, struct store_io *io, uint64_t most)
+{
+    struct cut *cut = (void *)io->state;
+    *cut = (struct cut){.left = (unsigned)((io->length + most - 1) / most)};
+    /* It may end, and be gone, with the last part. */
+    uint64_t offset = io->offset, length = io->length;
+    for (uint64_t at = 0; at < length; at += most) {
+        uint64_t part = length - at < most ? length - at : most;
+        submit_request(v, make_part(v, io, at, part), io, offset + at, part);
+    }
+}
+
+static void submit(struct store *s, struct store_io *io)
+{
+    struct replio_volume *v = volume_of(s);
+    bool data = io->op == STORE_READ || io->op == STORE_WRITE;
+    uint64_t most = data ? PART_DATA : PART_ZERO;
+    turn_soon(v);
+    if (io->op != STORE_FLUSH && io->length > most) {
+        submit_cut(v, io, most);
+        return;
+    }
+    struct request *r = (void *)io->state;
+    *r = (struct request){0};
+    if (data) {
+        r->io.iov = io->iov;
+        r->io.iov_n = (int)io->iovs;
+    }
+    if (io->op == STORE_WRITE && io->bufs)
+        r->io.buf = replio_payload_new(&v->payloads, io->bufs, io->iovs);
+    submit_request(v, r, io, io->offset, io->op == STORE_FLUSH ? 0 : io->length);
+}
+
+/* Administration: one thing at a time. */
+
+static bool begin(struct replio_volume *v, void (*done)(void *, int), void *context)
+{
+    if (v->admin)
+        return false;
+    v->admin = done;
+    v->admin_context = context;
+    v->admin_status = 1;
+    turn_soon(v);
+    return true;
+}
+
+static bool begun(struct replio_volume *v, bool ok)
+{
+    if (!ok)
+        v->admin = NULL;
+    return ok;
+}
+
+static void grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                 void *context)
+{
+    struct replio_volume *v = volume_of(s);
+    if (!begin(v, done, context)) {
+        done(context, EBUSY);
+        return;
+    }
+    v->grow_to = size;
+    if (!begun(v, repl_target_grow(v->core, size))) {
+        v->grow_to = 0;
+        done(context, EBUSY);
+    }
+}
+
+bool replio_volume_snapshot(struct replio_volume *v, uint64_t id, void (*done)(void *, int),
+                            void *context)
+{
+    return begin(v, done, context) && begun(v, repl_target_snapshot(v->core, id));
+}
+
+bool replio_volume_add(struct replio_volume *v, const struct uuid *id, const struct uuid *instead,
+                       void (*done)(void *, int), void *context)
+{
+    return begin(v, done, context) && begun(v, repl_target_add(v->core, id, instead));
+}
+
+bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (*done)(void *, int),
+                          void *context)
+{
+    return begin(v, done, context) && begun(v, repl_target_remove(v->core, id));
+}
+
+bool replio_volume_scrub(struct replio_volume *v, void (*done)(void *, int), void *context)
+{
+    return begin(v, done, context) && begun(v, repl_target_scrub(v->core));
+}
+
+void replio_volume_set_rate(struct replio_volume *v, uint64_t bytes_per_second)
+{
+    repl_target_set_rate(v->core, bytes_per_second);
+}
+
+void replio_volume_status(const struct replio_volume *v, struct repl_status *ret_status)
+{
+    repl_target_status(v->core, ret_status);
+}
+
+/* Connections. */
+
+static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const void *payload,
+                       struct repl_buf *owner)
+{
+    struct link *l = container_of(c, struct link, conn);
+    repl_target_input(l->volume->core, (int)(l - l->volume->links), m, payload, owner);
+    return true;
+}
+
+static void batch_end(struct replio_conn *c)
+{
+    turn_soon(container_of(c, struct link, conn)->volume);
+}
+
+static void finish_when_gone(struct replio_volume *v)
+{
+    if (!v->closing || v->listening)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(v->links); i++) {
+        if (v->links[i].used)
+            return;
+    }
+    io_loop_defer(v->loop, &v->finish);
+}
+
+static void conn_closed(struct replio_conn *c, const char *why)
+{
+    struct link *l = container_of(c, struct link, conn);
+    struct replio_volume *v = l->volume;
+    l->used = false;
+    if (l->open) {
+        log_info("replica's connection ended", LOG_I("link", (int)(l - v->links)),
+                 LOG_S("why", why));
+        repl_target_close(v->core, (int)(l - v->links));
+    }
+    l->open = false;
+    turn_soon(v);
+    finish_when_gone(v);
+}
+
+static const struct replio_conn_ops conn_ops = {
+    .frame = take_frame, .turn = batch_end, .closed = conn_closed};
+
+static void take(struct replio_volume *v, int fd)
+{
+    int one = 1;
+    for (size_t i = 0; i < ARRAY_SIZE(v->links); i++) {
+        struct link *l = &v->links[i];
+        if (l->used)
+            continue;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        *l = (struct link){
+            .volume = v, .used = true, .open = true, .conn = {.ops = &conn_ops, .volume = v->id}};
+        replio_conn_start(&l->conn, v->loop, &v->payloads, fd, v->key, true);
+        repl_target_open(v->core, (int)i);
+        turn_soon(v);
+        return;
+    }
+    close(fd); /* the core lets go of links that say nothing: there will be room */
+}
+
+static void acceptable(struct io_watch *watch)
+{
+    struct replio_volume *v = container_of(watch, struct replio_volume, watch);
+    for (;;) {
+        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        take(v, fd);
+    }
+}
+
+/* Life. */
+
+static void take_turn(struct io_deferred *d)
+{
+    struct replio_volume *v = container_of(d, struct replio_volume, turn);
+    int64_t next = repl_target_turn(v->core, io_loop_now(v->loop));
+    io_timer_start(v->loop, &v->wake, next);
+    settle(v);
+}
+
+static void wake(struct io_timer *timer)
+{
+    turn_soon(container_of(timer, struct replio_volume, wake));
+}
+
+static void free_now(struct replio_volume *v)
+{
+    io_timer_stop(v->loop, &v->wake);
+    list_unlink(&v->turn.link);
+    if (v->core)
+        repl_target_free(v->core);
+    replio_payloads_done(&v->payloads);
+    free(v);
+}
+
+static void finish(struct io_deferred *d)
+{
+    struct replio_volume *v = container_of(d, struct replio_volume, finish);
+    void (*closed)(void *context) = v->closed;
+    void *context = v->closed_context;
+    free_now(v);
+    closed(context);
+}
+
+static void unlistened(struct io_watch *watch)
+{
+    struct replio_volume *v = container_of(watch, struct replio_volume, watch);
+    close(watch->fd);
+    v->listening = false;
+    finish_when_gone(v);
+}
+
+static void end_by_store(struct store *s)
+{
+    (void)s; /* replio_volume_close() does it */
+}
+
+static const struct store_ops ops = {
+    .name = "replicated",
+    .submit = submit,
+    .grow = grow,
+    .close = end_by_store,
+};
+
+struct replio_volume *replio_volume_open(const struct replio_volume_options *o, struct err *e)
+{
+    int fd;
+    uint16_t port;
+    if (net_listen_again(o->listen, o->port, &fd, &port, e) < 0)
+        return NULL;
+    struct replio_volume *v = NEW(struct replio_volume);
+    v->store = (struct store){
+        .ops = &ops, .size = o->core.size, .block_size = o->block_size, .volatile_cache = true};
+    v->loop = o->loop;
+    v->port = port;
+    v->key = o->key;
+    v->id = o->core.volume;
+    v->payloads.pool = io_loop_pool(o->loop);
+    v->event = o->event;
+    v->event_context = o->context;
+    list_init(&v->complete);
+    v->turn.fn = take_turn;
+    list_init(&v->turn.link);
+    v->finish.fn = finish;
+    list_init(&v->finish.link);
+    v->wake.fn = wake;
+    v->core = repl_target_new(&o->core, &core_ops, v);
+    v->watch.readable = acceptable;
+    v->watch.removed = unlistened;
+    v->listening = true;
+    io_watch_add(v->loop, &v->watch, fd);
+    turn_soon(v);
+    return v;
+}
+
+struct store *replio_volume_store(struct replio_volume *v)
+{
+    return &v->store;
+}
+
+uint16_t replio_volume_port(const struct replio_volume *v)
+{
+    return v->port;
+}
+
+void replio_volume_on_ready(struct replio_volume *v, void (*ready)(void *context), void *context)
+{
+    v->ready = ready;
+    v->ready_context = context;
+    turn_soon(v);
+}
+
+void replio_volume_close(struct replio_volume *v, void (*done)(void *context), void *context)
+{
+    v->closing = true;
+    v->closed = done;
+    v->closed_context = context;
+    repl_target_bye(v->core);
+    for (size_t i = 0; i < ARRAY_SIZE(v->links); i++) {
+        if (v->links[i].used)
+            io_stream_finish(&v->links[i].conn.stream); /* after the last word */
+    }
+    io_watch_remove(&v->watch);
+}

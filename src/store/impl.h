@@ -1,0 +1,17 @@
+/*
+ * The kinds of stores, for store_open().
+ */
+#pragma once
+
+#include "store/store.h"
+
+/* rest is what stands behind "file:". */
+struct store *store_file_open(const char *rest, const struct store_options *o, struct err *e);
+struct store *store_mem_open(const char *rest, const struct store_options *o, struct err *e);
+struct store *store_fault_open(const char *rest, const struct store_options *o, struct err *e);
+
+/* Ends an I/O. */
+static inline void store_done(struct store_io *io, int error)
+{
+    io->done(io, error);
+}

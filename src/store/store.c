@@ -1,0 +1,76 @@
+#include "store/store.h"
+
+#include <errno.h>
+
+#include "base/str.h"
+#include "store/impl.h"
+
+static int check(const struct store *s, const struct store_io *io)
+{
+    if (io->op == STORE_FLUSH)
+        return 0;
+    uint64_t mask = s->block_size - 1;
+    if ((io->offset & mask) || (io->length & mask) || io->offset > s->size ||
+        io->length > s->size - io->offset)
+        return EINVAL;
+    return io->op != STORE_READ && s->read_only ? EROFS : 0;
+}
+
+void store_submit(struct store *s, struct store_io *io)
+{
+    io->store = s;
+    list_init(&io->link);
+    int error = check(s, io);
+    if (error || (io->length == 0 && io->op != STORE_FLUSH))
+        store_done(io, error);
+    else
+        s->ops->submit(s, io);
+}
+
+struct store *store_open(const char *name, const struct store_options *o, struct err *e)
+{
+    static const struct {
+        const char *prefix;
+        struct store *(*open)(const char *rest, const struct store_options *o, struct err *e);
+    } kinds[] = {
+        {"file:", store_file_open},
+        {"mem:", store_mem_open},
+        {"fault:", store_fault_open},
+    };
+    if (o->block_size != 512 && o->block_size != 4096) {
+        err_set(e, ERR_INVALID_ARGUMENT, "InvalidBlockSize",
+                "a block size of %u: only 512 and 4096 are possible", o->block_size);
+        return NULL;
+    }
+    if (o->size % o->block_size) {
+        err_set(e, ERR_INVALID_ARGUMENT, "InvalidSize",
+                "%llu bytes are not a whole number of blocks of %u", (unsigned long long)o->size,
+                o->block_size);
+        return NULL;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (str_starts_with(name, kinds[i].prefix))
+            return kinds[i].open(name + strlen(kinds[i].prefix), o, e);
+    }
+    err_set(e, ERR_INVALID_ARGUMENT, "InvalidStore",
+            "no store is called '%s': write file:PATH, file:PATH?direct=1 or mem:", name);
+    return NULL;
+}
+
+void store_close(struct store *s)
+{
+    s->ops->close(s);
+}
+
+void store_grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                void *context)
+{
+    if (size < s->size || size % s->block_size)
+        done(context, EINVAL);
+    else if (s->read_only)
+        done(context, EROFS);
+    else if (size == s->size)
+        done(context, 0);
+    else
+        s->ops->grow(s, size, done, context);
+}

@@ -1,0 +1,340 @@
+/*
+ * The control socket: one request a line, each answered by one line, what `show` shows, or {"error":"..."}
+ * when it could not be done. Only the owner of the socket's file, and root, can reach it.
+ *
+ *     {"command":"show"}                     {"command":"add","replica":UUID[,"instead":UUID]}
+ *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID}
+ *     {"command":"drain"}                    {"command":"scrub"}
+ *     {"command":"rate","bytes":N}           {"command":"snapshot","id":N}
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "io/stream.h"
+#include "json/json.h"
+#include "target/target.h"
+
+enum { LINE_MOST = 4096, CLIENTS_MOST = 16 };
+
+struct target_control {
+    struct target *target;
+    struct io_watch watch;
+    char *path;
+    struct list_link clients;
+    unsigned count;
+    const char *doing;    /* what takes its time; NULL: nothing */
+    struct client *asker; /* who asked for it, if still there */
+};
+
+struct client {
+    struct io_stream stream;
+    struct target_control *control;
+    struct list_link link;
+    struct str line;
+};
+
+static void reply(struct client *c, const char *text, size_t n)
+{
+    io_queue_copy(&c->stream.out, text, n);
+    io_queue_copy(&c->stream.out, "\n", 1);
+    io_stream_flush(&c->stream);
+}
+
+static void reply_error(struct client *c, const char *message)
+{
+    _cleanup_(str_done) struct str out = {0};
+    json_auto_t *o = json_object();
+    json_object_set_new(o, "error", json_string(message));
+    json_format(o, &out);
+    reply(c, out.p, out.len);
+}
+
+static void show(struct client *c, const json_t *request)
+{
+    (void)request;
+    _cleanup_(str_done) struct str out = {0};
+    target_status(c->control->target, &out);
+    reply(c, out.p, out.len);
+}
+
+/* What takes its time: one thing at a time, and who asked is told the end. */
+
+static bool begin(struct client *c, const char *what)
+{
+    struct target_control *control = c->control;
+    if (control->doing) {
+        _cleanup_free_ char *text =
+            mem_printf("%s is under way: wait until it has ended", control->doing);
+        reply_error(c, text);
+        return false;
+    }
+    control->doing = what;
+    control->asker = c;
+    return true;
+}
+
+static void ended(void *context, int error)
+{
+    struct target_control *control = context;
+    struct target *t = control->target;
+    struct client *c = control->asker;
+    const char *what = control->doing;
+    control->doing = NULL;
+    control->asker = NULL;
+    if (error) {
+        struct err e = {0};
+        err_errno(&e, error, "%s has failed", what);
+        log_error("target", LOG_ERR(&e));
+        if (c)
+            reply_error(c, e.msg);
+        return;
+    }
+    log_info("target: it is done", LOG_S("what", what), LOG_S("iqn", t->o->iqn));
+    if (c)
+        show(c, NULL);
+}
+
+static void grown(void *context, int error)
+{
+    struct target_control *control = context;
+    struct target *t = control->target;
+    if (!error) {
+        t->size = t->store->size;
+        scsi_unit_resized(t->unit);
+        log_info("target grew", LOG_S("iqn", t->o->iqn), LOG_U("size", t->store->size));
+    }
+    ended(context, error);
+}
+
+static void grow(struct client *c, const json_t *request)
+{
+    struct target *t = c->control->target;
+    json_int_t size = json_integer_value(json_object_get(request, "size"));
+    if (!t->ready)
+        reply_error(c, "the volume waits for its replicas");
+    else if (size <= 0 || (uint64_t)size < t->store->size || size % t->o->block_size)
+        reply_error(c, "\"size\" must be a whole number of blocks, and no less than the size is: a "
+                       "volume does not shrink");
+    else if (begin(c, "growth"))
+        store_grow(t->store, (uint64_t)size, grown, c->control);
+}
+
+/* Replicas. */
+
+static bool is_replicated(struct client *c)
+{
+    if (!c->control->target->volume)
+        reply_error(c, "this volume has no replicas");
+    return c->control->target->volume != NULL;
+}
+
+/* A replica's UUID at a key of the request. */
+static bool take_replica(struct client *c, const json_t *request, const char *key, struct uuid *ret)
+{
+    const char *text = json_str(request, key);
+    struct err e = {0};
+    if (text && uuid_from_text(text, ret, &e) == 0)
+        return true;
+    _cleanup_free_ char *message = mem_printf("\"%s\": %s", key, text ? e.msg : "which one?");
+    reply_error(c, message);
+    return false;
+}
+
+static void begun(struct client *c, bool ok)
+{
+    struct target_control *control = c->control;
+    if (ok)
+        return;
+    control->doing = NULL;
+    control->asker = NULL;
+    reply_error(c, "something else is under way: wait until it has ended");
+}
+
+static void add(struct client *c, const json_t *request)
+{
+    struct uuid id, instead;
+    bool replaces = json_str(request, "instead") != NULL;
+    if (is_replicated(c) && take_replica(c, request, "replica", &id) &&
+        (!replaces || take_replica(c, request, "instead", &instead)) &&
+        begin(c, "the addition of a replica"))
+        begun(c, replio_volume_add(c->control->target->volume, &id, replaces ? &instead : NULL,
+                                   ended, c->control));
+}
+
+static void drop(struct client *c, const json_t *request)
+{
+    struct uuid id;
+    if (is_replicated(c) && take_replica(c, request, "replica", &id) &&
+        begin(c, "the removal of a replica"))
+        begun(c, replio_volume_remove(c->control->target->volume, &id, ended, c->control));
+}
+
+static void scrub(struct client *c, const json_t *request)
+{
+    (void)request;
+    if (is_replicated(c) && begin(c, "a scrub"))
+        begun(c, replio_volume_scrub(c->control->target->volume, ended, c->control));
+}
+
+static void snapshot(struct client *c, const json_t *request)
+{
+    json_int_t id = json_integer_value(json_object_get(request, "id"));
+    if (id <= 0)
+        reply_error(c, "\"id\" must be a number above 0");
+    else if (is_replicated(c) && begin(c, "a snapshot"))
+        begun(c,
+              replio_volume_snapshot(c->control->target->volume, (uint64_t)id, ended, c->control));
+}
+
+static void rate(struct client *c, const json_t *request)
+{
+    const json_t *bytes = json_object_get(request, "bytes");
+    if (!json_is_integer(bytes) || json_integer_value(bytes) < 0) {
+        reply_error(c, "\"bytes\" must be a number of bytes a second, 0 for no limit");
+    } else if (is_replicated(c)) {
+        replio_volume_set_rate(c->control->target->volume, (uint64_t)json_integer_value(bytes));
+        show(c, request);
+    }
+}
+
+static void drain(struct client *c, const json_t *request)
+{
+    struct target *t = c->control->target;
+    log_info("target drains", LOG_S("iqn", t->o->iqn));
+    iscsi_node_drain(t->node, t->o->drain_seconds);
+    show(c, request);
+}
+
+static void obey(struct client *c)
+{
+    static const struct {
+        const char *name;
+        void (*fn)(struct client *c, const json_t *request);
+    } verbs[] = {{"show", show},   {"grow", grow},         {"drain", drain}, {"add", add},
+                 {"remove", drop}, {"snapshot", snapshot}, {"scrub", scrub}, {"rate", rate}};
+    struct err e = {0};
+    json_auto_t *request = json_parse(str_get(&c->line), c->line.len, NULL, &e);
+    const char *name = request ? json_str(request, "command") : NULL;
+    for (size_t i = 0; name && i < ARRAY_SIZE(verbs); i++) {
+        if (str_eq(name, verbs[i].name)) {
+            verbs[i].fn(c, request);
+            return;
+        }
+    }
+    reply_error(c, request ? "\"command\" is none that is known" : e.msg);
+}
+
+static void received(struct io_stream *stream, const struct io_slice *slices, unsigned n)
+{
+    struct client *c = container_of(stream, struct client, stream);
+    for (unsigned i = 0; i < n; i++) {
+        for (uint32_t at = 0; at < slices[i].length; at++) {
+            char byte = (char)slices[i].data[at];
+            if (byte == '\n') {
+                obey(c);
+                str_clear(&c->line);
+            } else if (c->line.len < LINE_MOST) {
+                str_append_c(&c->line, byte);
+            } else {
+                io_stream_close(stream);
+                return;
+            }
+        }
+    }
+}
+
+static void closed(struct io_stream *stream, int error)
+{
+    struct client *c = container_of(stream, struct client, stream);
+    (void)error;
+    list_unlink(&c->link);
+    if (c->control->asker == c)
+        c->control->asker = NULL;
+    c->control->count--;
+    str_done(&c->line);
+    free(c);
+}
+
+static const struct io_stream_ops ops = {.received = received, .closed = closed};
+
+static void acceptable(struct io_watch *watch)
+{
+    struct target_control *control = container_of(watch, struct target_control, watch);
+    int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (control->count == CLIENTS_MOST) {
+        close(fd);
+        return;
+    }
+    struct client *c = NEW(struct client);
+    c->control = control;
+    control->count++;
+    list_push(&control->clients, &c->link);
+    io_stream_start(&c->stream, control->target->loop, fd, &ops);
+}
+
+/* A socket that nobody answers at is left over from a crash. */
+static int bind_socket(int fd, const struct sockaddr_un *a, struct err *e)
+{
+    if (connect(fd, (const void *)a, sizeof(*a)) == 0)
+        return err_set(e, ERR_FAILED_PRECONDITION, "InUse", "another target answers at %s",
+                       a->sun_path);
+    if (errno == ECONNREFUSED)
+        unlink(a->sun_path);
+    mode_t was = umask(0177);
+    int status = bind(fd, (const void *)a, sizeof(*a));
+    umask(was);
+    if (status < 0 || listen(fd, CLIENTS_MOST) < 0)
+        return err_errno(e, errno, "cannot listen at %s", a->sun_path);
+    return 0;
+}
+
+struct target_control *target_control_new(struct target *t, const char *path, struct err *e)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(a.sun_path)) {
+        err_set(e, ERR_INVALID_ARGUMENT, "InvalidPath", "%s: a socket's path has at most %zu bytes",
+                path, sizeof(a.sun_path) - 1);
+        return NULL;
+    }
+    memcpy(a.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind_socket(fd, &a, e) < 0) {
+        if (fd < 0)
+            err_errno(e, errno, "socket");
+        else
+            close(fd);
+        return NULL;
+    }
+    struct target_control *c = NEW(struct target_control);
+    c->target = t;
+    c->path = mem_strdup(path);
+    list_init(&c->clients);
+    c->watch.readable = acceptable;
+    io_watch_add(t->loop, &c->watch, fd);
+    return c;
+}
+
+void target_control_close(struct target_control *c)
+{
+    struct io_loop *loop = c->target->loop;
+    io_watch_remove(&c->watch);
+    list_for_each(&c->clients, client, struct client, link)
+        io_stream_close(&client->stream);
+    while (c->count)
+        io_loop_turn(loop, 1000000);
+    for (int i = 0; i < 3; i++) /* the watch comes back too */
+        io_loop_turn(loop, 0);
+    close(c->watch.fd);
+    unlink(c->path);
+    free(c->path);
+    free(c);
+}

@@ -1,0 +1,90 @@
+/*
+ * orlop-target: one volume, served over iSCSI.
+ *
+ *     loop ─┬─ iscsi server ── node ── target ── unit ── store
+ *           ├─ control socket: one JSON request a line, one JSON answer a line
+ *           ├─ SIGTERM: drain, flush, end
+ *           └─ (a thread of its own) metrics over HTTP
+ */
+#pragma once
+
+#include "base/err.h"
+#include "cli/cli.h"
+#include "http/server.h"
+#include "io/loop.h"
+#include "iscsi/server.h"
+#include "metrics/metrics.h"
+#include "replio/volume.h"
+
+struct target_options {
+    const char *store;  /* its name; or, for a replicated volume: */
+    const char *volume; /* its name */
+    unsigned replicas, consistency;
+    bool create;
+    const char *replica_address; /* where replicas come */
+    uint16_t replica_port;
+    const struct replio_key *key; /* or NULL */
+    unsigned fail_seconds;        /* without a quorum for so long: I/O fails; 0: never */
+    uint64_t rebuild_rate;        /* bytes a second; 0: no limit */
+    const char *iqn, *alias, *serial;
+    const char *address; /* of the portal */
+    uint16_t port;
+    uint64_t size;
+    uint32_t block_size;
+    bool read_only, removable;
+    enum io_backend io;
+    struct iscsi_auth auth;
+    const char *const *initiators;
+    const char *control, *state_dir;
+    const char *metrics_address; /* NULL: none */
+    uint16_t metrics_port;
+    unsigned drain_seconds;
+};
+
+struct target_control;
+
+struct target {
+    const struct target_options *o;
+    struct io_loop *loop;
+    struct store *store;
+    struct replio_volume *volume; /* NULL: the store is local */
+    bool ready;                   /* the size is known: initiators may come */
+    int error;                    /* of what went wrong then; 0 */
+    struct err why;
+    struct scsi_unit *unit;
+    struct iscsi_node *node;
+    struct iscsi_server *server;
+    struct target_control *control;
+    struct metrics *metrics;
+    struct http_server *http;
+    _Atomic uint64_t size; /* of the store, for other threads */
+    uint16_t port;
+    int64_t began;
+    struct io_watch stop_watch;
+    struct io_timer stop_timer;
+    int64_t stop_at;
+    bool stopping, closing;
+    struct store_io flush;
+    int flush_error;
+};
+
+/* Serves until stop_fd is readable. */
+int target_serve(const struct target_options *o, int stop_fd, struct err *e);
+
+/* control.c: a unix socket. */
+struct target_control *target_control_new(struct target *t, const char *path, struct err *e);
+void target_control_close(
+    struct target_control *c); /* its connections end with the loop's next turns */
+
+/* status.c */
+struct str;
+/* All that there is to know, as JSON. */
+void target_status(const struct target *t, struct str *out);
+
+/* metrics.c */
+int target_metrics_start(struct target *t, struct err *e);
+
+/* command.c: `orlop target ...`. */
+int target_command(const struct cli_args *args);
+/* client.c: show, grow and drain. */
+int target_ask(const struct cli_args *args, const char *verb);

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""A replicated volume with real processes, one thing at a time: what it costs to lose a replica, what a
+rebuild copies, growth, members that come and go, strangers, keys.
+
+replicated.py PROGRAMS
+"""
+import json
+import os
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from replicated import REPLICA_PORT, Process, Volume, own_network  # noqa: E402
+from tap import Scratch, Tap, run, wait_for  # noqa: E402
+
+programs = sys.argv[1]
+sanitized = "asan" in programs or "tsan" in programs
+tap = Tap()
+
+
+def ask(volume, *words):
+    return run(f"{programs}/orlop-target", "target", words[0], "--control", volume.control, *words[1:])
+
+
+def identity(volume, i):
+    with open(f"{volume.folder}/r{i}/id", encoding="utf-8") as f:
+        return f.read().strip()
+
+
+def replica_status(volume, i):
+    status = volume.status()
+    return next((r for r in status["volumeStatus"][0]["replicaStatus"]
+                 if r["replicaId"] == identity(volume, i)), {})
+
+
+def slowest(volume, hurt, seconds=6):
+    """Writes for some seconds, does something in the middle; the slowest, in ms, and the result."""
+    load = volume.bench("-r", "0", "-q", "4", "-t", str(seconds), "--verify", wait=False)
+    time.sleep(1.5)
+    hurt()
+    text, errors = load.communicate(timeout=120)
+    if load.returncode:
+        tap.ok(False, "writes go on", text + errors)
+        return None, {}
+    said = json.loads(text)
+    return said["latencyMicroseconds"]["write"]["max"] / 1000, said
+
+
+def check_loss(volume):
+    """A frozen replica and a killed one stall nothing for long."""
+    budget = 2000 if sanitized else 500
+    worst, _ = slowest(volume, volume.replicas[1].freeze)
+    print(f"# the slowest write with a replica that freezes: {worst} ms")
+    tap.ok(worst is not None and worst < budget, f"a frozen replica stalls no write for {budget} ms", worst)
+    tap.ok(replica_status(volume, 1).get("mode") in ("Offline", "Degraded"), "it is known to be behind",
+           volume.status())
+    volume.replicas[1].thaw()
+    tap.ok(volume.healthy(), "it comes back when it goes on", volume.status())
+    worst, said = slowest(volume, volume.replicas[2].kill)
+    print(f"# with one that is killed: {worst} ms, p99.9 {said['latencyMicroseconds']['write']['p99.9']} us")
+    tap.ok(worst is not None and worst < budget, "a killed one neither", worst)
+    volume.replicas[2].start()
+    tap.ok(volume.healthy(), "it comes back when it is started", volume.status())
+
+
+def check_delta(volume):
+    """A replica that was away gets what it missed, and little more."""
+    region = 64 << 10
+    tap.equal(volume.bench("--fill", "-b", "256Ki", "-p", "sequential", "-r", "0", "-q", "8").returncode, 0,
+              "the volume is full")
+    volume.healthy()
+    volume.replicas[0].stop()
+    wrote = json.loads(volume.bench("-r", "0", "-n", "200", "-q", "8", "--span", "16Mi", "--verify",
+                                    "--seed", "7").stdout)["ios"] * 4096
+    volume.replicas[0].start()
+    tap.ok(volume.healthy(), "it is rebuilt", volume.status())
+    copied = replica_status(volume, 0).get("rebuildCopied", -1)
+    print(f"# {wrote} bytes were written meanwhile, {copied} copied")
+    tap.ok(0 < copied <= 1.1 * wrote + region, "by copying what was written meanwhile", (wrote, copied))
+
+
+def check_growth(volume):
+    tap.ran(ask(volume, "grow", "--size", "128Mi"), "the volume grows", stdout="128Mi")
+    tap.ok(all(os.path.getsize(volume.data(i)) >= 128 << 20 for i in range(volume.n)), "on every replica")
+    volume.replicas[1].stop()
+    tap.ran(ask(volume, "grow", "--size", "160Mi"), "also while one is away", stdout="160Mi")
+    volume.replicas[1].start()
+    tap.ok(volume.healthy() and os.path.getsize(volume.data(1)) >= 160 << 20, "which follows", volume.status())
+    tap.ran(ask(volume, "grow", "--size", "64Mi"), "it does not shrink", 1, stderr="does not shrink")
+
+
+def check_members(volume):
+    """A replica is replaced while clients write."""
+    load = volume.bench("-r", "50", "-q", "8", "-t", "8", "--verify", wait=False)
+    volume.replicas.append(volume.replica(3).start())
+    wait_for(lambda: os.path.exists(f"{volume.folder}/r3/id"))
+    tap.ran(ask(volume, "add", "--replica", identity(volume, 3), "--instead", identity(volume, 0)),
+            "a replica takes the place of another")
+    tap.ok(volume.healthy(), "all are Healthy", volume.status())
+    ids = [r["replicaId"] for r in volume.status()["volumeStatus"][0]["replicaStatus"]]
+    tap.ok(identity(volume, 3) in ids and identity(volume, 0) not in ids, "the new one is one of them", ids)
+    text, errors = load.communicate(timeout=60)
+    tap.ok(load.returncode == 0, "and nobody noticed", text + errors)
+    volume.replicas[0].kill()
+    tap.ran(ask(volume, "scrub"), "all replicas are compared")
+    tap.equal([r["scrubErrors"] for r in volume.status()["volumeStatus"][0]["replicaStatus"]], [0] * volume.n,
+              "and are the same")
+    tap.ran(ask(volume, "add", "--replica", "nobody"), "nonsense is refused", 1, stderr="is not a UUID")
+
+
+def check_scrub(volume):
+    """What a disk changes by itself is found and mended."""
+    volume.bench("-r", "0", "-n", "50", "--flush-every", "50")
+    with open(volume.data(1), "r+b") as disk:
+        disk.seek(1 << 20)
+        disk.write(os.urandom(4096))
+    tap.ran(ask(volume, "scrub"), "replicas that differ are compared")
+    tap.ok(sum(r["scrubErrors"] for r in volume.status()["volumeStatus"][0]["replicaStatus"]) > 0,
+           "the difference is found", volume.status())
+    tap.ran(ask(volume, "scrub"), "once more")
+    with open(volume.data(1), "rb") as one, open(volume.data(2), "rb") as other:
+        one.seek(1 << 20)
+        other.seek(1 << 20)
+        tap.equal(one.read(4096), other.read(4096), "it was mended by the majority")
+
+
+def check_strangers(volume):
+    """Whoever has no business here is let go, and harms nothing."""
+    stranger = Process(f"{volume.folder}/stranger.log", f"{programs}/orlop-replica", "replica", "serve", "--dir",
+                       f"{volume.folder}/stranger", "--volume", "another", "--target",
+                       f"127.0.0.1:{REPLICA_PORT}").start()
+    tap.ok(wait_for(lambda: "no connection" in stranger.text()), "a replica of another volume is refused",
+           stranger.text())
+    stranger.kill()
+    impostor = Process(f"{volume.folder}/impostor.log", f"{programs}/orlop-replica", "replica", "serve", "--dir",
+                       f"{volume.folder}/stranger", "--volume", "test", "--target",
+                       f"127.0.0.1:{REPLICA_PORT}").start()
+    time.sleep(0.5)
+    impostor.kill()
+    header = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 1, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
+    for words, name in ((b"GET / HTTP/1.0\r\n\r\n" * 10, "another protocol"), (os.urandom(4096), "noise"),
+                        (header, "a frame of another volume"),
+                        (header[:4] + b"\xff" + header[5:], "another version"),
+                        (header[:36] + b"\xff\xff\xff\xff" + header[40:], "an oversize frame")):
+        with socket.create_connection(("127.0.0.1", REPLICA_PORT), timeout=20) as peer:
+            peer.sendall(words)
+            try:
+                ended = peer.recv(1 << 16) == b""
+            except ConnectionResetError:
+                ended = True
+            tap.ok(ended, f"{name} ends the connection")
+    idle = [socket.create_connection(("127.0.0.1", REPLICA_PORT)) for _ in range(8)]
+    tap.ok(volume.healthy(), "the volume is as it was", volume.status())
+    for peer in idle:
+        peer.close()
+    tap.equal(volume.bench("-r", "50", "-n", "500", "-q", "8", "--verify").returncode, 0, "and works")
+
+
+def check_restart(volume):
+    """Everything ends at once, and what was flushed is there."""
+    saved = f"{volume.folder}/map"
+    volume.bench("-r", "0", "-q", "16", "-n", "4000", "--flush-every", "100", "--verify", "--save-map", saved)
+    for process in [volume.target, *volume.replicas]:
+        process.kill()
+    volume.target.start()
+    for replica in volume.replicas[1:]:
+        replica.start()
+    tap.ok(volume.healthy(90), "all killed at once, it comes back", volume.status())
+    done = volume.bench("--check", "--load-map", saved, "--expect", "flushed")
+    tap.ok(done.returncode == 0, "with everything that was flushed", done.stdout + done.stderr)
+    began = time.monotonic()
+    volume.target.kill()
+    volume.target.start()
+    done = volume.bench("-r", "0", "-n", "1", "--reconnect")
+    while done.returncode and time.monotonic() - began < 20:
+        done = volume.bench("-r", "0", "-n", "1", "--reconnect")
+    took = time.monotonic() - began
+    print(f"# {took:.2f} s from the target's end to the first I/O")
+    tap.ok(took < (5 if sanitized else 2), "a target that is killed serves again soon", took)
+
+
+def check_key(scratch):
+    """With a key they speak TLS; without it nobody is let in."""
+    key, other = scratch.file("key", "0123456789abcdef0123456789abcdef\n"), scratch.file("other", "x" * 32)
+    folder = scratch.file("secret")
+    os.mkdir(folder)
+    refused = run(f"{programs}/orlop-replica", "replica", "serve", "--dir", f"{folder}/r9", "--volume", "v",
+                  "--target", "192.0.2.1:6060")
+    tap.ran(refused, "between machines a key is demanded", 2, stderr="--key-file")
+    volume = Volume(programs, folder, size="16Mi", extra=["--key-file", key])
+    for replica in volume.replicas:
+        replica.argv += ("--key-file", key)
+    with volume:
+        tap.equal(volume.bench("-r", "50", "-n", "2000", "-q", "8", "--verify").returncode, 0, "with a key it works")
+        for words, name in (((), "without a key"), (("--key-file", other), "with another key")):
+            stranger = volume.replica(5)
+            stranger.argv += words
+            stranger.start()
+            tap.ok(wait_for(lambda s=stranger: "no connection" in s.text()), f"{name} nobody gets in",
+                   stranger.text())
+            stranger.kill()
+        tap.ok(volume.healthy(), "the others are not disturbed", volume.status())
+
+
+if not own_network():
+    tap.skip("replicated volumes", "no network namespaces here")
+    tap.done()
+with Scratch() as scratch:
+    os.mkdir(scratch.file("volume"))
+    with Volume(programs, scratch.file("volume"), size="64Mi") as volume:
+        try:
+            check_loss(volume)
+            check_delta(volume)
+            check_growth(volume)
+            check_members(volume)
+            check_scrub(volume)
+            check_strangers(volume)
+            check_restart(volume)
+        finally:
+            if tap.failed:
+                for process in [volume.target, *volume.replicas]:
+                    print("\n".join("# " + line for line in process.text().splitlines()[-40:]))
+    check_key(scratch)
+tap.done()

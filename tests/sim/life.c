@@ -1,0 +1,692 @@
+/*
+ * The plan of a seed.
+ *
+ *     RUN: clients, faults ──> HEAL: no more faults ──> SETTLE: no more requests; all healthy, all done
+ *          ──> READ_ALL ──> SCRUB: one sector is damaged and must be mended ──> END: all bytes equal
+ *
+ * When a quorum loses its memory in RUN ("lossy"), faults pause, everything is flushed and read, what was flushed
+ * must be there, and the model goes on from what was read.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "repl/view.h"
+#include "sim.h"
+
+enum { STEPS_MAX = 300000 };
+
+static int64_t between(struct sim *s, int64_t low, int64_t high)
+{
+    return low + (int64_t)sim_below(s, (uint64_t)(high - low));
+}
+
+/* How many replicas may be without memory while no acknowledged write can be lost. */
+static int limit(const struct sim *s)
+{
+    return s->rf - s->cf;
+}
+
+int sim_without_memory(const struct sim *s)
+{
+    int n = 0;
+    for (int i = 0; i < REPLICAS; i++)
+        n += s->replica[i].used && (s->replica[i].weak || s->replica[i].wiped);
+    return n;
+}
+
+static int wiped(const struct sim *s)
+{
+    int n = 0;
+    for (int i = 0; i < REPLICAS; i++)
+        n += s->replica[i].used && s->replica[i].wiped;
+    return n;
+}
+
+static int serving_target(const struct sim *s)
+{
+    for (int i = 0; i < TARGETS; i++)
+        if (s->target[i].p.up && s->target[i].serving)
+            return i;
+    return -1;
+}
+
+static struct client_io *free_io(struct sim *s, int target)
+{
+    for (int i = 0; i < s->depth; i++)
+        if (!s->io[target * IOS + i].busy)
+            return &s->io[target * IOS + i];
+    return NULL;
+}
+
+static bool idle(const struct sim *s)
+{
+    for (int i = 0; i < IOS * TARGETS; i++)
+        if (s->io[i].busy)
+            return false;
+    return true;
+}
+
+static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_op op,
+                   uint64_t sector, uint64_t n, bool all)
+{
+    *c = (struct client_io){.busy = true, .all = all, .target = target, .started = s->now};
+    c->io = (struct repl_io){
+        .op = op, .offset = sector * SECTOR, .length = n * SECTOR, .iov = &c->iov, .iov_n = 1};
+    if (op == REPL_IO_FLUSH)
+        c->io.offset = c->io.length = 0;
+    c->iov = (struct iovec){c->data, n * SECTOR};
+    if (op == REPL_IO_WRITE || op == REPL_IO_ZERO) {
+        c->id = ++s->values;
+        c->value = op == REPL_IO_ZERO ? 0 : c->id;
+        c->io.flags = sim_chance(s, 15) ? REPL_FUA : 0;
+        for (uint64_t i = 0; i < n * SECTOR; i += 8)
+            memcpy(c->data + i, &c->value, 8);
+        model_write(s->model, sector, n, c->value, c->id, s->now);
+    }
+    sim_trace(s, "client %d: %s sector %lu+%lu value %lu%s", target,
+              op == REPL_IO_READ    ? "read"
+              : op == REPL_IO_FLUSH ? "flush"
+              : op == REPL_IO_ZERO  ? "zero"
+                                    : "write",
+              sector, n, c->value, c->io.flags & REPL_FUA ? " FUA" : "");
+    repl_target_submit(s->target[target].core, &c->io);
+}
+
+/* A sector's value; all of its words must be the same. */
+static uint64_t value_of(struct sim *s, const uint8_t *sector)
+{
+    uint64_t v;
+    memcpy(&v, sector, 8);
+    if (memcmp(sector, sector + 8, SECTOR - 8) != 0)
+        sim_fail(s, "a sector with parts of several writes");
+    return v;
+}
+
+static void read_done(struct sim *s, struct client_io *c)
+{
+    uint64_t first = c->io.offset / SECTOR;
+    for (uint64_t i = 0; i < c->io.length / SECTOR; i++) {
+        uint64_t v = value_of(s, c->data + i * SECTOR);
+        sim_trace(s, "    sector %lu is %lu", first + i, v);
+        if (c->all)
+            s->read_values[first + i] = v;
+        if (!s->lossy)
+            model_read(s, first + i, v, c->started, s->now);
+        else if (c->all && !model_may_remain(s->model, first + i, v))
+            sim_fail(s, "sector %lu: value %lu after a crash of a quorum, but a later one was flushed",
+                     first + i, v);
+    }
+}
+
+void life_complete(struct sim *s, int target, struct repl_io *io, int status)
+{
+    struct client_io *c = container_of(io, struct client_io, io);
+    c->busy = false;
+    sim_trace(s, "client %d: sector %lu done %d (value %lu)", target, io->offset / SECTOR, status,
+              c->value);
+    if (status == -ERANGE)
+        sim_fail(s, "a request beyond the end: the volume has shrunk");
+    if (status < 0) {
+        if (c->all)
+            s->read_next = -1;
+        return;
+    }
+    switch (io->op) {
+    case REPL_IO_READ:
+        s->stats.reads++;
+        read_done(s, c);
+        break;
+    case REPL_IO_FLUSH:
+        s->stats.flushes++;
+        if (!s->lossy)
+            model_flushed(s->model, c->started);
+        if (c->all)
+            s->read_next = 0;
+        break;
+    default:
+        s->stats.writes++;
+        model_written(s->model, c->id, s->now, io->flags & REPL_FUA && !s->lossy);
+    }
+}
+
+/* Requests of a target that ended: they may happen or not. */
+void life_target_gone(struct sim *s, int target)
+{
+    for (int i = 0; i < IOS; i++)
+        s->io[target * IOS + i].busy = false;
+    if (s->admin && s->admin_target == target)
+        s->admin = REPL_ADMIN_NONE;
+    s->read_next = -1;
+}
+
+static void check_snapshot(struct sim *s)
+{
+    const uint8_t *first = NULL;
+    for (int i = 0; i < REPLICAS; i++) {
+        const struct disk *d = &s->replica[i].disk;
+        for (int k = 0; k < d->snaps; k++) {
+            if (d->snap[k].id != s->admin_id)
+                continue;
+            if (first && memcmp(first, d->snap[k].data, s->size) != 0)
+                sim_fail(s, "snapshot %lu differs between replicas", s->admin_id);
+            first = d->snap[k].data;
+        }
+    }
+    for (uint64_t i = 0; first && i < s->size / SECTOR && !s->lossy; i++) {
+        uint64_t v = value_of(s, first + i * SECTOR);
+        if (!model_in_snapshot(s->model, i, v, s->admin_started))
+            sim_fail(s, "snapshot %lu: sector %lu has value %lu from the past", s->admin_id, i, v);
+    }
+    if (!first)
+        sim_fail(s, "snapshot %lu is nowhere", s->admin_id);
+}
+
+void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
+{
+    sim_trace(s, "target %d: admin %d done %d", target, op, status);
+    if (op == REPL_SCRUB) {
+        s->scrubbed = true;
+        return;
+    }
+    if (s->admin_target != target)
+        return;
+    s->admin = REPL_ADMIN_NONE;
+    s->stats.admin += status == 0;
+    if (status)
+        return;
+    if (op == REPL_GROW)
+        s->size = s->admin_value;
+    if (op == REPL_SNAPSHOT)
+        check_snapshot(s);
+    if ((op == REPL_ADD && s->admin_instead >= 0) || op == REPL_REMOVE)
+        s->replica[op == REPL_ADD ? s->admin_instead : s->admin_replica].used = false;
+}
+
+/* Clients. */
+
+static void client(struct sim *s, struct event *e)
+{
+    int t = e->a;
+    world_event(s, s->now + between(s, MS / 5, 2 * MS), EV_CLIENT, t, 0, 0, NULL);
+    if (!s->target[t].p.up || s->target[t].p.frozen_until > s->now || s->quiet)
+        return;
+    struct client_io *c = free_io(s, t);
+    if (!c)
+        return;
+    uint64_t sectors = s->size / SECTOR, n = 1 + sim_below(s, 4);
+    uint64_t first = sim_chance(s, 60) ? sim_below(s, 8) : sim_below(s, sectors);
+    if (first + n > sectors)
+        n = 1;
+    uint64_t what = sim_below(s, 100);
+    if (what < 5)
+        submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
+    else if (what < 45)
+        submit(s, t, c, REPL_IO_WRITE, first, n, false);
+    else if (what < 88)
+        submit(s, t, c, REPL_IO_READ, first, n, false);
+    else
+        submit(s, t, c, REPL_IO_FLUSH, 0, 0, false);
+    if (s->target[t].p.up)
+        target_turn(s, t);
+}
+
+/* Who is healthy again has its memory again; the volume's size is what the target says. */
+static void look(struct sim *s)
+{
+    int t = serving_target(s);
+    if (t < 0)
+        return;
+    struct repl_status st;
+    repl_target_status(s->target[t].core, &st);
+    s->served = true;
+    if (st.size > s->size)
+        s->size = st.size;
+    for (int m = 0; m < st.n; m++)
+        for (int i = 0; i < REPLICAS; i++) {
+            struct sim_replica *r = &s->replica[i];
+            struct repl_replica_status rs;
+            if (!r->p.up || !uuid_eq(&r->id, &st.replica[m].replica_id) ||
+                strcmp(st.replica[m].mode, "Healthy") != 0)
+                continue;
+            repl_replica_status(r->core, &rs);
+            if (rs.complete && rs.super->promised == st.epoch)
+                r->weak = r->wiped = false;
+        }
+}
+
+/* Faults. */
+
+static int some_replica(struct sim *s)
+{
+    int i = (int)sim_below(s, REPLICAS);
+    while (!s->replica[i].used)
+        i = (i + 1) % REPLICAS;
+    return i;
+}
+
+static bool may_crash(const struct sim *s, int i)
+{
+    return !s->safe || s->replica[i].weak || s->replica[i].wiped ||
+           sim_without_memory(s) + 1 <= limit(s);
+}
+
+static void crash_and_restart(struct sim *s, int i, int64_t most)
+{
+    if (!s->replica[i].p.up)
+        return;
+    replica_crash(s, i);
+    world_event(s, s->now + between(s, 2 * MS, most), EV_START_REPLICA, i, 0, 0, NULL);
+}
+
+/* A disk that is new, or as it was some time ago, if that can be noticed. */
+static void lose_disk(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    bool counted = r->weak || r->wiped;
+    if (!s->served || !r->p.up ||
+        (s->safe ? sim_without_memory(s) + !counted : wiped(s) + !r->wiped) > limit(s))
+        return;
+    crash_and_restart(s, i, 50 * MS);
+    r->wiped = true;
+    sim_trace(s, "replica %d has a new disk", i);
+    replica_wipe(s, i);
+}
+
+static void admin(struct sim *s)
+{
+    int t = serving_target(s);
+    if (t < 0 || s->admin)
+        return;
+    struct repl_status st;
+    repl_target_status(s->target[t].core, &st);
+    s->admin_target = t;
+    s->admin_started = s->now;
+    s->admin_instead = -1;
+    enum repl_admin op = REPL_ADMIN_NONE;
+    switch (sim_below(s, 4)) {
+    case 0:
+        s->admin_value = s->size + (1 + sim_below(s, 6)) * SECTOR;
+        if (s->admin_value <= SECTORS_MAX * SECTOR && repl_target_grow(s->target[t].core, s->admin_value))
+            op = REPL_GROW;
+        break;
+    case 1:
+        s->admin_id = ++s->snap_ids;
+        if (repl_target_snapshot(s->target[t].core, s->admin_id))
+            op = REPL_SNAPSHOT;
+        break;
+    case 2: {
+        int fresh = -1;
+        for (int i = 0; i < REPLICAS; i++)
+            if (!s->replica[i].used && !s->replica[i].p.up)
+                fresh = i;
+        if (fresh < 0 || st.n >= REPL_MEMBERS || st.n > s->rf)
+            break;
+        s->admin_replica = fresh;
+        if (sim_chance(s, 60)) {
+            s->admin_instead = some_replica(s);
+            bool member = false;
+            for (int m = 0; m < st.n; m++)
+                member |= uuid_eq(&st.replica[m].replica_id, &s->replica[s->admin_instead].id);
+            if (!member)
+                break;
+        }
+        if (!repl_target_add(s->target[t].core, &s->replica[fresh].id,
+                             s->admin_instead >= 0 ? &s->replica[s->admin_instead].id : NULL))
+            break;
+        op = REPL_ADD;
+        replica_wipe(s, fresh);
+        s->replica[fresh].used = true;
+        s->replica[fresh].weak = s->replica[fresh].wiped = false;
+        replica_start(s, fresh);
+        break;
+    }
+    default:
+        if (st.n <= s->rf)
+            break;
+        s->admin_replica = some_replica(s);
+        if (repl_target_remove(s->target[t].core, &s->replica[s->admin_replica].id))
+            op = REPL_REMOVE;
+    }
+    s->admin = op;
+    if (op)
+        sim_trace(s, "admin %d at target %d: value %lu replica %d instead of %d", op, t,
+                  s->admin_value, s->admin_replica, s->admin_instead);
+    target_turn(s, t);
+}
+
+static void block(struct sim *s)
+{
+    int t = (int)sim_below(s, TARGETS), r = some_replica(s);
+    int64_t until = s->now + between(s, 5 * MS, 150 * MS);
+    int which = (int)sim_below(s, 3);
+    if (which != 1)
+        s->conn[t][r].blocked[0] = until;
+    if (which != 0)
+        s->conn[t][r].blocked[1] = until;
+    sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
+}
+
+static void fault(struct sim *s)
+{
+    world_event(s, s->now + between(s, 2 * MS, s->fault_every), EV_FAULT, 0, 0, 0, NULL);
+    if (s->stage != RUN || s->lossy)
+        return;
+    int r = some_replica(s), t = (int)sim_below(s, TARGETS);
+    switch (sim_below(s, 14)) {
+    case 0:
+    case 1:
+        if (may_crash(s, r))
+            crash_and_restart(s, r, 80 * MS);
+        break;
+    case 2:
+    case 3:
+        if (s->target[t].p.up) {
+            if (sim_chance(s, 20))
+                repl_target_bye(s->target[t].core);
+            target_crash(s, t);
+            world_event(s, s->now + between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
+        }
+        break;
+    case 4:
+        s->replica[r].p.frozen_until = s->now + between(s, 5 * MS, 150 * MS);
+        sim_trace(s, "replica %d is frozen", r);
+        break;
+    case 5:
+        s->target[t].p.frozen_until = s->now + between(s, 5 * MS, 120 * MS);
+        sim_trace(s, "target %d is frozen", t);
+        break;
+    case 6:
+    case 7:
+        block(s);
+        break;
+    case 8:
+        conn_break(s, t, r);
+        break;
+    case 9:
+        s->replica[r].slow = !s->replica[r].slow;
+        break;
+    case 10:
+        world_event(s, s->now, EV_START_TARGET, 1, 0, 0, NULL);
+        break;
+    case 11:
+        admin(s);
+        break;
+    case 12:
+        s->replica[r].erring = s->replica[r].erring ? 0 : s->safe ? 1 : 1 + (int)sim_below(s, 2);
+        break;
+    case 13:
+        if (sim_chance(s, 50))
+            lose_disk(s, r);
+        else if (!s->safe && sim_chance(s, 50))
+            for (int i = 0; i < REPLICAS; i++)
+                crash_and_restart(s, i, 60 * MS);
+        break;
+    }
+}
+
+static void heal(struct sim *s)
+{
+    for (int i = 0; i < REPLICAS; i++) {
+        struct sim_replica *r = &s->replica[i];
+        r->slow = false;
+        r->erring = 0;
+        if (r->used && !r->p.up)
+            world_event(s, s->now + MS, EV_START_REPLICA, i, 0, 0, NULL);
+    }
+    for (int t = 0; t < TARGETS; t++)
+        for (int r = 0; r < REPLICAS; r++)
+            for (int k = 0; k < 2; k++)
+                if (s->conn[t][r].blocked[k] > s->now)
+                    s->conn[t][r].blocked[k] = s->now;
+}
+
+/* At least one target should run. */
+static void keep_target(struct sim *s)
+{
+    bool any = false;
+    for (int t = 0; t < TARGETS; t++)
+        any |= s->target[t].p.up || s->target[t].p.starting;
+    if (!any) {
+        s->target[0].p.starting = true;
+        world_event(s, s->now + between(s, MS, 30 * MS), EV_START_TARGET, 0, 0, 0, NULL);
+    }
+}
+
+void life_event(struct sim *s, struct event *e)
+{
+    switch (e->kind) {
+    case EV_CLIENT:
+        client(s, e);
+        look(s);
+        keep_target(s);
+        break;
+    case EV_FAULT:
+        fault(s);
+        break;
+    case EV_START_REPLICA:
+        replica_start(s, e->a);
+        break;
+    case EV_START_TARGET:
+        if (!s->target[e->a].p.up && (s->stage == RUN || e->a == 0))
+            target_start(s, e->a, !s->served);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Reading everything: a flush, then all sectors; true at the end. */
+static bool read_all(struct sim *s)
+{
+    int t = serving_target(s);
+    if (t < 0 || !idle(s))
+        return false;
+    if (s->read_next >= (int)(s->size / SECTOR))
+        return true;
+    struct client_io *c = &s->io[t * IOS];
+    if (s->read_next < 0) {
+        submit(s, t, c, REPL_IO_FLUSH, 0, 0, true);
+    } else {
+        uint64_t left = s->size / SECTOR - (uint64_t)s->read_next, n = left < 4 ? left : 4;
+        uint64_t at = (uint64_t)s->read_next;
+        s->read_next += (int)n;
+        submit(s, t, c, REPL_IO_READ, at, n, true);
+    }
+    target_turn(s, t);
+    return false;
+}
+
+static bool all_healthy(struct sim *s)
+{
+    int t = serving_target(s);
+    if (t < 0)
+        return false;
+    struct repl_status st;
+    repl_target_status(s->target[t].core, &st);
+    return strcmp(st.phase, "Healthy") == 0 && !s->admin;
+}
+
+static void stage(struct sim *s, int next)
+{
+    s->stage = next;
+    s->stage_at = s->now;
+    s->read_next = -1;
+    sim_trace(s, "stage %d", next);
+}
+
+static void damage(struct sim *s)
+{
+    int t = serving_target(s);
+    struct repl_status st;
+    repl_target_status(s->target[t].core, &st);
+    s->corrupt = -1;
+    int healthy = 0, chosen = (int)sim_below(s, (uint64_t)st.n);
+    for (int m = 0; m < st.n; m++)
+        healthy += strcmp(st.replica[m].mode, "Healthy") == 0;
+    if (healthy >= 3 && healthy == st.n) {
+        int link = st.replica[chosen].link;
+        uint8_t *sector = s->replica[link].disk.data + sim_below(s, s->size / SECTOR) * SECTOR;
+        memset(sector, 0xee, SECTOR);
+        s->corrupt = link;
+        sim_trace(s, "replica %d is damaged", link);
+    }
+    s->mismatches = 0;
+    s->scrubbed = false;
+    repl_target_scrub(s->target[t].core);
+    target_turn(s, t);
+}
+
+/* Replicas that are healthy have the same bytes. */
+static bool disks_equal(struct sim *s, bool fail)
+{
+    int t = serving_target(s), first = -1;
+    struct repl_status st;
+    bool equal = true;
+    repl_target_status(s->target[t].core, &st);
+    for (int m = 0; m < st.n; m++) {
+        int i = st.replica[m].link;
+        if (i < 0 || strcmp(st.replica[m].mode, "Healthy") != 0)
+            continue;
+        for (uint64_t k = 0; first >= 0 && k < s->size / SECTOR; k++) {
+            if (memcmp(s->replica[first].disk.data + k * SECTOR,
+                       s->replica[i].disk.data + k * SECTOR, SECTOR) == 0)
+                continue;
+            equal = false;
+            if (fail)
+                sim_fail(s, "replicas %d and %d differ in sector %lu", first, i, k);
+        }
+        first = i;
+    }
+    return equal;
+}
+
+static void advance(struct sim *s)
+{
+    if (s->lossy && s->stage == RUN) {
+        if (!read_all(s))
+            return;
+        model_check(s);
+        model_reset(s->model, s->read_values, s->size / SECTOR, s->now);
+        for (int i = 0; i < REPLICAS; i++)
+            s->replica[i].weak = false;
+        s->lossy = s->quiet = false;
+        s->read_next = -1;
+        sim_trace(s, "what was flushed is there; on");
+        return;
+    }
+    if (s->stage == RUN && !s->safe && sim_without_memory(s) > limit(s)) {
+        sim_trace(s, "a quorum has lost its memory");
+        model_check(s);
+        s->stats.losses++;
+        s->lossy = s->quiet = true;
+        s->read_next = -1;
+        heal(s);
+        return;
+    }
+    switch (s->stage) {
+    case RUN:
+        if (s->now < s->stage_at || s->lossy)
+            break;
+        stage(s, HEAL);
+        heal(s);
+        target_crash(s, 1);
+        break;
+    case HEAL:
+        if (s->now > s->stage_at + 60 * MS) {
+            s->quiet = true;
+            stage(s, SETTLE);
+        }
+        break;
+    case SETTLE:
+        if (idle(s) && all_healthy(s))
+            stage(s, READ_ALL);
+        break;
+    case READ_ALL:
+        if (read_all(s)) {
+            stage(s, SCRUB);
+            damage(s);
+        }
+        break;
+    case SCRUB:
+        if (serving_target(s) < 0)
+            break;
+        if (s->scrubbed && !s->mismatches && s->corrupt >= 0 && !disks_equal(s, false)) {
+            /* The replica was away when its turn came. */
+            s->scrubbed = !repl_target_scrub(s->target[serving_target(s)].core);
+        } else if (s->scrubbed && s->now > s->stage_at + 200 * MS) {
+            stage(s, END);
+            disks_equal(s, true);
+            model_check(s);
+        }
+        break;
+    case END:
+        break;
+    }
+    if (s->now > s->stage_at + 8000 * MS)
+        sim_fail(s, "no end: stage %d, %s, requests %s, %s", s->stage,
+                 serving_target(s) >= 0 ? "serving" : "frozen", idle(s) ? "done" : "waiting",
+                 all_healthy(s) ? "healthy" : "not healthy");
+}
+
+static void plan(struct sim *s)
+{
+    static const int factors[] = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5};
+    static const int64_t delays[] = {MS / 10, MS / 2, 3 * MS};
+    s->rf = factors[sim_below(s, 10)];
+    s->cf = (int)repl_cf(sim_chance(s, 10) ? (unsigned)s->rf : 0, (unsigned)s->rf);
+    s->size = (24 + sim_below(s, 40)) * SECTOR;
+    s->safe = sim_chance(s, 65);
+    s->sync_io = sim_chance(s, 40);
+    s->delay = delays[sim_below(s, 3)];
+    s->disk_delay = delays[sim_below(s, 3)];
+    s->region_shift = (uint8_t)(9 + sim_below(s, 4));
+    s->fault_every = between(s, 10 * MS, 120 * MS);
+    s->depth = 1 + (int)sim_below(s, IOS);
+    s->stage_at = between(s, 200 * MS, 600 * MS);
+    for (int i = 0; i < REPLICAS; i++) {
+        struct sim_replica *r = &s->replica[i];
+        r->s = s;
+        r->i = i;
+        r->id.bytes[0] = (uint8_t)(i + 1);
+        r->p.rate = 0.92 + (double)sim_below(s, 17) / 100;
+        r->used = i < s->rf;
+        replica_wipe(s, i);
+    }
+    s->volume.bytes[3] = 7;
+    sim_trace(s, "seed %lu: RF %d CF %d, %lu sectors, %s, store answers %s", s->seed, s->rf, s->cf,
+              s->size / SECTOR, s->safe ? "no quorum is lost" : "quorums may be lost",
+              s->sync_io ? "at once" : "later");
+}
+
+bool sim_life(uint64_t seed, bool trace, struct sim *s)
+{
+    memset(s, 0, sizeof(*s));
+    s->seed = s->rng = seed;
+    s->trace = trace;
+    s->model = model_new();
+    s->corrupt = -1;
+    s->read_next = -1;
+    for (int i = 0; i < CONNS; i++)
+        for (int k = 0; k < 2; k++)
+            s->conn[i / REPLICAS][i % REPLICAS].held_end[k] =
+                &s->conn[i / REPLICAS][i % REPLICAS].held[k];
+    plan(s);
+    for (int i = 0; i < s->rf; i++)
+        world_event(s, (int64_t)sim_below(s, (uint64_t)(10 * MS)), EV_START_REPLICA, i, 0, 0, NULL);
+    world_event(s, 0, EV_START_TARGET, 0, 0, 0, NULL);
+    world_event(s, 10 * MS, EV_CLIENT, 0, 0, 0, NULL);
+    world_event(s, 11 * MS, EV_CLIENT, 1, 0, 0, NULL);
+    world_event(s, 60 * MS, EV_FAULT, 0, 0, 0, NULL);
+    struct event e;
+    while (s->stage != END && !s->failure.failed && world_step(s, &e)) {
+        world_handle(s, &e);
+        if (!s->failure.failed)
+            advance(s);
+        if (s->steps > STEPS_MAX)
+            sim_fail(s, "no end after %d steps", STEPS_MAX);
+    }
+    world_done(s);
+    return !s->failure.failed;
+}

@@ -1,0 +1,234 @@
+/*
+ * A deterministic world for the replication core: processes with clocks of their own, disks that lose and tear
+ * what was not synced, connections that delay, block and break. One seed is one life of one volume.
+ *
+ *     client ─> target (src/repl) <══ connections ══> replica (src/repl) ─> disk
+ *        │                                                              │
+ *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
+ *
+ * world.c owns time, processes, connections and disks; model.c knows what reads may return; life.c is the
+ * plan of a seed: clients, faults, healing, the end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "repl/frame.h"
+#include "repl/replica.h"
+#include "repl/target.h"
+
+enum {
+    REPLICAS = 8,
+    TARGETS = 2,
+    CONNS = REPLICAS * TARGETS,
+    SECTOR = 512,
+    SECTORS_MAX = 96,
+    META_SIZE = 4 * REPL_SUPER_SIZE,
+    IOS = 12,    /* of a client, at once */
+    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
+};
+
+#define MS ((int64_t)1000000)
+
+struct event {
+    int64_t at;
+    uint64_t order;
+    enum {
+        EV_TURN_TARGET,
+        EV_TURN_REPLICA,
+        EV_MESSAGE,
+        EV_STORED,
+        EV_SYNCED,
+        EV_DIAL,
+        EV_BROKEN,
+        EV_CLIENT,
+        EV_FAULT,
+        EV_START_REPLICA,
+        EV_START_TARGET,
+        EV_ADMIN,
+    } kind;
+    int a, b;
+    uint32_t life;
+    void *p;
+};
+
+/* Bytes that did not reach the disk for sure. */
+struct unsynced {
+    struct unsynced *next;
+    uint64_t offset, length;
+    bool done, flushing;
+    uint8_t data[];
+};
+
+struct disk {
+    uint8_t data[SECTORS_MAX * SECTOR], data_sure[SECTORS_MAX * SECTOR];
+    uint8_t meta[META_SIZE], meta_sure[META_SIZE];
+    struct unsynced *data_log, **data_end, *meta_log, **meta_end;
+    uint64_t size;
+    struct {
+        uint64_t id;
+        uint8_t data[SECTORS_MAX * SECTOR];
+    } snap[3];
+    int snaps;
+};
+
+struct process {
+    bool up, starting;
+    uint32_t life;
+    int64_t frozen_until;
+    double rate; /* of its clock */
+    int64_t turn_at;
+};
+
+struct sim_replica {
+    struct process p; /* first */
+    struct sim *s;
+    int i;
+    bool weak;  /* lost its memory, and was not healthy since */
+    bool wiped; /* lost its disk, and was not healthy since */
+    struct repl_replica *core;
+    struct disk disk;
+    struct disk *image; /* an older one */
+    bool used;          /* was ever meant to be a member */
+    bool slow;
+    int erring; /* 1: reads, 2: everything */
+    struct uuid id;
+    uint64_t generation, generation_sure; /* of superblocks written, and synced */
+};
+
+struct sim_target {
+    struct process p; /* first */
+    struct sim *s;
+    int i;
+    struct repl_target *core;
+    bool serving, fenced;
+};
+
+struct message {
+    struct message *next;
+    uint8_t header[REPL_HEADER];
+    uint32_t length;
+    struct repl_buf buf;
+    uint8_t payload[];
+};
+
+/* One connection; side 0 is the target. */
+struct conn {
+    bool up[2];
+    uint32_t life;
+    int64_t clear_at[2]; /* messages to side i arrive not before */
+    int64_t blocked[2];
+    struct message *held[2]; /* could not be taken yet */
+    struct message **held_end[2];
+};
+
+/* Why it failed. */
+struct sim_failure {
+    bool failed;
+    char why[300];
+};
+
+struct client_io {
+    struct repl_io io;
+    struct iovec iov;
+    bool busy, all; /* all: part of reading everything */
+    int target;
+    uint32_t life;
+    int64_t started;
+    uint64_t value, id;
+    uint8_t data[4 * SECTOR];
+};
+
+struct sim {
+    uint64_t seed, rng;
+    bool trace;
+    int64_t now;
+    uint64_t orders, steps;
+    struct event *heap;
+    size_t heap_n, heap_size;
+    struct sim_failure failure;
+
+    struct sim_target target[TARGETS];
+    struct sim_replica replica[REPLICAS];
+    struct conn conn[TARGETS][REPLICAS];
+    struct uuid volume;
+    int rf, cf;
+    uint64_t size; /* as committed, at most */
+
+    /* the plan */
+    bool safe;    /* never more replicas without memory than a quorum can miss */
+    bool sync_io; /* the store answers at once */
+    int64_t delay, disk_delay, fault_every;
+    bool served;  /* at least once */
+    bool lossy;   /* a quorum lost its memory: find out what is left */
+    bool quiet;   /* clients submit nothing */
+    enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
+    int64_t stage_at;
+    int depth;
+    uint8_t region_shift;
+    int read_next; /* of reading everything: sector, -1 before the flush */
+    uint64_t read_values[SECTORS_MAX];
+    enum repl_admin admin;
+    int admin_target;
+    uint64_t admin_id, admin_value;
+    int admin_replica, admin_instead;
+    int64_t admin_started;
+    bool scrubbed;
+    int corrupt; /* replica, or -1 */
+    uint64_t mismatches;
+    uint64_t values;
+    uint64_t snap_ids;
+
+    struct client_io io[IOS * TARGETS];
+    struct model *model;
+    struct {
+        uint64_t reads, writes, flushes, crashes, elections, admin, losses, serving;
+    } stats;
+};
+
+/* sim.rng */
+uint64_t sim_random(struct sim *s);
+uint64_t sim_below(struct sim *s, uint64_t n);
+bool sim_chance(struct sim *s, int percent);
+void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sim_trace(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* world.c */
+void world_event(struct sim *s, int64_t at, int kind, int a, int b, uint32_t life, void *p);
+bool world_step(struct sim *s, struct event *ret_e); /* false: nothing left */
+void world_handle(struct sim *s, struct event *e);
+void world_done(struct sim *s);
+void target_start(struct sim *s, int i, bool create);
+void target_crash(struct sim *s, int i);
+void target_turn(struct sim *s, int i);
+void replica_start(struct sim *s, int i);
+void replica_crash(struct sim *s, int i);
+void replica_wipe(struct sim *s, int i);
+void conn_break(struct sim *s, int t, int r);
+int64_t local_time(const struct sim *s, const struct process *p);
+
+/* model.c */
+struct model *model_new(void);
+void model_free(struct model *m);
+void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
+                 int64_t now);
+void model_written(struct model *m, uint64_t id, int64_t now, bool durable);
+void model_flushed(struct model *m, int64_t started);
+void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started, int64_t now);
+/* After a loss: what may be there, and from now on is. */
+bool model_may_remain(struct model *m, uint64_t sector, uint64_t value);
+/* In a snapshot that was begun at a time. */
+bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t started);
+void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int64_t now);
+/* All operations of every sector can be put in an order. */
+void model_check(struct sim *s);
+
+/* life.c */
+bool sim_life(uint64_t seed, bool trace, struct sim *ret_s);
+void life_event(struct sim *s, struct event *e);
+void life_complete(struct sim *s, int target, struct repl_io *io, int status);
+void life_admin_done(struct sim *s, int target, enum repl_admin op, int status);
+void life_target_gone(struct sim *s, int target);
+int sim_without_memory(const struct sim *s);

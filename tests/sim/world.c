@@ -1,0 +1,802 @@
+/*
+ * Time, processes, connections, disks. Everything random comes from the seed; events at one time keep their
+ * order. A process that is frozen gets its events when it thaws; one that crashed never gets them (`life`).
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "repl/meta.h"
+#include "sim.h"
+
+uint64_t sim_random(struct sim *s)
+{
+    s->rng += 0x9e3779b97f4a7c15u;
+    uint64_t z = s->rng;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+uint64_t sim_below(struct sim *s, uint64_t n)
+{
+    return sim_random(s) % n;
+}
+
+bool sim_chance(struct sim *s, int percent)
+{
+    return (int)sim_below(s, 100) < percent;
+}
+
+void sim_fail(struct sim *s, const char *fmt, ...)
+{
+    if (s->failure.failed)
+        return;
+    s->failure.failed = true;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(s->failure.why, sizeof(s->failure.why), fmt, ap);
+    va_end(ap);
+    sim_trace(s, "FAILED: %s", s->failure.why);
+}
+
+void sim_trace(struct sim *s, const char *fmt, ...)
+{
+    if (!s->trace)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    printf("%11.3f ms  ", (double)s->now / 1e6);
+    vprintf(fmt, ap);
+    putchar('\n');
+    va_end(ap);
+}
+
+/* The heap of events. */
+
+static bool earlier(const struct event *a, const struct event *b)
+{
+    return a->at < b->at || (a->at == b->at && a->order < b->order);
+}
+
+void world_event(struct sim *s, int64_t at, int kind, int a, int b, uint32_t life, void *p)
+{
+    if (s->heap_n == s->heap_size) {
+        s->heap_size = s->heap_size ? 2 * s->heap_size : 256;
+        s->heap = mem_realloc_array(s->heap, s->heap_size, sizeof(*s->heap));
+    }
+    struct event e = {.at = at < s->now ? s->now : at,
+                      .order = ++s->orders,
+                      .kind = kind,
+                      .a = a,
+                      .b = b,
+                      .life = life,
+                      .p = p};
+    size_t i = s->heap_n++;
+    for (; i && earlier(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = e;
+}
+
+bool world_step(struct sim *s, struct event *ret_e)
+{
+    if (!s->heap_n)
+        return false;
+    *ret_e = s->heap[0];
+    struct event e = s->heap[--s->heap_n];
+    size_t i = 0;
+    for (;;) {
+        size_t k = 2 * i + 1;
+        if (k >= s->heap_n)
+            break;
+        if (k + 1 < s->heap_n && earlier(&s->heap[k + 1], &s->heap[k]))
+            k++;
+        if (!earlier(&s->heap[k], &e))
+            break;
+        s->heap[i] = s->heap[k];
+        i = k;
+    }
+    s->heap[i] = e;
+    s->now = ret_e->at;
+    s->steps++;
+    return true;
+}
+
+int64_t local_time(const struct sim *s, const struct process *p)
+{
+    return (int64_t)((double)(s->now + 1000 * MS) * p->rate);
+}
+
+/* When a process that asked for local time `at` is to be woken. */
+static int64_t world_time(const struct sim *s, const struct process *p, int64_t at)
+{
+    if (at > 1000000 * MS)
+        return s->now + 1000000 * MS;
+    return (int64_t)((double)at / p->rate) - 1000 * MS + 1;
+}
+
+/* Connections. */
+
+static struct message *message_new(const struct repl_msg *m, size_t length)
+{
+    struct message *q = mem_alloc(sizeof(*q) + length);
+    q->next = NULL;
+    q->length = (uint32_t)length;
+    repl_frame_encode(m, q->header);
+    return q;
+}
+
+static void message_free(struct repl_buf *b)
+{
+    free(container_of(b, struct message, buf));
+}
+
+static void post(struct sim *s, int t, int r, int to, struct message *q)
+{
+    struct conn *c = &s->conn[t][r];
+    int64_t at = s->now + 1000 + (int64_t)sim_below(s, (uint64_t)s->delay);
+    if (sim_chance(s, 2))
+        at += (int64_t)sim_below(s, (uint64_t)s->delay * 20);
+    if (c->blocked[to] > at)
+        at = c->blocked[to];
+    if (at <= c->clear_at[to])
+        at = c->clear_at[to] + 1;
+    c->clear_at[to] = at;
+    world_event(s, at, EV_MESSAGE, t * REPLICAS + r, to, c->life, q);
+}
+
+static void free_held(struct conn *c, int side)
+{
+    while (c->held[side]) {
+        struct message *q = c->held[side];
+        c->held[side] = q->next;
+        repl_buf_unref(&q->buf);
+    }
+    c->held_end[side] = &c->held[side];
+}
+
+/* One end is gone: nothing more is exchanged; the other end hears of it some time later. */
+static void conn_end(struct sim *s, int t, int r, int side)
+{
+    struct conn *c = &s->conn[t][r];
+    c->up[side] = false;
+    free_held(c, side);
+    if (c->up[!side])
+        world_event(s, s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS)), EV_BROKEN,
+                    t * REPLICAS + r, !side, c->life, NULL);
+}
+
+void conn_break(struct sim *s, int t, int r)
+{
+    struct conn *c = &s->conn[t][r];
+    for (int side = 0; side < 2; side++)
+        if (c->up[side])
+            world_event(s, s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS)), EV_BROKEN,
+                        t * REPLICAS + r, side, c->life, NULL);
+    c->clear_at[0] = c->clear_at[1] = INT64_MAX / 2; /* nothing arrives any more */
+}
+
+static void dial(struct sim *s, int r)
+{
+    struct sim_replica *m = &s->replica[r];
+    for (int t = 0; t < TARGETS; t++) {
+        struct conn *c = &s->conn[t][r];
+        if (!s->target[t].p.up || c->up[0] || c->up[1] || c->blocked[0] > s->now ||
+            c->blocked[1] > s->now || !m->used)
+            continue;
+        c->life++;
+        c->up[0] = c->up[1] = true;
+        c->clear_at[0] = c->clear_at[1] = s->now;
+        for (int side = 0; side < 2; side++)
+            free_held(c, side);
+        repl_target_open(s->target[t].core, r);
+        repl_replica_open(m->core, t);
+        sim_trace(s, "replica %d connects to target %d", r, t);
+    }
+    world_event(s, s->now + 2 * MS + (int64_t)sim_below(s, (uint64_t)(6 * MS)), EV_DIAL, r, 0,
+                m->p.life, NULL);
+}
+
+/* The target's actions; its links are numbers of replicas. */
+
+static void target_send(void *ctx, int link, const struct repl_msg *m, const struct iovec *iov, int n,
+                        struct repl_buf *owner)
+{
+    (void)owner;
+    struct sim_target *t = ctx;
+    size_t length = 0;
+    for (int i = 0; i < n; i++)
+        length += iov[i].iov_len;
+    struct message *q = message_new(m, length);
+    q->buf = (struct repl_buf){1, message_free};
+    uint8_t *p = q->payload;
+    for (int i = 0; i < n; p += iov[i].iov_len, i++)
+        memcpy(p, iov[i].iov_base, iov[i].iov_len);
+    post(t->s, t->i, link, 1, q);
+}
+
+static void target_close(void *ctx, int link, const char *why)
+{
+    struct sim_target *t = ctx;
+    sim_trace(t->s, "target %d drops replica %d: %s", t->i, link, why);
+    conn_end(t->s, t->i, link, 0);
+}
+
+static void target_complete(void *ctx, struct repl_io *io, int status)
+{
+    struct sim_target *t = ctx;
+    life_complete(t->s, t->i, io, status);
+}
+
+static void target_admin_done(void *ctx, enum repl_admin op, int status)
+{
+    struct sim_target *t = ctx;
+    life_admin_done(t->s, t->i, op, status);
+}
+
+static void target_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
+{
+    static const char *const names[] = {"epoch",      "fenced",   "serving",   "dropped",
+                                        "maybe lost", "mismatch", "undecided", "in sync"};
+    struct sim_target *t = ctx;
+    sim_trace(t->s, "target %d: %s %lu %lu", t->i, names[what], a, b);
+    if (what == REPL_EV_SERVING) {
+        t->serving = a;
+        t->s->stats.serving += a;
+    }
+    if (what == REPL_EV_EPOCH)
+        t->s->stats.elections++;
+    if (what == REPL_EV_FENCED)
+        t->fenced = true;
+    if (what == REPL_EV_MISMATCH)
+        t->s->mismatches++;
+}
+
+static const struct repl_target_ops target_ops = {.send = target_send,
+                                                  .close = target_close,
+                                                  .complete = target_complete,
+                                                  .admin_done = target_admin_done,
+                                                  .event = target_event};
+
+static void wake(struct sim *s, struct process *p, int kind, int i, int64_t at)
+{
+    if (at >= p->turn_at && p->turn_at > s->now)
+        return;
+    p->turn_at = at > s->now ? at : s->now;
+    world_event(s, p->turn_at, kind, i, 0, p->life, NULL);
+}
+
+void target_turn(struct sim *s, int i)
+{
+    struct sim_target *t = &s->target[i];
+    int64_t next = repl_target_turn(t->core, local_time(s, &t->p));
+    if (t->fenced) {
+        target_crash(s, i);
+        return;
+    }
+    wake(s, &t->p, EV_TURN_TARGET, i, world_time(s, &t->p, next));
+}
+
+void target_start(struct sim *s, int i, bool create)
+{
+    struct sim_target *t = &s->target[i];
+    struct repl_target_config c = {
+        .volume = s->volume,
+        .owner_seed = sim_random(s),
+        .create = create,
+        .size = s->size,
+        .rf = (uint8_t)s->rf,
+        .cf = (uint8_t)s->cf,
+        .region_shift = s->region_shift,
+        .block_shift = 9,
+        .window = 32,
+        .reads = 16,
+        .lag_bytes = 64 * SECTOR,
+        .lag_ns = 40 * MS,
+        .lease_ns = 60 * MS,
+        .dead_ns = 300 * MS,
+        .grace_ns = s->safe ? -1 : 300 * MS,
+        .mark_bytes = 4096,
+        .map_chunk = 4,
+    };
+    uint32_t life = t->p.life + 1;
+    *t = (struct sim_target){.s = s, .i = i};
+    t->p = (struct process){.up = true, .life = life, .rate = 0.92 + (double)sim_below(s, 17) / 100};
+    t->core = repl_target_new(&c, &target_ops, t);
+    sim_trace(s, "target %d starts%s", i, create ? ", may create" : "");
+    target_turn(s, i);
+}
+
+void target_crash(struct sim *s, int i)
+{
+    struct sim_target *t = &s->target[i];
+    if (!t->p.up)
+        return;
+    sim_trace(s, "target %d ends", i);
+    t->p.up = t->serving = false;
+    t->p.life++;
+    for (int r = 0; r < REPLICAS; r++)
+        if (s->conn[i][r].up[0])
+            conn_end(s, i, r, 0);
+    repl_target_free(t->core);
+    t->core = NULL;
+    life_target_gone(s, i);
+}
+
+/* Disks. */
+
+static void log_write(struct unsynced ***end, uint64_t offset, const void *data, uint64_t length,
+                      bool done)
+{
+    struct unsynced *u = mem_alloc(sizeof(*u) + length);
+    *u = (struct unsynced){.offset = offset, .length = length, .done = done};
+    if (data)
+        memcpy(u->data, data, length);
+    else
+        memset(u->data, 0, length);
+    **end = u;
+    *end = &u->next;
+}
+
+/* What was done when the sync began is sure now. */
+static void log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sure)
+{
+    struct unsynced **p = log;
+    while (*p) {
+        struct unsynced *u = *p;
+        if (!u->flushing) {
+            p = &u->next;
+            continue;
+        }
+        memcpy(sure + u->offset, u->data, u->length);
+        *p = u->next;
+        free(u);
+    }
+    *end = p;
+}
+
+/* A crash: of each sector that was not synced, the new content or the old. */
+static void log_crash(struct sim *s, struct unsynced **log, struct unsynced ***end, uint8_t *sure,
+                      uint8_t *now, size_t size)
+{
+    int keep = (int)sim_below(s, 3) * 50;
+    while (*log) {
+        struct unsynced *u = *log;
+        for (uint64_t i = 0; i < u->length; i += SECTOR)
+            if (sim_chance(s, keep))
+                memcpy(sure + u->offset + i, u->data + i, SECTOR);
+        *log = u->next;
+        free(u);
+    }
+    *end = log;
+    memcpy(now, sure, size);
+}
+
+static void mark_flushing(struct unsynced *u)
+{
+    for (; u; u = u->next)
+        u->flushing |= u->done;
+}
+
+static void disk_snapshot(struct disk *d, uint64_t id, bool drop)
+{
+    for (int i = 0; i < d->snaps; i++) {
+        if (d->snap[i].id != id)
+            continue;
+        d->snap[i] = d->snap[--d->snaps];
+        break;
+    }
+    if (drop)
+        return;
+    int i = d->snaps < 3 ? d->snaps++ : 0;
+    d->snap[i].id = id;
+    memcpy(d->snap[i].data, d->data, sizeof(d->data));
+}
+
+/* The effect on what the process sees. */
+static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
+{
+    struct disk *d = &r->disk;
+    (void)s;
+    switch (q->kind) {
+    case REPL_STORE_READ:
+        memcpy(q->data, d->data + q->offset, q->length);
+        break;
+    case REPL_STORE_WRITE:
+        memcpy(d->data + q->offset, q->data, q->length);
+        break;
+    case REPL_STORE_ZERO:
+        memset(d->data + q->offset, 0, q->length);
+        break;
+    case REPL_STORE_FLUSH:
+        log_sync(&d->data_log, &d->data_end, d->data_sure);
+        break;
+    case REPL_STORE_RESIZE:
+        d->size = q->length > d->size ? q->length : d->size;
+        break;
+    case REPL_STORE_SNAPSHOT:
+    case REPL_STORE_SNAP_DROP:
+        disk_snapshot(d, q->offset, q->kind == REPL_STORE_SNAP_DROP);
+        break;
+    }
+}
+
+/* The end of a request. A write that fails has happened, or not. */
+static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bool fail)
+{
+    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
+    bool happens = !fail || (writes && sim_chance(s, 50));
+    if (happens)
+        perform(s, r, q);
+    for (struct unsynced *u = r->disk.data_log; writes && u; u = u->next) {
+        if (u->done || u->offset != q->offset || u->length != q->length)
+            continue;
+        u->done = true;
+        if (!happens)
+            u->length = 0;
+    }
+}
+
+static int replica_store(void *ctx, struct repl_req *q)
+{
+    struct sim_replica *r = ctx;
+    struct sim *s = r->s;
+    struct disk *d = &r->disk;
+    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
+    if ((writes || q->kind == REPL_STORE_READ) && q->offset + q->length > d->size) {
+        sim_fail(s, "replica %d: request beyond the end of its store", r->i);
+        return -EIO;
+    }
+    bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
+    if (writes)
+        log_write(&d->data_end, q->offset, q->data, q->length, false);
+    if (q->kind == REPL_STORE_FLUSH)
+        mark_flushing(d->data_log);
+    if (fail && (writes || q->kind == REPL_STORE_FLUSH))
+        r->weak = true;
+    if (s->sync_io && !r->slow) {
+        written(s, r, q, fail);
+        return fail ? -EIO : 1;
+    }
+    /* Reads take effect when they begin or when they end, writes when they end. */
+    int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
+    if (q->kind == REPL_STORE_READ && !fail && sim_chance(s, 50))
+        perform(s, r, q);
+    int64_t at = s->now + 1000 + (int64_t)sim_below(s, (uint64_t)delay);
+    world_event(s, at, EV_STORED, r->i, fail ? -EIO : 0, r->p.life, q);
+    return 0;
+}
+
+static void stored(struct sim *s, struct event *e)
+{
+    struct sim_replica *r = &s->replica[e->a];
+    struct repl_req *q = e->p;
+    written(s, r, q, e->b != 0);
+    repl_replica_stored(r->core, q, e->b);
+}
+
+static void replica_meta_write(void *ctx, uint64_t offset, const void *data, size_t size)
+{
+    struct sim_replica *r = ctx;
+    if (offset + size > META_SIZE) {
+        sim_fail(r->s, "replica %d: metadata at %lu", r->i, offset);
+        return;
+    }
+    struct repl_super super;
+    if (offset < repl_page_offset(0) && repl_super_decode(data, &super, NULL) == 0)
+        r->generation = super.generation;
+    memcpy(r->disk.meta + offset, data, size);
+    log_write(&r->disk.meta_end, offset, data, size, true);
+}
+
+static void meta_synced(struct sim_replica *r)
+{
+    log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    r->generation_sure = r->generation;
+}
+
+static int replica_meta_sync(void *ctx)
+{
+    struct sim_replica *r = ctx;
+    struct sim *s = r->s;
+    mark_flushing(r->disk.meta_log);
+    if (s->sync_io && !r->slow) {
+        meta_synced(r);
+        return 1;
+    }
+    int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
+    world_event(s, s->now + 1000 + (int64_t)sim_below(s, (uint64_t)delay), EV_SYNCED, r->i, 0,
+                r->p.life, NULL);
+    return 0;
+}
+
+/* The replica's actions; its links are numbers of targets. */
+
+static struct repl_buf *replica_buffer(void *ctx, size_t size, void **ret_data)
+{
+    (void)ctx;
+    struct message *q = mem_alloc(sizeof(*q) + size);
+    q->buf = (struct repl_buf){1, message_free};
+    *ret_data = q->payload;
+    return &q->buf;
+}
+
+static void replica_send(void *ctx, int link, const struct repl_msg *m, const void *payload,
+                         struct repl_buf *owner)
+{
+    (void)owner;
+    struct sim_replica *r = ctx;
+    struct message *q = message_new(m, m->length);
+    q->buf = (struct repl_buf){1, message_free};
+    if (m->length)
+        memcpy(q->payload, payload, m->length);
+    post(r->s, link, r->i, 0, q);
+}
+
+static void replica_close(void *ctx, int link, const char *why)
+{
+    struct sim_replica *r = ctx;
+    sim_trace(r->s, "replica %d drops target %d: %s", r->i, link, why);
+    conn_end(r->s, link, r->i, 1);
+}
+
+static const struct repl_replica_ops replica_ops = {.store = replica_store,
+                                                    .meta_write = replica_meta_write,
+                                                    .meta_sync = replica_meta_sync,
+                                                    .buffer = replica_buffer,
+                                                    .send = replica_send,
+                                                    .close = replica_close};
+
+static void replica_turn(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    int64_t next = repl_replica_turn(r->core, local_time(s, &r->p));
+    wake(s, &r->p, EV_TURN_REPLICA, i, world_time(s, &r->p, next));
+}
+
+void replica_start(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    if (r->p.up)
+        return;
+    struct repl_replica_config c = {.volume = s->volume,
+                                    .replica = r->id,
+                                    .store_size = r->disk.size,
+                                    .lease_ns = 60 * MS,
+                                    .checkpoint_ns = 50 * MS,
+                                    .hot_max = 5,
+                                    .ops = 48};
+    struct err e;
+    r->p.up = true;
+    r->p.life++;
+    r->p.frozen_until = 0;
+    r->p.turn_at = 0;
+    r->core = repl_replica_new(&c, &replica_ops, r);
+    if (repl_replica_load_super(r->core, r->disk.meta, r->disk.meta + REPL_SUPER_SIZE, &e) < 0) {
+        sim_fail(s, "replica %d cannot start: %s", i, e.msg);
+        return;
+    }
+    struct repl_replica_status st;
+    repl_replica_status(r->core, &st);
+    if (st.super->generation < r->generation_sure)
+        sim_fail(s, "replica %d: superblock %lu after %lu was synced", i, st.super->generation,
+                 r->generation_sure);
+    for (uint64_t p = 0; p < repl_replica_pages(r->core); p++)
+        repl_replica_load_page(r->core, p, r->disk.meta + repl_page_offset(p));
+    repl_replica_start(r->core, local_time(s, &r->p));
+    sim_trace(s, "replica %d starts", i);
+    replica_turn(s, i);
+    world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(5 * MS)), EV_DIAL, i, 0, r->p.life,
+                NULL);
+}
+
+void replica_crash(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    if (!r->p.up)
+        return;
+    sim_trace(s, "replica %d crashes", i);
+    r->p.up = false;
+    r->p.life++;
+    r->weak = true;
+    s->stats.crashes++;
+    for (int t = 0; t < TARGETS; t++)
+        if (s->conn[t][i].up[1])
+            conn_end(s, t, i, 1);
+    repl_replica_free(r->core);
+    r->core = NULL;
+    struct disk *d = &r->disk;
+    log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data));
+    log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta));
+}
+
+void replica_wipe(struct sim *s, int i)
+{
+    struct disk *d = &s->replica[i].disk;
+    memset(d, 0, sizeof(*d));
+    d->data_end = &d->data_log;
+    d->meta_end = &d->meta_log;
+    d->size = s->size;
+    s->replica[i].generation = s->replica[i].generation_sure = 0;
+}
+
+/* Delivery. */
+
+static void give(struct sim *s, int t, int r, int to, struct message *q)
+{
+    struct repl_msg m;
+    struct err e;
+    struct conn *c = &s->conn[t][r];
+    if (repl_frame_decode(q->header, &s->volume, &m, &e) < 0 || m.length != q->length ||
+        !repl_frame_data_ok(&m, q->payload)) {
+        sim_fail(s, "a frame that cannot be read: %s", e.msg);
+        repl_buf_unref(&q->buf);
+        return;
+    }
+    if (s->trace && m.type != REPL_PING && m.type != REPL_PONG)
+        sim_trace(s, "  %s%d %s %s%d: epoch %u seq %lx offset %lu count %lu flags %x",
+                  to ? "t" : "r", to ? t : r, repl_type_name(m.type), to ? "r" : "t", to ? r : t,
+                  m.epoch, m.seq, m.offset, m.count, m.flags);
+    if (!to) {
+        repl_target_input(s->target[t].core, r, &m, q->payload, &q->buf);
+    } else if (!repl_replica_input(s->replica[r].core, t, &m, q->payload, &q->buf)) {
+        q->next = NULL;
+        *c->held_end[1] = q;
+        c->held_end[1] = &q->next;
+        return;
+    }
+    repl_buf_unref(&q->buf);
+}
+
+/* What found no room is given again, in order. */
+static void give_held(struct sim *s, int r)
+{
+    for (int t = 0; t < TARGETS; t++) {
+        struct conn *c = &s->conn[t][r];
+        struct message *q = c->held[1];
+        c->held[1] = NULL;
+        c->held_end[1] = &c->held[1];
+        while (q) {
+            struct message *next = q->next;
+            if (!c->up[1]) {
+                repl_buf_unref(&q->buf);
+            } else if (c->held[1]) {
+                q->next = NULL;
+                *c->held_end[1] = q;
+                c->held_end[1] = &q->next;
+            } else {
+                give(s, t, r, 1, q);
+            }
+            q = next;
+        }
+    }
+}
+
+static void message(struct sim *s, struct event *e)
+{
+    int t = e->a / REPLICAS, r = e->a % REPLICAS;
+    struct conn *c = &s->conn[t][r];
+    struct message *q = e->p;
+    if (c->life != e->life || !c->up[e->b] || c->clear_at[e->b] == INT64_MAX / 2) {
+        repl_buf_unref(&q->buf);
+        return;
+    }
+    if (e->b && c->held[1]) {
+        q->next = NULL;
+        *c->held_end[1] = q;
+        c->held_end[1] = &q->next;
+        return;
+    }
+    give(s, t, r, e->b, q);
+}
+
+static void broken(struct sim *s, struct event *e)
+{
+    int t = e->a / REPLICAS, r = e->a % REPLICAS;
+    struct conn *c = &s->conn[t][r];
+    if (c->life != e->life || !c->up[e->b])
+        return;
+    conn_end(s, t, r, e->b);
+    sim_trace(s, "%s %d sees its connection to %d broken", e->b ? "replica" : "target",
+              e->b ? r : t, e->b ? t : r);
+    if (e->b)
+        repl_replica_close(s->replica[r].core, t);
+    else
+        repl_target_close(s->target[t].core, r);
+}
+
+static struct process *process_of(struct sim *s, const struct event *e)
+{
+    switch (e->kind) {
+    case EV_TURN_TARGET:
+        return &s->target[e->a].p;
+    case EV_TURN_REPLICA:
+    case EV_STORED:
+    case EV_SYNCED:
+    case EV_DIAL:
+        return &s->replica[e->a].p;
+    case EV_MESSAGE:
+    case EV_BROKEN:
+        return e->b ? &s->replica[e->a % REPLICAS].p : &s->target[e->a / REPLICAS].p;
+    default:
+        return NULL;
+    }
+}
+
+void world_handle(struct sim *s, struct event *e)
+{
+    struct process *p = process_of(s, e);
+    bool conn = e->kind == EV_MESSAGE || e->kind == EV_BROKEN;
+    if (p && p->up && p->frozen_until > s->now && (conn || e->life == p->life)) {
+        world_event(s, p->frozen_until, e->kind, e->a, e->b, e->life, e->p);
+        return;
+    }
+    if (p && (!p->up || (!conn && e->life != p->life))) {
+        if (e->kind == EV_MESSAGE)
+            repl_buf_unref(&((struct message *)e->p)->buf);
+        return;
+    }
+    switch (e->kind) {
+    case EV_TURN_TARGET:
+    case EV_TURN_REPLICA:
+        break;
+    case EV_MESSAGE:
+        message(s, e);
+        break;
+    case EV_BROKEN:
+        broken(s, e);
+        break;
+    case EV_STORED:
+        stored(s, e);
+        break;
+    case EV_SYNCED:
+        meta_synced(&s->replica[e->a]);
+        repl_replica_meta_synced(s->replica[e->a].core, 0);
+        break;
+    case EV_DIAL:
+        dial(s, e->a);
+        break;
+    default:
+        life_event(s, e);
+        return;
+    }
+    /* Whoever got something takes a turn. */
+    bool is_target = p == &s->target[0].p || p == &s->target[1].p;
+    int i = is_target ? (int)((struct sim_target *)p - s->target)
+                      : (int)((struct sim_replica *)p - s->replica);
+    if (is_target) {
+        target_turn(s, i);
+    } else {
+        replica_turn(s, i);
+        if (s->replica[i].p.up)
+            give_held(s, i);
+    }
+    for (int k = 0; e->kind == EV_DIAL && k < TARGETS; k++)
+        if (s->target[k].p.up && s->target[k].p.frozen_until <= s->now)
+            target_turn(s, k);
+}
+
+void world_done(struct sim *s)
+{
+    for (int t = 0; t < TARGETS; t++) {
+        repl_target_free(s->target[t].core);
+        for (int r = 0; r < REPLICAS; r++) {
+            free_held(&s->conn[t][r], 0);
+            free_held(&s->conn[t][r], 1);
+        }
+    }
+    for (int i = 0; i < REPLICAS; i++) {
+        struct sim_replica *r = &s->replica[i];
+        repl_replica_free(r->core);
+        free(r->image);
+        log_crash(s, &r->disk.data_log, &r->disk.data_end, r->disk.data_sure, r->disk.data, 0);
+        log_crash(s, &r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure, r->disk.meta, 0);
+    }
+    for (size_t i = 0; i < s->heap_n; i++)
+        if (s->heap[i].kind == EV_MESSAGE)
+            repl_buf_unref(&((struct message *)s->heap[i].p)->buf);
+    free(s->heap);
+    model_free(s->model);
+}
