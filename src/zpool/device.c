@@ -69,12 +69,33 @@ uint64_t zpool_device_sync_failures(void)
     return atomic_load(&sync_failures);
 }
 
+/* Under lock. */
+static bool may_open(const struct zpool *p, const char *path)
+{
+    vec_for_each(&p->paths, allowed) {
+        if (strcmp(*allowed, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Under lock. */
+static bool is_allowed(const char *path)
+{
+    list_for_each(&pools, p, struct zpool, link) {
+        if (may_open(p, path))
+            return true;
+    }
+    return false;
+}
+
 void zpool_device_allow(struct zpool *p, const char *path)
 {
     pthread_mutex_lock(&lock);
     if (!p->paths.len)
         list_push(&pools, &p->link);
-    vec_push(&p->paths, mem_strdup(path));
+    if (!may_open(p, path))
+        vec_push(&p->paths, mem_strdup(path));
     pthread_mutex_unlock(&lock);
 }
 
@@ -87,18 +108,6 @@ void zpool_device_forget(struct zpool *p)
         free(*path);
     vec_done(&p->paths);
     pthread_mutex_unlock(&lock);
-}
-
-/* Under lock. */
-static bool is_allowed(const char *path)
-{
-    list_for_each(&pools, p, struct zpool, link) {
-        vec_for_each(&p->paths, allowed) {
-            if (strcmp(*allowed, path) == 0)
-                return true;
-        }
-    }
-    return false;
 }
 
 static int64_t now_ns(void)

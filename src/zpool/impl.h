@@ -71,7 +71,17 @@ struct zpool_volume {
 /* err_errno() for what ZFS returns, whose words for some numbers are its own. */
 int zpool_errno(struct err *e, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A number of a list, 0 where there is none. */
+static inline uint64_t zpool_number(nvlist_t *nv, const char *name)
+{
+    uint64_t n = 0;
+    (void)nvlist_lookup_uint64(nv, name, &n);
+    return n;
+}
+
 /* pool.c */
+/* ZFS's number for "lz4". */
+int zpool_compression_parse(const char *word, uint64_t *ret_value, struct err *e);
 /* A handle without a pool yet, and its end, which also forgets the paths. */
 struct zpool *zpool_new(const char *name);
 void zpool_free(struct zpool *p);
@@ -115,7 +125,7 @@ int zpool_signature_read(int fd, char *ret_what, size_t size);
 int zpool_signature_wipe(const char *path);
 
 /* label.c */
-/* Fills *ret from a device; *ret_label, for nvlist_free(), is its label or NULL. */
+/* Fills *ret from a device; *ret_label, for nvlist_free(), is its label or NULL; may be NULL itself. */
 void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_label);
 
 /* layout.c */

@@ -31,11 +31,9 @@ static void gathered_done(struct gathered *g)
     vec_done(&g->sources);
 }
 
-static uint64_t number(nvlist_t *nv, const char *name)
+static bool is_ours(const struct zpool_found *f, const struct zpool_import *how)
 {
-    uint64_t n = 0;
-    (void)nvlist_lookup_uint64(nv, name, &n);
-    return n;
+    return f->label == ZPOOL_LABEL_MEMBER && f->pool_guid == how->guid;
 }
 
 static void gather(const struct zpool_import *how, struct gathered *g)
@@ -43,8 +41,7 @@ static void gather(const struct zpool_import *how, struct gathered *g)
     for (size_t i = 0; i < how->n_paths; i++) {
         struct source s;
         zpool_label_look(how->paths[i], &s.found, &s.label);
-        bool ours = s.found.label == ZPOOL_LABEL_MEMBER && s.found.pool_guid == how->guid;
-        if (!ours) {
+        if (!is_ours(&s.found, how) || s.found.error) {
             nvlist_free(s.label);
             s.label = NULL;
         }
@@ -68,7 +65,7 @@ static unsigned set_paths(nvlist_t *nv, const struct gathered *g)
         return missing;
     }
     vec_for_each(&g->sources, s) {
-        if (s->label && s->found.device_guid == number(nv, ZPOOL_CONFIG_GUID)) {
+        if (s->label && s->found.device_guid == zpool_number(nv, ZPOOL_CONFIG_GUID)) {
             fnvlist_add_string(nv, ZPOOL_CONFIG_PATH, s->found.path);
             return 0;
         }
@@ -83,7 +80,7 @@ static nvlist_t *find_group(const struct gathered *g, uint64_t id)
     nvlist_t *tree, *best_tree = NULL;
     vec_for_each(&g->sources, s) {
         if (!s->label || nvlist_lookup_nvlist(s->label, ZPOOL_CONFIG_VDEV_TREE, &tree) != 0 ||
-            number(tree, ZPOOL_CONFIG_ID) != id)
+            zpool_number(tree, ZPOOL_CONFIG_ID) != id)
             continue;
         if (!best || s->found.txg > best->found.txg) {
             best = s;
@@ -119,7 +116,7 @@ static nvlist_t *describe(const struct gathered *g, uint64_t guid, unsigned *ret
 {
     enum { GROUPS_MAX = 4096 };
     nvlist_t *label = g->newest->label;
-    uint64_t n = number(label, ZPOOL_CONFIG_VDEV_CHILDREN);
+    uint64_t n = zpool_number(label, ZPOOL_CONFIG_VDEV_CHILDREN);
     VEC(nvlist_t *) groups = {0};
     *ret_missing = 0;
     for (uint64_t id = 0; id < n && id < GROUPS_MAX; id++) {
@@ -146,7 +143,7 @@ static nvlist_t *describe(const struct gathered *g, uint64_t guid, unsigned *ret
                                           ZPOOL_CONFIG_POOL_STATE, ZPOOL_CONFIG_POOL_TXG,
                                           ZPOOL_CONFIG_HOSTID};
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-        fnvlist_add_uint64(config, numbers[i], number(label, numbers[i]));
+        fnvlist_add_uint64(config, numbers[i], zpool_number(label, numbers[i]));
     fnvlist_add_string(config, ZPOOL_CONFIG_POOL_NAME, g->newest->found.pool_name);
     fnvlist_add_string(config, ZPOOL_CONFIG_HOSTNAME, g->newest->found.host_name);
     fnvlist_add_nvlist(config, ZPOOL_CONFIG_VDEV_TREE, root);
@@ -159,9 +156,10 @@ static int check(const struct zpool_import *how, const struct gathered *g, struc
     unsigned busy = 0, failed = 0;
     const struct source *one = NULL;
     vec_for_each(&g->sources, s) {
-        busy += s->found.error == EBUSY;
+        bool held = s->found.error == EBUSY && is_ours(&s->found, how);
+        busy += held;
         failed += s->found.error != 0;
-        if (s->found.error && (!one || s->found.error == EBUSY))
+        if (s->found.error && (!one || held))
             one = s;
     }
     if (busy)

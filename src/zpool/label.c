@@ -18,13 +18,6 @@
 
 #include "zpool/impl.h"
 
-static uint64_t number(nvlist_t *nv, const char *name)
-{
-    uint64_t n = 0;
-    (void)nvlist_lookup_uint64(nv, name, &n);
-    return n;
-}
-
 static nvlist_t *read_copy(int fd, uint64_t at, int *ret_error)
 {
     vdev_phys_t *phys = mem_alloc(sizeof(*phys));
@@ -37,7 +30,7 @@ static nvlist_t *read_copy(int fd, uint64_t at, int *ret_error)
         nvlist_unpack(phys->vp_nvlist, sizeof(phys->vp_nvlist), &nv, 0) != 0)
         nv = NULL;
     free(phys);
-    if (nv && !number(nv, ZPOOL_CONFIG_GUID)) {
+    if (nv && !zpool_number(nv, ZPOOL_CONFIG_GUID)) {
         nvlist_free(nv);
         nv = NULL;
     }
@@ -55,8 +48,8 @@ static nvlist_t *read_newest(int fd, uint64_t size, int *ret_error)
     nvlist_t *best = NULL;
     for (unsigned i = 0; i < VDEV_LABELS; i++) {
         nvlist_t *nv = read_copy(fd, i < 2 ? i * label : size - (VDEV_LABELS - i) * label, &error);
-        if (nv &&
-            (!best || number(nv, ZPOOL_CONFIG_POOL_TXG) > number(best, ZPOOL_CONFIG_POOL_TXG))) {
+        if (nv && (!best || zpool_number(nv, ZPOOL_CONFIG_POOL_TXG) >
+                                zpool_number(best, ZPOOL_CONFIG_POOL_TXG))) {
             nvlist_t *worse = best;
             best = nv;
             nv = worse;
@@ -70,14 +63,14 @@ static nvlist_t *read_newest(int fd, uint64_t size, int *ret_error)
 /* A device that was detached keeps a label of transaction 0. */
 static enum zpool_label kind_of(nvlist_t *nv)
 {
-    switch (number(nv, ZPOOL_CONFIG_POOL_STATE)) {
+    switch (zpool_number(nv, ZPOOL_CONFIG_POOL_STATE)) {
     case POOL_STATE_SPARE:
         return ZPOOL_LABEL_SPARE;
     case POOL_STATE_L2CACHE:
         return ZPOOL_LABEL_CACHE;
     case POOL_STATE_ACTIVE:
     case POOL_STATE_EXPORTED:
-        return number(nv, ZPOOL_CONFIG_POOL_TXG) ? ZPOOL_LABEL_MEMBER : ZPOOL_LABEL_FORMER;
+        return zpool_number(nv, ZPOOL_CONFIG_POOL_TXG) ? ZPOOL_LABEL_MEMBER : ZPOOL_LABEL_FORMER;
     default:
         return ZPOOL_LABEL_FORMER;
     }
@@ -93,11 +86,11 @@ static void copy_text(nvlist_t *nv, const char *name, char *to, size_t size)
 static void fill(struct zpool_found *f, nvlist_t *nv)
 {
     f->label = kind_of(nv);
-    f->device_guid = number(nv, ZPOOL_CONFIG_GUID);
-    f->pool_guid = number(nv, ZPOOL_CONFIG_POOL_GUID);
-    f->txg = number(nv, ZPOOL_CONFIG_POOL_TXG);
-    f->host_id = (uint32_t)number(nv, ZPOOL_CONFIG_HOSTID);
-    f->exported = number(nv, ZPOOL_CONFIG_POOL_STATE) == POOL_STATE_EXPORTED;
+    f->device_guid = zpool_number(nv, ZPOOL_CONFIG_GUID);
+    f->pool_guid = zpool_number(nv, ZPOOL_CONFIG_POOL_GUID);
+    f->txg = zpool_number(nv, ZPOOL_CONFIG_POOL_TXG);
+    f->host_id = (uint32_t)zpool_number(nv, ZPOOL_CONFIG_HOSTID);
+    f->exported = zpool_number(nv, ZPOOL_CONFIG_POOL_STATE) == POOL_STATE_EXPORTED;
     copy_text(nv, ZPOOL_CONFIG_POOL_NAME, f->pool_name, sizeof(f->pool_name));
     copy_text(nv, ZPOOL_CONFIG_HOSTNAME, f->host_name, sizeof(f->host_name));
 }
@@ -127,7 +120,10 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
     ret->error = device_size(fd, &ret->size);
     if (!ret->error)
         ret->error = zpool_device_is_free(fd);
-    nvlist_t *nv = ret->error ? NULL : read_newest(fd, ret->size, &ret->error);
+    int unread = ret->error;
+    nvlist_t *nv = ret->size ? read_newest(fd, ret->size, &unread) : NULL;
+    if (!ret->error)
+        ret->error = unread;
     if (nv) {
         fill(ret, nv);
     } else if (!ret->error) {

@@ -44,14 +44,12 @@ static nvlist_t *new_properties(void)
     return props;
 }
 
-static int set_compression(const char *name, const char *word, struct err *e)
+int zpool_compression_parse(const char *word, uint64_t *ret_value, struct err *e)
 {
-    uint64_t value;
-    if (zfs_prop_string_to_index(ZFS_PROP_COMPRESSION, word, &value) != 0)
-        return err_set(e, ERR_INVALID_ARGUMENT, "BadCompression",
-                       "there is no compression \"%s\": write off, lz4 or zstd", word);
-    int error = dsl_prop_set_int(name, "compression", ZPROP_SRC_LOCAL, value);
-    return error ? zpool_errno(e, error, "cannot set the compression of %s", name) : 0;
+    if (zfs_prop_string_to_index(ZFS_PROP_COMPRESSION, word, ret_value) == 0)
+        return 0;
+    return err_set(e, ERR_INVALID_ARGUMENT, "BadCompression",
+                   "there is no compression \"%s\": write off, lz4 or zstd", word);
 }
 
 struct zpool *zpool_create(const char *name, const struct zpool_layout *layout, struct err *e)
@@ -64,12 +62,10 @@ struct zpool *zpool_create(const char *name, const struct zpool_layout *layout, 
                 name);
         return NULL;
     }
-    const char *compression = layout->compression ? layout->compression : "off";
-    uint64_t value;
-    if (zfs_prop_string_to_index(ZFS_PROP_COMPRESSION, compression, &value) != 0) {
-        set_compression(name, compression, e);
+    uint64_t compression;
+    if (zpool_compression_parse(layout->compression ? layout->compression : "off", &compression,
+                                e) < 0)
         return NULL;
-    }
     struct zpool *p = zpool_new(name);
     nvlist_t *root = zpool_layout_build(p, layout, e);
     if (!root) {
@@ -85,8 +81,10 @@ struct zpool *zpool_create(const char *name, const struct zpool_layout *layout, 
         zpool_free(p);
         return NULL;
     }
+    error = dsl_prop_set_int(name, "compression", ZPROP_SRC_LOCAL, compression);
     p = zpool_hold(p, e);
-    if (p && set_compression(name, compression, e) < 0) {
+    if (p && error) {
+        zpool_errno(e, error, "cannot set the compression of pool %s", name);
         (void)zpool_destroy(p, NULL);
         return NULL;
     }

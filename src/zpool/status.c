@@ -183,16 +183,14 @@ static void read_removal(nvlist_t *root, struct zpool_progress *r)
     estimate(r, r->done, r->started);
 }
 
-/* As volumes see it; a suspended pool is not asked, as the answer may have to be read. */
+/* As volumes see it. */
 static void read_space(struct zpool *p, struct zpool_status *s)
 {
-    objset_t *os;
-    if (s->suspended || dmu_objset_hold(p->name, FTAG, &os) != 0)
-        return;
-    dsl_dataset_t *ds = dmu_objset_ds(os);
-    s->used = dsl_dir_get_used(ds->ds_dir);
-    s->available = dsl_get_available(ds);
-    dmu_objset_rele(os, FTAG);
+    dsl_pool_t *dp = spa_get_dsl(p->spa);
+    dsl_pool_config_enter(dp, FTAG);
+    s->used = dsl_dir_get_used(dp->dp_root_dir);
+    s->available = dsl_dir_space_available(dp->dp_root_dir, NULL, 0, TRUE);
+    dsl_pool_config_exit(dp, FTAG);
 }
 
 int zpool_status_read(struct zpool *p, struct zpool_status *ret, struct err *e)

@@ -162,8 +162,27 @@ int zpool_offline(struct zpool *p, const char *device, struct err *e)
     return operate(p, device, offline, "take offline", e);
 }
 
+int zpool_move(struct zpool *p, const char *device, const char *path, struct err *e)
+{
+    struct zpool_member m = {0};
+    if (begin(p, device, &m, e) < 0)
+        return -1;
+    struct zpool_found f;
+    zpool_label_look(path, &f, NULL);
+    if (f.error || f.device_guid != m.guid)
+        return err_set(e, ERR_FAILED_PRECONDITION, "OtherDevice",
+                       "%s is not device %s of pool %s (its label says otherwise)", path, device,
+                       p->name);
+    zpool_device_allow(p, path);
+    int error = spa_vdev_setpath(p->spa, m.guid, path);
+    return error ? zpool_errno(e, error, "cannot move %s of pool %s to %s", device, p->name, path)
+                 : 0;
+}
+
 int zpool_online(struct zpool *p, const char *device, bool expand, struct err *e)
 {
+    if (device[0] == '/')
+        zpool_device_allow(p, device);
     return operate(p, device, expand ? online_all : online, "bring online", e);
 }
 

@@ -76,10 +76,8 @@ static int check_spec(const struct zpool_volume_spec *s, uint32_t *ret_block, st
         return err_set(e, ERR_INVALID_ARGUMENT, "BadSize",
                        "a volume of %llu bytes is no multiple of its block size, %u",
                        (unsigned long long)s->size, block);
-    if (s->compression &&
-        zfs_prop_string_to_index(ZFS_PROP_COMPRESSION, s->compression, &value) != 0)
-        return err_set(e, ERR_INVALID_ARGUMENT, "BadCompression",
-                       "there is no compression \"%s\": write off, lz4 or zstd", s->compression);
+    if (s->compression && zpool_compression_parse(s->compression, &value, e) < 0)
+        return -1;
     *ret_block = block;
     return 0;
 }
@@ -109,7 +107,8 @@ static int set(struct zpool *p, const char *path, const struct zpool_volume_spec
     int error = 0;
     uint64_t value;
     if (s->compression) {
-        (void)zfs_prop_string_to_index(ZFS_PROP_COMPRESSION, s->compression, &value);
+        if (zpool_compression_parse(s->compression, &value, e) < 0)
+            return -1;
         error = dsl_prop_set_int(path, "compression", ZPROP_SRC_LOCAL, value);
     } else {
         error = dsl_prop_inherit(path, "compression", ZPROP_SRC_NONE);

@@ -136,6 +136,8 @@ int zpool_remove(struct zpool *p, const char *device, struct err *e);
 int zpool_offline(struct zpool *p, const char *device, struct err *e);
 /* What it missed is copied to it. expand: use all of a device that has grown. */
 int zpool_online(struct zpool *p, const char *device, bool expand, struct err *e);
+/* The device is at this path now; zpool_online() then opens it there. */
+int zpool_move(struct zpool *p, const char *device, const char *path, struct err *e);
 int zpool_scrub(struct zpool *p, bool start, struct err *e);
 /* Forgets the errors counted, tries the devices again and lets a suspended pool go on. */
 int zpool_clear(struct zpool *p, struct err *e);

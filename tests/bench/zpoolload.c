@@ -158,8 +158,8 @@ int main(int argc, char **argv)
         !(volume = zpool_volume_open(p, "v", false, &e)) ||
         !(workers = zpool_workers_new(n, n, &e)))
         fail(e.msg);
-    static char data[SLOTS][1 << 20];
-    for (size_t i = 0; i < sizeof(data); i += 8) {
+    char(*data)[1 << 20] = mem_alloc(n * sizeof(*data));
+    for (size_t i = 0; i < n * sizeof(*data); i += 8) {
         uint64_t word = (uint64_t)random() << 32 ^ (uint64_t)random();
         memcpy(&data[0][0] + i, &word, 8);
     }

@@ -415,6 +415,35 @@ static void test_operations(void **state)
     }
 }
 
+/* A device that was not there, or is elsewhere now, comes back without an import. */
+static void test_comes_back(void **state)
+{
+    (void)state;
+    make_disks();
+    struct zpool *p = create("mirror 0 1");
+    uint64_t guid = zpool_guid(p);
+    struct model m = model_new(p);
+    for (int moved = 0; moved <= 1; moved++) {
+        model_close(&m);
+        assert_ok(zpool_export(p, &e) == 0);
+        assert_ok((p = import_without(guid, (int[]){1, -1})));
+        model_open(&m, p);
+        model_write(&m, 50, 64);
+        assert_ok(zpool_sync(p, &e) == 0);
+        assert_int_equal(row_of(p, 1)->state, ZPOOL_UNAVAILABLE);
+        if (moved) {
+            assert_refused(zpool_move(p, disks[1], disks[7], &e) == 0, "OtherDevice");
+            assert_int_equal(rename(disks[1], disks[7]), 0);
+            assert_ok(zpool_move(p, disks[1], disks[7], &e) == 0);
+        }
+        assert_ok(zpool_online(p, disks[moved ? 7 : 1], false, &e) == 0);
+        wait_for(all_whole(p) && row_of(p, -1)->state == ZPOOL_ONLINE);
+        model_verify(&m);
+    }
+    model_done(&m);
+    assert_ok(zpool_destroy(p, &e) == 0);
+}
+
 /* Another program of OpenZFS reads what was written, checks every block and accounts for all space. */
 static void test_zdb(void **state)
 {
@@ -434,9 +463,8 @@ static void test_zdb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_layouts),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_operations), cmocka_unit_test(test_comes_back),
         cmocka_unit_test(test_zdb),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
