@@ -125,7 +125,10 @@ int zpool_signature_read(int fd, char *ret_what, size_t size);
 int zpool_signature_wipe(const char *path);
 
 /* label.c */
-/* Fills *ret from a device; *ret_label, for nvlist_free(), is its label or NULL; may be NULL itself. */
+/*
+ * Fills *ret from a device. With ret_label only labels count: *ret_label is the device's, for nvlist_free(),
+ * or NULL, and what else may be on it is not looked for.
+ */
 void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_label);
 
 /* layout.c */

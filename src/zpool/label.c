@@ -126,7 +126,7 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
         ret->error = unread;
     if (nv) {
         fill(ret, nv);
-    } else if (!ret->error) {
+    } else if (!ret->error && !ret_label) {
         ret->error = zpool_signature_read(fd, ret->what, sizeof(ret->what));
         ret->label = ret->what[0] ? ZPOOL_LABEL_FOREIGN : ZPOOL_LABEL_NONE;
     }
