@@ -81,7 +81,7 @@ int zpool_receive(struct zpool *p, const char *snapshot, int fd, struct err *e);
  */
 struct zpool_volume *zpool_volume_open(struct zpool *p, const char *name, bool read_only,
                                        struct err *e);
-/* With no I/O under way; what was written is durable. */
+/* With no I/O under way; what was written is durable. Waits while the pool is suspended. */
 void zpool_volume_close(struct zpool_volume *v);
 DEFINE_CLEANUP(struct zpool_volume *, zpool_volume_close)
 uint64_t zpool_volume_size(const struct zpool_volume *v);

@@ -1,6 +1,8 @@
 /*
  * Pools and their devices, on sparse files.
  */
+#include <linux/loop.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "base/spawn.h"
@@ -112,6 +114,8 @@ static void test_refusals(void **state)
         {"stripe 0 spare 0", "DeviceTwice"},
         {"mirror 0 10", "DeviceTooSmall"},
     };
+    assert_refused(zpool_start(&(struct zpool_options){0}, &e) == 0, "NoHostID");
+    assert_refused(zpool_start(&(struct zpool_options){.host_id = HOST}, &e) == 0, "Started");
     make_disks();
     unlink(disks[11]);
     make_disk(10, 8 * MIB);
@@ -442,6 +446,73 @@ static void test_comes_back(void **state)
     assert_ok(zpool_destroy(p, &e) == 0);
 }
 
+/* A block device over a disk's file, which goes when its last user does; -1 where there can be none. */
+static int open_loop(int disk, uint32_t sector, char *ret_path, size_t size)
+{
+    int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), fd = -1;
+    for (int tries = 0; control >= 0 && fd < 0 && tries < 20;
+         tries++) { /* others look for one, too */
+        int number = ioctl(control, LOOP_CTL_GET_FREE);
+        snprintf(ret_path, size, "/dev/loop%d", number);
+        fd = number < 0 ? -1 : open(ret_path, O_RDWR | O_CLOEXEC);
+        int file = open(disks[disk], O_RDWR | O_CLOEXEC);
+        struct loop_config c = {.fd = (uint32_t)file, .block_size = sector};
+        c.info.lo_flags = LO_FLAGS_AUTOCLEAR;
+        if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &c) < 0) {
+            close(fd);
+            fd = -1;
+        }
+        close(file);
+    }
+    if (control >= 0)
+        close(control);
+    return fd;
+}
+
+/* Block devices, also such with sectors of 4096 bytes: held exclusively, found again under another name. */
+static void test_block_devices(void **state)
+{
+    (void)state;
+    make_disks();
+    char paths[2][32], again[32];
+    int fds[2] = {open_loop(0, 4096, paths[0], 32), open_loop(1, 512, paths[1], 32)};
+    if (fds[0] < 0 || fds[1] < 0)
+        skip();
+    struct zpool_device devices[] = {{.path = paths[0]}, {.path = paths[1]}};
+    struct zpool_group g = {.type = ZPOOL_MIRROR, .devices = devices, .n_devices = 2};
+    struct zpool *p;
+    assert_ok((p = zpool_create("tank", &(struct zpool_layout){.groups = &g, .n_groups = 1}, &e)));
+    uint64_t guid = zpool_guid(p);
+    struct model m = model_new(p);
+    assert_int_equal(open(paths[0], O_RDWR | O_EXCL | O_CLOEXEC), -1);
+    assert_int_equal(errno, EBUSY);
+    model_verify(&m);
+    model_close(&m);
+    assert_ok(zpool_export(p, &e) == 0);
+
+    /* Somebody else uses it. */
+    int other = open(paths[0], O_RDWR | O_EXCL | O_CLOEXEC);
+    assert_true(other >= 0);
+    const char *both[] = {paths[0], paths[1]};
+    assert_ok((p = zpool_import(&(struct zpool_import){guid, both, 2}, &e)));
+    assert_int_equal(row_of(p, -1)->state, ZPOOL_DEGRADED);
+    assert_ok(zpool_export(p, &e) == 0);
+    close(other);
+
+    close(fds[0]);
+    fds[0] = open_loop(0, 4096, again, 32);
+    assert_true(fds[0] >= 0);
+    both[0] = again;
+    assert_ok((p = zpool_import(&(struct zpool_import){guid, both, 2}, &e)));
+    wait_for(all_whole(p) && row_of(p, -1)->state == ZPOOL_ONLINE);
+    model_open(&m, p);
+    model_verify(&m);
+    model_done(&m);
+    assert_ok(zpool_destroy(p, &e) == 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 /* Another program of OpenZFS reads what was written, checks every block and accounts for all space. */
 static void test_zdb(void **state)
 {
@@ -461,9 +532,9 @@ static void test_zdb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_operations), cmocka_unit_test(test_comes_back),
-        cmocka_unit_test(test_zdb),
+        cmocka_unit_test(test_layouts),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_operations),    cmocka_unit_test(test_comes_back),
+        cmocka_unit_test(test_block_devices), cmocka_unit_test(test_zdb),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
 }
