@@ -18,6 +18,7 @@ BELOW = {
     "http": ["base"],
     "metrics": ["base"],
     "shim": ["base"],
+    "zpool": ["base"],
     "lvm": ["base", "json"],
     "io": ["base"],
     "store": ["base", "io"],
@@ -44,7 +45,7 @@ OWNERS = {
     "iscsi/scsi-lowlevel.h": ["src/bench/session.c"],
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
-    "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c"],
+    "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c", "src/zpool/signature.c"],
     "gnutls/gnutls.h": ["src/pki/impl.h", "src/replio/tls.c", "src/apiserver/seal.c", "src/http/session.c",
                         "src/iscsi/chap.c",
                         "src/http/tls.c"],
@@ -59,6 +60,15 @@ OWNERS = {
     "isa-l.h": ["src/base/crc.c"],
     "isa-l/crc.h": ["src/base/crc.c"],
 }
+# libzpool's are many, and found in two folders of their own.
+OWNERS.update(dict.fromkeys((
+    "sys/zfs_context.h", "sys/spa.h", "sys/spa_impl.h", "sys/arc.h", "sys/arc_impl.h", "sys/dbuf.h",
+    "sys/dmu.h", "sys/dmu_objset.h", "sys/dmu_recv.h", "sys/dmu_send.h", "sys/dmu_tx.h",
+    "sys/dnode.h", "sys/dsl_dataset.h", "sys/dsl_destroy.h", "sys/dsl_dir.h", "sys/dsl_pool.h",
+    "sys/dsl_prop.h", "sys/dsl_scan.h", "sys/txg.h", "sys/vdev.h", "sys/vdev_impl.h", "sys/zap.h",
+    "sys/zfs_file.h", "sys/zfs_rlock.h", "sys/zil.h", "sys/zio.h", "sys/zio_checksum.h",
+    "zfeature_common.h", "zfs_namecheck.h", "zfs_prop.h",
+), ["src/zpool/impl.h"]))
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

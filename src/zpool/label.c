@@ -1,0 +1,144 @@
+/*
+ * What is written on a device.
+ *
+ *     0        256K      512K                             size - 512K   size - 256K    (of size,
+ *     label 0 │ label 1 │ boot area, data ...             │ label 2 │ label 3          rounded down)
+ *
+ *     a label:  8K nothing, 8K boot, 112K nvlist with its checksum, 128K ring of uberblocks
+ *
+ * The four are copies, written two at a time, so the newest that can be read counts. Whether the
+ * checksum fits is left to libzpool, which looks again at import: for "may this device be
+ * overwritten" a label that is damaged is a label.
+ */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "zpool/impl.h"
+
+static nvlist_t *read_copy(int fd, uint64_t at, int *ret_error)
+{
+    vdev_phys_t *phys = mem_alloc(sizeof(*phys));
+    nvlist_t *nv = NULL;
+    ssize_t got =
+        pread(fd, phys, sizeof(*phys), (off_t)(at + offsetof(vdev_label_t, vl_vdev_phys)));
+    if (got < 0)
+        *ret_error = errno;
+    if (got != (ssize_t)sizeof(*phys) ||
+        nvlist_unpack(phys->vp_nvlist, sizeof(phys->vp_nvlist), &nv, 0) != 0)
+        nv = NULL;
+    free(phys);
+    if (nv && !zpool_number(nv, ZPOOL_CONFIG_GUID)) {
+        nvlist_free(nv);
+        nv = NULL;
+    }
+    return nv;
+}
+
+/* The newest, for nvlist_free(), or NULL. *ret_error is set when there might be one that cannot be read. */
+static nvlist_t *read_newest(int fd, uint64_t size, int *ret_error)
+{
+    int error = 0;
+    const uint64_t label = sizeof(vdev_label_t);
+    size -= size % label;
+    if (size < SPA_MINDEVSIZE)
+        return NULL;
+    nvlist_t *best = NULL;
+    for (unsigned i = 0; i < VDEV_LABELS; i++) {
+        nvlist_t *nv = read_copy(fd, i < 2 ? i * label : size - (VDEV_LABELS - i) * label, &error);
+        if (nv && (!best || zpool_number(nv, ZPOOL_CONFIG_POOL_TXG) >
+                                zpool_number(best, ZPOOL_CONFIG_POOL_TXG))) {
+            nvlist_t *worse = best;
+            best = nv;
+            nv = worse;
+        }
+        nvlist_free(nv);
+    }
+    *ret_error = best ? 0 : error;
+    return best;
+}
+
+/* A device that was detached keeps a label of transaction 0. */
+static enum zpool_label kind_of(nvlist_t *nv)
+{
+    switch (zpool_number(nv, ZPOOL_CONFIG_POOL_STATE)) {
+    case POOL_STATE_SPARE:
+        return ZPOOL_LABEL_SPARE;
+    case POOL_STATE_L2CACHE:
+        return ZPOOL_LABEL_CACHE;
+    case POOL_STATE_ACTIVE:
+    case POOL_STATE_EXPORTED:
+        return zpool_number(nv, ZPOOL_CONFIG_POOL_TXG) ? ZPOOL_LABEL_MEMBER : ZPOOL_LABEL_FORMER;
+    default:
+        return ZPOOL_LABEL_FORMER;
+    }
+}
+
+static void copy_text(nvlist_t *nv, const char *name, char *to, size_t size)
+{
+    char *text;
+    if (nvlist_lookup_string(nv, name, &text) == 0)
+        snprintf(to, size, "%s", text);
+}
+
+static void fill(struct zpool_found *f, nvlist_t *nv)
+{
+    f->label = kind_of(nv);
+    f->device_guid = zpool_number(nv, ZPOOL_CONFIG_GUID);
+    f->pool_guid = zpool_number(nv, ZPOOL_CONFIG_POOL_GUID);
+    f->txg = zpool_number(nv, ZPOOL_CONFIG_POOL_TXG);
+    f->host_id = (uint32_t)zpool_number(nv, ZPOOL_CONFIG_HOSTID);
+    f->exported = zpool_number(nv, ZPOOL_CONFIG_POOL_STATE) == POOL_STATE_EXPORTED;
+    copy_text(nv, ZPOOL_CONFIG_POOL_NAME, f->pool_name, sizeof(f->pool_name));
+    copy_text(nv, ZPOOL_CONFIG_HOSTNAME, f->host_name, sizeof(f->host_name));
+}
+
+static int device_size(int fd, uint64_t *ret)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return errno;
+    if (S_ISBLK(st.st_mode))
+        return ioctl(fd, BLKGETSIZE64, ret) < 0 ? errno : 0;
+    *ret = (uint64_t)st.st_size;
+    return S_ISREG(st.st_mode) ? 0 : ENOTBLK;
+}
+
+void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_label)
+{
+    *ret = (struct zpool_found){.path = path};
+    if (ret_label)
+        *ret_label = NULL;
+    /* Not for ever, should it be something like a pipe. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        ret->error = errno;
+        return;
+    }
+    ret->error = device_size(fd, &ret->size);
+    if (!ret->error)
+        ret->error = zpool_device_is_free(fd);
+    int unread = ret->error;
+    nvlist_t *nv = ret->size ? read_newest(fd, ret->size, &unread) : NULL;
+    if (!ret->error)
+        ret->error = unread;
+    if (nv) {
+        fill(ret, nv);
+    } else if (!ret->error && !ret_label) {
+        ret->error = zpool_signature_read(fd, ret->what, sizeof(ret->what));
+        ret->label = ret->what[0] ? ZPOOL_LABEL_FOREIGN : ZPOOL_LABEL_NONE;
+    }
+    close(fd);
+    if (ret_label)
+        *ret_label = nv;
+    else
+        nvlist_free(nv);
+}
+
+void zpool_scan(const char *const *paths, size_t n, struct zpool_found *ret_found)
+{
+    for (size_t i = 0; i < n; i++)
+        zpool_label_look(paths[i], &ret_found[i], NULL);
+}
