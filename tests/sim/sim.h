@@ -96,6 +96,7 @@ struct sim_replica {
     bool used;          /* was ever meant to be a member */
     bool slow;
     int erring; /* 1: reads, 2: everything */
+    bool erred; /* ever */
     struct uuid id;
     uint64_t generation, generation_sure; /* of superblocks written, and synced */
 };

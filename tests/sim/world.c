@@ -295,8 +295,8 @@ static void check_hot(struct sim *s, struct sim_replica *r, const struct repl_re
     if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) < 0 || !super.view.version)
         return;
     repl_page_decode(0, meta + repl_page_offset(0), entries);
-    /* Mending writes what should be there; over more regions than can be hot some are cold again. */
-    if (q->length >> s->region_shift >= HOT_MAX - 1)
+    /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
+    if (r->erred || s->stage >= SCRUB)
         return;
     for (uint64_t i = q->offset >> s->region_shift;
          i <= (q->offset + q->length - 1) >> s->region_shift; i++)
@@ -315,6 +315,7 @@ static int replica_store(void *ctx, struct repl_req *q)
         sim_fail(s, "replica %d: request beyond the end of its store", r->i);
         return -EIO;
     }
+    r->erred |= r->erring != 0;
     bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (writes)
         check_hot(s, r, q);
