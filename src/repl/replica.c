@@ -128,7 +128,7 @@ static void unbind(struct repl_replica *r)
     r->done_owed = r->mark_owed = false;
     if (!GUARD(11, false))
         r->flush_done = r->flush_mark = false;
-    r->piece_length = 0;
+    pieces_forget(r);
 }
 
 static void drop_link(struct repl_replica *r, int link, const char *why)
@@ -233,8 +233,15 @@ static void join(struct repl_replica *r, uint64_t count)
     r->session++;
     r->complete = false;
     r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
-    r->piece_length = 0;
+    pieces_forget(r);
     memset(r->done_bits, 0, sizeof(r->done_bits));
+}
+
+static bool in_piece(const struct repl_replica *r, const struct repl_msg *m)
+{
+    const struct piece *p = &r->pieces[m->flags % REPL_PIECES];
+    return m->flags < REPL_PIECES && m->offset >= p->offset && m->count <= p->length &&
+           m->offset - p->offset <= p->length - m->count;
 }
 
 static bool in_range(const struct repl_replica *r, const struct repl_msg *m)
@@ -323,7 +330,7 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
         flush_request(r);
         return NULL;
     case REPL_DATA:
-        if (m->offset < r->piece || m->offset + m->count > r->piece + r->piece_length)
+        if (!in_piece(r, m))
             return "rebuilt data for no piece that was begun";
         /* fall through */
     case REPL_READ:
@@ -338,9 +345,9 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
         *full = !op_take(r, link, m, NULL, NULL);
         return NULL;
     case REPL_BEGIN:
-        r->piece = m->offset;
-        r->piece_length = m->count;
-        memset(r->piece_written, 0, sizeof(r->piece_written));
+        if (m->flags >= REPL_PIECES)
+            return "a piece too many";
+        r->pieces[m->flags] = (struct piece){.offset = m->offset, .length = m->count};
         map_stamp(r, m->offset, m->count, m->seq);
         return NULL;
     case REPL_MAP:

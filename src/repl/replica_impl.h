@@ -38,6 +38,12 @@ struct hot {
     struct list_link link; /* lru, last touched at the end; or free */
 };
 
+/* A piece that is being rebuilt; length 0: none. */
+struct piece {
+    uint64_t offset, length;
+    uint8_t written[REPL_PIECE / REPL_SECTOR / 8]; /* sectors, since BEGIN */
+};
+
 struct peer {
     bool open, want_hello;
     uint32_t life;
@@ -91,9 +97,7 @@ struct repl_replica {
     uint64_t applied_told, durable_told;
     uint64_t done_bits[WINDOW / 64];
 
-    /* the piece that is being rebuilt */
-    uint64_t piece, piece_length;
-    uint8_t piece_written[REPL_PIECE / REPL_SECTOR / 8];
+    struct piece pieces[REPL_PIECES];
 
     /* flushes */
     enum { FLUSH_IDLE, FLUSH_STORE, FLUSH_PAGES, FLUSH_META } flush_state;
@@ -127,6 +131,7 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const v
              struct repl_buf *owner);
 void ops_kick(struct repl_replica *r);
 void ops_drop_waiting(struct repl_replica *r);
+void pieces_forget(struct repl_replica *r);
 void flush_request(struct repl_replica *r);
 void flush_progress(struct repl_replica *r);
 void flush_stored(struct repl_replica *r, int status);

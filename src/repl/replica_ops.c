@@ -215,16 +215,22 @@ void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int statu
     ops_kick(r);
 }
 
-/* Notes which sectors of the piece that is being rebuilt a client writes. */
-static void note_written(struct repl_replica *r, uint64_t offset, uint64_t length)
+void pieces_forget(struct repl_replica *r)
 {
-    uint64_t end = offset + length, piece_end = r->piece + r->piece_length;
-    if (!r->piece_length || !repl_overlap(offset, length, r->piece, r->piece_length))
+    for (int i = 0; i < REPL_PIECES; i++)
+        r->pieces[i].length = 0;
+}
+
+/* Notes which sectors of a piece that is being rebuilt a client writes. */
+static void note_written(struct piece *p, uint64_t offset, uint64_t length)
+{
+    uint64_t end = offset + length, piece_end = p->offset + p->length;
+    if (!repl_overlap(offset, length, p->offset, p->length))
         return;
-    offset = offset > r->piece ? offset : r->piece;
+    offset = offset > p->offset ? offset : p->offset;
     end = end < piece_end ? end : piece_end;
-    for (uint64_t s = (offset - r->piece) / REPL_SECTOR; s < (end - r->piece) / REPL_SECTOR; s++)
-        r->piece_written[s / 8] |= (uint8_t)(1 << s % 8);
+    for (uint64_t s = (offset - p->offset) / REPL_SECTOR; s < (end - p->offset) / REPL_SECTOR; s++)
+        p->written[s / 8] |= (uint8_t)(1 << s % 8);
 }
 
 static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg *m)
@@ -251,13 +257,15 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         o->req.length = o->view.size;
     if (m->type == REPL_WRITE || m->type == REPL_ZERO) {
         r->received = m->seq;
-        note_written(r, m->offset, m->count);
+        for (int i = 0; i < REPL_PIECES; i++)
+            note_written(&r->pieces[i], m->offset, m->count);
         o->need = map_touch(r, m->offset, m->count, repl_pos(r->sb.promised, m->seq));
     }
     if (m->type == REPL_DATA) {
+        const struct piece *p = &r->pieces[m->flags];
         for (uint64_t s = 0; s < o->length / REPL_SECTOR; s++) {
-            uint64_t at = (o->offset - r->piece) / REPL_SECTOR + s;
-            if (GUARD(5, !(r->piece_written[at / 8] >> at % 8 & 1)))
+            uint64_t at = (o->offset - p->offset) / REPL_SECTOR + s;
+            if (GUARD(5, !(p->written[at / 8] >> at % 8 & 1)))
                 continue;
             o->skip[s / 8] |= (uint8_t)(1 << s % 8);
         }

@@ -486,6 +486,11 @@ static void watch(struct repl_target *t)
     }
 }
 
+void repl_target_time(struct repl_target *t, int64_t now)
+{
+    t->now = now;
+}
+
 int64_t repl_target_turn(struct repl_target *t, int64_t now)
 {
     t->now = now;
@@ -507,7 +512,8 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now)
         rebuild_turn(t);
         scrub_turn(t);
     }
-    return t->ping_at < t->watch_at ? t->ping_at : t->watch_at;
+    int64_t next = t->ping_at < t->watch_at ? t->ping_at : t->watch_at;
+    return t->pace.next_at > now && t->pace.next_at < next ? t->pace.next_at : next;
 }
 
 void repl_target_bye(struct repl_target *t)

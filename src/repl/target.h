@@ -110,6 +110,8 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
 struct repl_io *repl_target_read_of(struct repl_target *t, int link, const struct repl_msg *m);
 void repl_target_submit(struct repl_target *t, struct repl_io *io);
 int64_t repl_target_turn(struct repl_target *t, int64_t now);
+/* The time before a batch of inputs or requests, so that latencies are not counted from the last turn. */
+void repl_target_time(struct repl_target *t, int64_t now);
 
 /* One at a time; false while another is under way. The end is told by admin_done(). */
 bool repl_target_grow(struct repl_target *t, uint64_t size);

@@ -11,18 +11,31 @@
 
 enum { PIECE_BLOCKS = REPL_PIECE / REPL_SECTOR };
 
+/* A piece on its way from the source to the replica that is rebuilt. */
+struct piece {
+    enum {
+        PIECE_NONE,
+        PIECE_SUMS, /* waits for sums of both */
+        PIECE_READ, /* waits for the source's data */
+        PIECE_KEPT, /* waits for the replica to have written it */
+    } state;
+    bool have_source, have_own, own_failed;
+    bool zeros; /* the replica never had anything there */
+    uint64_t tag, offset, length;
+    uint64_t from, at; /* in it: the run that is being read; what comes next */
+    uint64_t theirs_sum[PIECE_BLOCKS], own_sum[PIECE_BLOCKS];
+};
+
 /* The rebuild of a replica, or the mending of one piece of it. */
 struct job {
     enum {
         JOB_NONE,
-        JOB_READY, /* for the next step, when the rate allows */
+        JOB_READY, /* for the next step, when pace and rate allow */
         JOB_MAP,   /* waits for entries of both */
-        JOB_SUMS,  /* waits for sums of both */
-        JOB_READ,  /* waits for the source's data */
         JOB_DONE,  /* waits for DONE_OK */
     } state;
-    bool repair; /* one piece only */
-    bool have_source, have_own, own_failed;
+    bool repair, begun; /* one piece only */
+    bool have_source, have_own;
     int source;
     uint16_t avoid; /* sources that failed */
     uint64_t tag;
@@ -30,9 +43,9 @@ struct job {
     uint32_t region;       /* looked at next */
     uint32_t first, count; /* regions whose entries are here */
     uint64_t theirs[REPL_PAGE_ENTRIES], own[REPL_PAGE_ENTRIES];
-    uint64_t piece, piece_length; /* 0: none */
-    uint64_t theirs_sum[PIECE_BLOCKS], own_sum[PIECE_BLOCKS];
-    uint64_t at; /* offset in the piece that was looked at */
+    uint64_t piece, piece_length; /* begun last; 0: none */
+    struct piece pieces[REPL_PIECES];
+    int flying; /* of them */
     uint64_t bytes, copied, marked;
     int64_t since;
 };
@@ -69,6 +82,16 @@ struct entry {
 struct read_slot {
     struct repl_io *io;
     uint32_t life;
+};
+
+/* How fast rebuilds may go. */
+struct pace {
+    int64_t client_at;    /* when a client's request last came or was complete */
+    int64_t calm, loaded; /* means of clients' latencies without and with a piece in the way */
+    bool fresh;           /* loaded has news since the last piece */
+    int flying;           /* pieces, of all jobs */
+    int64_t began, ended; /* when the last one did */
+    int64_t pause, next_at;
 };
 
 struct quorum {
@@ -121,6 +144,8 @@ struct repl_target {
     int64_t ping_at, watch_at;
     uint32_t syncs_n;
 
+    struct pace pace;
+
     /* target_rebuild.c, target_scrub.c */
     uint64_t tags;
     int64_t rate_tokens, rate_at;
@@ -170,6 +195,12 @@ void io_turn(struct repl_target *t);
 void io_watch(struct repl_target *t);
 bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload);
 bool lease_held(const struct repl_target *t);
+
+/* target_pace.c */
+void pace_came(struct repl_target *t);
+void pace_complete(struct repl_target *t, const struct repl_io *io);
+int pace_room(const struct repl_target *t); /* pieces that may be begun now */
+void pace_turn(struct repl_target *t, int flying);
 
 /* target_rebuild.c */
 void rebuild_start(struct repl_target *t, int link);

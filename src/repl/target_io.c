@@ -16,6 +16,7 @@
 
 static void complete(struct repl_target *t, struct repl_io *io, int status)
 {
+    pace_complete(t, io);
     t->ops->complete(t->ctx, io, status);
 }
 
@@ -307,6 +308,7 @@ void repl_target_submit(struct repl_target *t, struct repl_io *io)
     list_init(&io->link);
     io->since = t->now;
     io->tried = 0;
+    pace_came(t);
     uint64_t most = io->op == REPL_IO_ZERO ? REPL_MAX_ZERO : REPL_MAX_DATA;
     bool ranged = io->op != REPL_IO_FLUSH;
     if (ranged && (!io->length || io->length > most || (io->offset | io->length) % REPL_SECTOR)) {

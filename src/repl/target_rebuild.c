@@ -1,15 +1,20 @@
 /*
  * Rebuilds: each replica that is not in sync has a job, which goes through the regions in order.
  *
- *     JOIN ─> READY ─> MAP: entries of 510 regions of both ─┐
- *               ^                                           v
- *               │      region in delta: BEGIN, SUMS of both ─> READ from the source, DATA ─┐
- *               └───────────────────────────────────────────────────────────── next run ───┘
+ *     JOIN ─> READY ─> MAP: entries of 510 regions of both ─> READY: pieces of the regions in delta ─┐
+ *               ^                                                                                    │
+ *               └──────────────────────────── no piece is under way ─────────────────────────────────┘
  *             end: DONE ─> in sync
  *
- * Answers carry the tag of the step they belong to; when a source is lost the step begins again with another
- * tag and another source, and old answers mean nothing. Invariants: a region is passed over only if both
- * entries are at most the fork; BEGIN goes out before the sums are asked for, at the same point of the order.
+ *     each of up to REPL_PIECES:
+ *       BEGIN, SUMS of both ─> READ from the source ─> DATA ─> next run that differs ...
+ *       BEGIN, READ: all of it, if the replica has only zeros there ─┴─> READ of its last sector there: kept
+ *
+ * Answers carry the tag of the step they belong to; when a source is lost, all pieces under way begin again
+ * with other tags and another source, and old answers mean nothing. Invariants: a region is passed over only if
+ * both entries are at most the fork; BEGIN goes out before sums or data are asked for, at the same point of the
+ * order; entries are asked for, marks made and the rebuild ended only when no piece is under way. A piece is over
+ * when the replica has written it, so no more than REPL_PIECES wait in memory for a slow one.
  */
 #include "base/mem.h"
 #include "repl/frame.h"
@@ -74,7 +79,10 @@ void rebuild_start(struct repl_target *t, int link)
     p->owed = 0;
     p->fork = p->lost ? 0 : repl_fork(&p->sb.lineage, p->pos, &t->lineage);
     p->mark = p->lost || !p->sb.mark_region ? 0 : repl_fork_mark(p->sb.mark_pos, &t->lineage);
-    p->job = (struct job){.state = JOB_READY, .source = -1, .since = t->now};
+    memset(&p->job, 0, sizeof(p->job));
+    p->job.state = JOB_READY;
+    p->job.source = -1;
+    p->job.since = t->now;
     if (link == t->truth)
         send_done(t, link);
 }
@@ -85,27 +93,47 @@ static uint64_t fork_at(const struct peer *p, uint32_t region)
     return p->mark > p->fork && region < p->sb.mark_region ? p->mark : p->fork;
 }
 
+/* The replica's new entry of the region at hand. */
+static uint64_t stamp_of(const struct repl_target *t, const struct peer *p)
+{
+    const struct job *j = &p->job;
+    uint64_t own = j->own[j->region - j->first], theirs = j->theirs[j->region - j->first];
+    uint64_t high = p->pos > p->sb.mark_pos ? p->pos : p->sb.mark_pos;
+    /* Above all that the replica may be taken for, should it crash before the piece is copied. */
+    bool safe = own <= fork_at(p, j->region) && theirs > high;
+    return GUARD(25, safe) ? theirs : repl_pos(t->epoch, t->last);
+}
+
 static void begin_piece(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
-    uint64_t stamp = 0;
-    if (!j->repair) {
-        uint64_t own = j->own[j->region - j->first], theirs = j->theirs[j->region - j->first];
-        uint64_t high = p->pos > p->sb.mark_pos ? p->pos : p->sb.mark_pos;
-        /* Above all that the replica may be taken for, should it crash before the piece is copied. */
-        bool safe = own <= fork_at(p, j->region) && theirs > high;
-        stamp = GUARD(25, safe) ? theirs : repl_pos(t->epoch, t->last);
-    }
-    ask(t, link, REPL_BEGIN, stamp, j->piece, j->piece_length);
-    j->tag = new_tag(t);
-    j->have_source = j->have_own = false;
-    j->at = 0;
-    j->state = JOB_SUMS;
-    ask(t, link, REPL_SUMS, j->tag, j->piece, j->piece_length);
-    ask(t, j->source, REPL_SUMS, j->tag, j->piece, j->piece_length);
-    t->rate_tokens -= (int64_t)j->piece_length;
-    j->bytes += j->piece_length;
+    uint16_t n = 0;
+    while (j->pieces[n].state != PIECE_NONE)
+        n++;
+    struct piece *c = &j->pieces[n];
+    c->offset = j->piece;
+    c->length = j->piece_length;
+    c->have_source = c->have_own = c->own_failed = false;
+    /* An entry that never rose: no write and no data was ever executed there. */
+    c->zeros = !j->repair && !p->lost && !j->own[j->region - j->first];
+    c->from = 0;
+    c->at = c->zeros ? c->length : 0;
+    c->tag = new_tag(t);
+    c->state = c->zeros ? PIECE_READ : PIECE_SUMS;
+    struct repl_msg m = {.type = REPL_BEGIN,
+                         .flags = n,
+                         .seq = j->repair ? 0 : stamp_of(t, p),
+                         .offset = c->offset,
+                         .count = c->length};
+    target_send(t, link, &m, NULL, 0, NULL);
+    if (!c->zeros)
+        ask(t, link, REPL_SUMS, c->tag, c->offset, c->length);
+    ask(t, j->source, c->zeros ? REPL_READ : REPL_SUMS, c->tag, c->offset, c->length);
+    t->rate_tokens -= (int64_t)c->length;
+    j->bytes += c->length;
+    j->flying++;
+    j->begun = true;
 }
 
 static void ask_maps(struct repl_target *t, int link)
@@ -168,7 +196,8 @@ static bool next_piece(struct repl_target *t, struct peer *p)
     return true;
 }
 
-static void step(struct repl_target *t, int link)
+/* True: a piece was begun. */
+static bool step(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
@@ -179,23 +208,37 @@ static void step(struct repl_target *t, int link)
         j->retry_at = t->now + RETRY;
         if (j->repair)
             j->state = JOB_NONE;
-        return;
+        return false;
     }
-    if (j->repair || (j->count && next_piece(t, p))) {
+    if (j->repair ? !j->begun : j->count && next_piece(t, p)) {
         begin_piece(t, link);
+        return true;
+    }
+    if (j->flying)
+        return false;
+    if (j->repair) {
+        j->state = JOB_NONE;
     } else if (j->region < regions(t)) {
         maybe_mark(t, link);
         ask_maps(t, link);
     } else {
         send_done(t, link);
     }
+    return false;
 }
 
-/* The piece, or the entries, begin again with another source. */
-static void again(struct job *j)
+/* The pieces under way, or the entries, begin again with another source. */
+static void again(struct repl_target *t, struct job *j)
 {
     if (j->state == JOB_NONE || j->state == JOB_DONE)
         return;
+    for (int n = 0; n < REPL_PIECES; n++) {
+        uint32_t region = (uint32_t)(j->pieces[n].offset >> t->view.region_shift);
+        if (j->pieces[n].state != PIECE_NONE && region < j->region)
+            j->region = region;
+        j->pieces[n].state = PIECE_NONE;
+    }
+    j->flying = 0;
     j->source = -1;
     j->tag = 0;
     j->piece_length = 0;
@@ -210,11 +253,19 @@ void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset
         return;
     uint64_t start = offset / REPL_PIECE * REPL_PIECE, end = start + REPL_PIECE;
     end = end < t->view.size ? end : t->view.size;
-    p->job = (struct job){.state = JOB_READY,
-                          .repair = true,
-                          .source = source,
-                          .piece = start,
-                          .piece_length = end - start};
+    memset(&p->job, 0, sizeof(p->job));
+    p->job.state = JOB_READY;
+    p->job.repair = true;
+    p->job.source = source;
+    p->job.piece = start;
+    p->job.piece_length = end - start;
+}
+
+static int flying(const struct repl_target *t)
+{
+    int n = 0;
+    each_peer(t, i) n += t->peer[i].job.state == JOB_READY ? t->peer[i].job.flying : 0;
+    return n;
 }
 
 void rebuild_turn(struct repl_target *t)
@@ -226,86 +277,153 @@ void rebuild_turn(struct repl_target *t)
         t->rate_tokens = t->rate_tokens < most ? t->rate_tokens : most;
         t->rate_at = t->now;
     }
+    pace_turn(t, flying(t));
     each_peer(t, i)
     {
         struct job *j = &t->peer[i].job;
-        if (j->state == JOB_READY && t->now >= j->retry_at && t->peer[i].joined &&
-            (!t->cfg.rebuild_rate || t->rate_tokens > 0))
-            step(t, i);
+        while (j->state == JOB_READY && t->now >= j->retry_at && t->peer[i].joined &&
+               j->flying < REPL_PIECES && pace_room(t) > 0 &&
+               (!t->cfg.rebuild_rate || t->rate_tokens > 0) && step(t, i))
+            pace_turn(t, flying(t));
     }
 }
 
 void rebuild_peer_down(struct repl_target *t, int link)
 {
-    each_peer(t, i) if (t->peer[i].job.source == link) again(&t->peer[i].job);
+    each_peer(t, i) if (t->peer[i].job.source == link) again(t, &t->peer[i].job);
 }
 
-/* The next run of blocks that differ is read; at the end of the piece the next step comes. */
-static void next_run(struct repl_target *t, int link)
+/* Asked of the replica after all data of the piece: the answer says that it is written. */
+static void await_kept(struct repl_target *t, int link, struct piece *c)
+{
+    c->state = PIECE_KEPT;
+    c->tag = new_tag(t);
+    ask(t, link, REPL_READ, c->tag, c->offset + c->length - REPL_SECTOR, REPL_SECTOR);
+}
+
+static void end_piece(struct job *j, struct piece *c)
+{
+    c->state = PIECE_NONE;
+    j->flying--;
+}
+
+/* The next run of blocks that differ is read; false: there is none. */
+static bool next_run(struct repl_target *t, const struct job *j, struct piece *c)
+{
+    uint64_t block = (uint64_t)1 << t->view.block_shift, from = c->at, to;
+    while (from < c->length && c->own_sum[from / block] == c->theirs_sum[from / block])
+        from += block;
+    if (from >= c->length)
+        return false;
+    for (to = from + block; to < c->length && c->own_sum[to / block] != c->theirs_sum[to / block];)
+        to += block;
+    to = to < c->length ? to : c->length;
+    c->from = from;
+    c->at = to;
+    c->state = PIECE_READ;
+    c->tag = new_tag(t);
+    ask(t, j->source, REPL_READ, c->tag, c->offset + from, to - from);
+    return true;
+}
+
+static void send_data(struct repl_target *t, int link, const struct piece *c,
+                      const struct repl_msg *m, const uint8_t *payload, uint64_t from, uint64_t to,
+                      struct repl_buf *owner)
 {
     struct job *j = &t->peer[link].job;
-    uint64_t block = (uint64_t)1 << t->view.block_shift, from = j->at, to;
-    while (from < j->piece_length && j->own_sum[from / block] == j->theirs_sum[from / block])
-        from += block;
-    if (from >= j->piece_length) {
-        j->state = j->repair ? JOB_NONE : JOB_READY;
-        return;
-    }
-    for (to = from + block;
-         to < j->piece_length && j->own_sum[to / block] != j->theirs_sum[to / block];)
-        to += block;
-    to = to < j->piece_length ? to : j->piece_length;
-    j->at = to;
-    j->state = JOB_READ;
-    j->tag = new_tag(t);
-    ask(t, j->source, REPL_READ, j->tag, j->piece + from, to - from);
+    struct iovec iov = {(void *)(uintptr_t)(payload + from), to - from};
+    struct repl_msg data = {.type = REPL_DATA,
+                            .flags = (uint16_t)(c - j->pieces),
+                            .offset = m->offset + from,
+                            .count = to - from,
+                            .length = (uint32_t)(to - from)};
+    data.data_crc = data.length == m->length ? m->data_crc : repl_iov_crc(&iov, 1);
+    target_send(t, link, &data, &iov, 1, owner);
+    j->copied += to - from;
 }
 
-static void take_data(struct repl_target *t, int link, const struct repl_msg *m,
-                      const void *payload, struct repl_buf *owner)
+static bool all_zero(const uint8_t *p, uint64_t n)
 {
-    struct iovec iov = {(void *)payload, m->length};
-    struct repl_msg data = {.type = REPL_DATA,
-                            .offset = m->offset,
-                            .count = m->length,
-                            .length = m->length,
-                            .data_crc = m->data_crc};
-    target_send(t, link, &data, &iov, 1, owner);
-    t->peer[link].job.copied += m->length;
-    next_run(t, link);
+    return !p[0] && memcmp(p, p + 1, n - 1) == 0;
+}
+
+/* A replica that has zeros gets what is not: holes stay holes. */
+static void send_blocks(struct repl_target *t, int link, const struct piece *c,
+                        const struct repl_msg *m, const uint8_t *payload, struct repl_buf *owner)
+{
+    uint64_t block = (uint64_t)1 << t->view.block_shift, from = 0;
+    for (uint64_t at = 0; at < m->length; at += block) {
+        uint64_t n = m->length - at < block ? m->length - at : block;
+        if (!all_zero(payload + at, n))
+            continue;
+        if (from < at)
+            send_data(t, link, c, m, payload, from, at, owner);
+        from = at + n;
+    }
+    if (from < m->length)
+        send_data(t, link, c, m, payload, from, m->length, owner);
 }
 
 static void source_failed(struct repl_target *t, struct job *j)
 {
     j->avoid |= bit(j->source);
     j->retry_at = t->now;
-    again(j);
+    again(t, j);
 }
 
-static void take_sums(struct repl_target *t, int link, bool own, const struct repl_msg *m,
-                      const void *payload)
+static void take_data(struct repl_target *t, int link, struct piece *c, const struct repl_msg *m,
+                      const void *payload, struct repl_buf *owner)
+{
+    struct job *j = &t->peer[link].job;
+    bool asked = m->offset == c->offset + c->from && m->length == c->at - c->from;
+    if (m->flags & REPL_FAILED || !asked) {
+        source_failed(t, j);
+        return;
+    }
+    if (c->zeros)
+        send_blocks(t, link, c, m, payload, owner);
+    else
+        send_data(t, link, c, m, payload, 0, m->length, owner);
+    if (!next_run(t, j, c))
+        await_kept(t, link, c);
+}
+
+static void take_sums(struct repl_target *t, int link, struct piece *c, bool own,
+                      const struct repl_msg *m, const void *payload)
 {
     struct job *j = &t->peer[link].job;
     uint64_t block = (uint64_t)1 << t->view.block_shift;
-    uint64_t n = (j->piece_length + block - 1) / block;
+    uint64_t n = (c->length + block - 1) / block;
     bool failed = m->flags & REPL_FAILED || m->length != n * 8;
     if (failed && !own) {
         source_failed(t, j);
         return;
     }
     if (!failed)
-        memcpy(own ? j->own_sum : j->theirs_sum, payload, n * 8);
+        memcpy(own ? c->own_sum : c->theirs_sum, payload, n * 8);
     if (own) {
-        j->have_own = true;
-        j->own_failed = failed;
+        c->have_own = true;
+        c->own_failed = failed;
     } else {
-        j->have_source = true;
+        c->have_source = true;
     }
-    if (!j->have_own || !j->have_source)
+    if (!c->have_own || !c->have_source)
         return;
-    for (uint64_t i = 0; j->own_failed && i < n; i++) /* what cannot be read differs */
-        j->own_sum[i] = ~j->theirs_sum[i];
-    next_run(t, link);
+    for (uint64_t i = 0; c->own_failed && i < n; i++) /* what cannot be read differs */
+        c->own_sum[i] = ~c->theirs_sum[i];
+    if (!next_run(t, j, c))
+        end_piece(j, c);
+}
+
+static void piece_answer(struct repl_target *t, int link, struct piece *c, bool own,
+                         const struct repl_msg *m, const void *payload, struct repl_buf *owner)
+{
+    if (c->state == PIECE_SUMS && m->type == REPL_SUMS_OK)
+        take_sums(t, link, c, own, m, payload);
+    else if (c->state == PIECE_READ && m->type == REPL_READ_OK && !own)
+        take_data(t, link, c, m, payload, owner);
+    else if (c->state == PIECE_KEPT && m->type == REPL_READ_OK && own)
+        end_piece(&t->peer[link].job, c);
 }
 
 static void take_map(struct repl_target *t, int link, bool own, const struct repl_msg *m,
@@ -329,19 +447,18 @@ void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, c
     {
         struct job *j = &t->peer[i].job;
         bool own = i == link;
-        if (m->seq != j->tag || (!own && j->source != link))
+        if (!own && j->source != link)
             continue;
-        if (j->state == JOB_MAP && m->type == REPL_MAP_OK) {
+        if (j->state == JOB_MAP && m->type == REPL_MAP_OK && m->seq == j->tag) {
             take_map(t, i, own, m, payload);
-        } else if (j->state == JOB_SUMS && m->type == REPL_SUMS_OK) {
-            take_sums(t, i, own, m, payload);
-        } else if (j->state == JOB_READ && m->type == REPL_READ_OK && !own) {
-            if (m->flags & REPL_FAILED)
-                source_failed(t, j);
-            else
-                take_data(t, i, m, payload, owner);
+            return;
         }
-        return;
+        for (int n = 0; n < REPL_PIECES && j->state == JOB_READY; n++) {
+            if (j->pieces[n].state != PIECE_NONE && j->pieces[n].tag == m->seq) {
+                piece_answer(t, i, &j->pieces[n], own, m, payload, owner);
+                return;
+            }
+        }
     }
 }
 

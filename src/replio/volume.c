@@ -188,6 +188,7 @@ static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const vo
                        struct repl_buf *owner)
 {
     struct link *l = container_of(c, struct link, conn);
+    repl_target_time(l->volume->core, io_loop_now(l->volume->loop));
     repl_target_input(l->volume->core, (int)(l - l->volume->links), m, payload, owner);
     return true;
 }

@@ -75,6 +75,7 @@ static void submit_request(struct replio_volume *v, struct request *r, struct st
     r->io.offset = offset;
     r->io.length = length;
     list_init(&r->io.link);
+    repl_target_time(v->core, io_loop_now(v->loop));
     repl_target_submit(v->core, &r->io);
 }
 
