@@ -1,7 +1,7 @@
 /*
  * Inside of the target: target.c has links, elections and the turn; target_io.c clients' requests and
- * acknowledgements; target_view.c views and what changes them; target_rebuild.c, target_scrub.c copying;
- * target_status.c what is shown.
+ * acknowledgements; target_view.c views and what changes them; target_rebuild.c, target_scrub.c copying,
+ * target_pace.c how fast; target_status.c what is shown.
  */
 #pragma once
 
@@ -22,8 +22,9 @@ struct piece {
     bool have_source, have_own, own_failed;
     bool zeros; /* the replica never had anything there */
     uint64_t tag, offset, length;
-    uint64_t from, at; /* in it: the run that is being read; what comes next */
-    uint64_t theirs_sum[PIECE_BLOCKS], own_sum[PIECE_BLOCKS];
+    uint64_t from, at;           /* in it: the run that is being read; what comes next */
+    uint64_t sums[PIECE_BLOCKS]; /* that came first */
+    bool differ[PIECE_BLOCKS];
 };
 
 /* The rebuild of a replica, or the mending of one piece of it. */
@@ -44,8 +45,7 @@ struct job {
     uint32_t first, count; /* regions whose entries are here */
     uint64_t theirs[REPL_PAGE_ENTRIES], own[REPL_PAGE_ENTRIES];
     uint64_t piece, piece_length; /* begun last; 0: none */
-    struct piece pieces[REPL_PIECES];
-    int flying; /* of them */
+    int flying;                   /* pieces under way */
     uint64_t bytes, copied, marked;
     int64_t since;
 };
@@ -148,6 +148,7 @@ struct repl_target {
 
     /* target_rebuild.c, target_scrub.c */
     uint64_t tags;
+    struct piece pieces[REPL_LINKS][REPL_PIECES]; /* of each link's job */
     int64_t rate_tokens, rate_at;
     struct {
         bool active;

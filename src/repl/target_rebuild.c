@@ -69,6 +69,13 @@ static void send_done(struct repl_target *t, int link)
     target_send(t, link, &m, &iov, 1, NULL);
 }
 
+static void new_job(struct repl_target *t, int link, int source)
+{
+    t->peer[link].job = (struct job){.state = JOB_READY, .source = source};
+    for (int n = 0; n < REPL_PIECES; n++)
+        t->pieces[link][n].state = PIECE_NONE;
+}
+
 void rebuild_start(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
@@ -79,9 +86,7 @@ void rebuild_start(struct repl_target *t, int link)
     p->owed = 0;
     p->fork = p->lost ? 0 : repl_fork(&p->sb.lineage, p->pos, &t->lineage);
     p->mark = p->lost || !p->sb.mark_region ? 0 : repl_fork_mark(p->sb.mark_pos, &t->lineage);
-    memset(&p->job, 0, sizeof(p->job));
-    p->job.state = JOB_READY;
-    p->job.source = -1;
+    new_job(t, link, -1);
     p->job.since = t->now;
     if (link == t->truth)
         send_done(t, link);
@@ -109,9 +114,9 @@ static void begin_piece(struct repl_target *t, int link)
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
     uint16_t n = 0;
-    while (j->pieces[n].state != PIECE_NONE)
+    while (t->pieces[link][n].state != PIECE_NONE)
         n++;
-    struct piece *c = &j->pieces[n];
+    struct piece *c = &t->pieces[link][n];
     c->offset = j->piece;
     c->length = j->piece_length;
     c->have_source = c->have_own = c->own_failed = false;
@@ -228,15 +233,17 @@ static bool step(struct repl_target *t, int link)
 }
 
 /* The pieces under way, or the entries, begin again with another source. */
-static void again(struct repl_target *t, struct job *j)
+static void again(struct repl_target *t, int link)
 {
+    struct job *j = &t->peer[link].job;
+    struct piece *pieces = t->pieces[link];
     if (j->state == JOB_NONE || j->state == JOB_DONE)
         return;
     for (int n = 0; n < REPL_PIECES; n++) {
-        uint32_t region = (uint32_t)(j->pieces[n].offset >> t->view.region_shift);
-        if (j->pieces[n].state != PIECE_NONE && region < j->region)
+        uint32_t region = (uint32_t)(pieces[n].offset >> t->view.region_shift);
+        if (pieces[n].state != PIECE_NONE && region < j->region)
             j->region = region;
-        j->pieces[n].state = PIECE_NONE;
+        pieces[n].state = PIECE_NONE;
     }
     j->flying = 0;
     j->source = -1;
@@ -253,10 +260,8 @@ void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset
         return;
     uint64_t start = offset / REPL_PIECE * REPL_PIECE, end = start + REPL_PIECE;
     end = end < t->view.size ? end : t->view.size;
-    memset(&p->job, 0, sizeof(p->job));
-    p->job.state = JOB_READY;
+    new_job(t, link, source);
     p->job.repair = true;
-    p->job.source = source;
     p->job.piece = start;
     p->job.piece_length = end - start;
 }
@@ -290,7 +295,7 @@ void rebuild_turn(struct repl_target *t)
 
 void rebuild_peer_down(struct repl_target *t, int link)
 {
-    each_peer(t, i) if (t->peer[i].job.source == link) again(t, &t->peer[i].job);
+    each_peer(t, i) if (t->peer[i].job.source == link) again(t, i);
 }
 
 /* Asked of the replica after all data of the piece: the answer says that it is written. */
@@ -311,11 +316,11 @@ static void end_piece(struct job *j, struct piece *c)
 static bool next_run(struct repl_target *t, const struct job *j, struct piece *c)
 {
     uint64_t block = (uint64_t)1 << t->view.block_shift, from = c->at, to;
-    while (from < c->length && c->own_sum[from / block] == c->theirs_sum[from / block])
+    while (from < c->length && !c->differ[from / block])
         from += block;
     if (from >= c->length)
         return false;
-    for (to = from + block; to < c->length && c->own_sum[to / block] != c->theirs_sum[to / block];)
+    for (to = from + block; to < c->length && c->differ[to / block];)
         to += block;
     to = to < c->length ? to : c->length;
     c->from = from;
@@ -333,7 +338,7 @@ static void send_data(struct repl_target *t, int link, const struct piece *c,
     struct job *j = &t->peer[link].job;
     struct iovec iov = {(void *)(uintptr_t)(payload + from), to - from};
     struct repl_msg data = {.type = REPL_DATA,
-                            .flags = (uint16_t)(c - j->pieces),
+                            .flags = (uint16_t)(c - t->pieces[link]),
                             .offset = m->offset + from,
                             .count = to - from,
                             .length = (uint32_t)(to - from)};
@@ -364,11 +369,12 @@ static void send_blocks(struct repl_target *t, int link, const struct piece *c,
         send_data(t, link, c, m, payload, from, m->length, owner);
 }
 
-static void source_failed(struct repl_target *t, struct job *j)
+static void source_failed(struct repl_target *t, int link)
 {
+    struct job *j = &t->peer[link].job;
     j->avoid |= bit(j->source);
     j->retry_at = t->now;
-    again(t, j);
+    again(t, link);
 }
 
 static void take_data(struct repl_target *t, int link, struct piece *c, const struct repl_msg *m,
@@ -377,7 +383,7 @@ static void take_data(struct repl_target *t, int link, struct piece *c, const st
     struct job *j = &t->peer[link].job;
     bool asked = m->offset == c->offset + c->from && m->length == c->at - c->from;
     if (m->flags & REPL_FAILED || !asked) {
-        source_failed(t, j);
+        source_failed(t, link);
         return;
     }
     if (c->zeros)
@@ -396,21 +402,21 @@ static void take_sums(struct repl_target *t, int link, struct piece *c, bool own
     uint64_t n = (c->length + block - 1) / block;
     bool failed = m->flags & REPL_FAILED || m->length != n * 8;
     if (failed && !own) {
-        source_failed(t, j);
+        source_failed(t, link);
         return;
     }
-    if (!failed)
-        memcpy(own ? c->own_sum : c->theirs_sum, payload, n * 8);
-    if (own) {
-        c->have_own = true;
+    if (own)
         c->own_failed = failed;
-    } else {
-        c->have_source = true;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t sum = 0;
+        if (!failed)
+            memcpy(&sum, (const uint8_t *)payload + i * 8, 8);
+        c->differ[i] = c->own_failed || sum != c->sums[i]; /* what cannot be read differs */
+        c->sums[i] = sum;
     }
+    *(own ? &c->have_own : &c->have_source) = true;
     if (!c->have_own || !c->have_source)
         return;
-    for (uint64_t i = 0; c->own_failed && i < n; i++) /* what cannot be read differs */
-        c->own_sum[i] = ~c->theirs_sum[i];
     if (!next_run(t, j, c))
         end_piece(j, c);
 }
@@ -454,8 +460,9 @@ void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, c
             return;
         }
         for (int n = 0; n < REPL_PIECES && j->state == JOB_READY; n++) {
-            if (j->pieces[n].state != PIECE_NONE && j->pieces[n].tag == m->seq) {
-                piece_answer(t, i, &j->pieces[n], own, m, payload, owner);
+            struct piece *c = &t->pieces[i][n];
+            if (c->state != PIECE_NONE && c->tag == m->seq) {
+                piece_answer(t, i, c, own, m, payload, owner);
                 return;
             }
         }

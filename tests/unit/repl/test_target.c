@@ -30,6 +30,7 @@ static struct {
     int64_t now;
     int done, status, admin, admin_status;
     int64_t dropped_at;
+    int pieces, most_pieces; /* of a rebuild under way, now and at most */
 } w;
 
 static void post(int replica, int to_replica, const struct repl_msg *m, const struct iovec *iov,
@@ -48,6 +49,8 @@ static void t_send(void *ctx, int link, const struct repl_msg *m, const struct i
                    struct repl_buf *owner)
 {
     (void)ctx, (void)owner;
+    w.pieces += m->type == REPL_BEGIN;
+    w.most_pieces = w.pieces > w.most_pieces ? w.pieces : w.most_pieces;
     post(link, 1, m, iov, n);
 }
 
@@ -120,6 +123,7 @@ static void r_send(void *ctx, int link, const struct repl_msg *m, const void *pa
                    struct repl_buf *owner)
 {
     (void)link, (void)owner;
+    w.pieces -= m->type == REPL_READ_OK && m->length == REPL_SECTOR; /* its end is read back */
     struct iovec iov = {(void *)payload, m->length};
     post((int)(intptr_t)ctx, 0, m, &iov, 1);
 }
@@ -366,6 +370,51 @@ static void replaced(void **state)
     assert_false(w.linked[0]);
 }
 
+/* A page in each region, and a new replica in place of the first. */
+static void add_new(void)
+{
+    for (uint64_t at = 0; at < SIZE; at += 65536) {
+        struct repl_io io = io_of(REPL_IO_WRITE, at + 4096);
+        repl_target_submit(w.t, &io);
+        settle();
+    }
+    struct uuid id = {{4}}, out = {{1}};
+    assert_true(repl_target_add(w.t, &id, &out));
+}
+
+/* Without clients all pieces are under way at once; what is zeros is not sent. */
+static void rebuilt_idle(void **state)
+{
+    (void)state;
+    add_new();
+    pass(200 * MS);
+    make_replica(3);
+    pass(2000 * MS);
+    assert_int_equal(w.admin, 1);
+    assert_int_equal(w.most_pieces, SIZE / 65536);
+    assert_int_equal(w.pieces, 0);
+    assert_memory_equal(w.data[3], w.data[1], SIZE);
+    assert_int_equal(status().replica[2].rebuild_bytes, SIZE);
+    assert_int_equal(status().replica[2].rebuild_copied, SIZE / 16);
+}
+
+/* While a client is busy, one; and it comes to an end all the same. */
+static void rebuilt_busy(void **state)
+{
+    (void)state;
+    add_new();
+    make_replica(3);
+    for (int i = 0; i < 200 && !w.admin; i++) {
+        struct repl_io io = io_of(REPL_IO_WRITE, 4096 * (uint64_t)(i * 7 % 256));
+        repl_target_submit(w.t, &io);
+        pass(10 * MS);
+        assert_int_equal(w.status, 0);
+    }
+    assert_int_equal(w.admin, 1);
+    assert_int_equal(w.most_pieces, 1);
+    assert_memory_equal(w.data[3], w.data[1], SIZE);
+}
+
 /* A replica whose data is not the others': scrub says so and mends it. */
 static void scrubbed(void **state)
 {
@@ -389,6 +438,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(freezes, start, stop),
         cmocka_unit_test_setup_teardown(grows, start, stop),
         cmocka_unit_test_setup_teardown(replaced, start, stop),
+        cmocka_unit_test_setup_teardown(rebuilt_idle, start, stop),
+        cmocka_unit_test_setup_teardown(rebuilt_busy, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
