@@ -348,7 +348,8 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
         if (m->flags >= REPL_PIECES)
             return "a piece too many";
         r->pieces[m->flags] = (struct piece){.offset = m->offset, .length = m->count};
-        map_stamp(r, m->offset, m->count, m->seq);
+        if (m->seq)
+            r->pieces[m->flags].need = map_stamp(r, m->offset, m->count, m->seq);
         return NULL;
     case REPL_MAP:
         send_map(r, link, m);

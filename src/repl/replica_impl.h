@@ -41,6 +41,7 @@ struct hot {
 /* A piece that is being rebuilt; length 0: none. */
 struct piece {
     uint64_t offset, length;
+    uint64_t need; /* the metadata sync after which its stamp is on disk; 0: it has none */
     uint8_t written[REPL_PIECE / REPL_SECTOR / 8]; /* sectors, since BEGIN */
 };
 
@@ -114,7 +115,8 @@ void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift);
 void map_dirty(struct repl_replica *r, uint32_t region);
 /* The number of the sync after which writes to these regions may be executed. */
 uint64_t map_touch(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t pos);
-void map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp);
+/* The number of the sync after which the stamp is on disk, or the entry is higher anyway. */
+uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp);
 void map_cool(struct repl_replica *r, int64_t untouched_since);
 void map_forget(struct repl_replica *r); /* hot regions are unknown from now on */
 void map_settle(struct repl_replica *r, uint64_t pos);

@@ -5,7 +5,8 @@
  *       entry true      "unknown" to be written        "unknown" on disk             entry true
  *
  * Invariants: a write is executed only in regions whose entry on disk is "unknown", or at least as high as the
- * write's position. In memory an entry is at least as high as any write received. Entries only rise until
+ * write's position; data of a rebuild counts as its stamp. In memory an entry is at least as high as any write
+ * received. Entries only rise until
  * map_settle().
  */
 #include "base/mem.h"
@@ -98,16 +99,16 @@ uint64_t map_touch(struct repl_replica *r, uint64_t offset, uint64_t length, uin
     return need;
 }
 
-void map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp)
+uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp)
 {
     uint32_t first = (uint32_t)(offset >> r->sb.view.region_shift);
     uint32_t last = (uint32_t)((offset + length - 1) >> r->sb.view.region_shift);
     for (uint32_t i = first; i <= last; i++) {
-        if (stamp && (r->map[i] == REPL_UNKNOWN || r->map[i] < stamp)) {
+        if (r->map[i] == REPL_UNKNOWN || r->map[i] < stamp)
             r->map[i] = stamp;
-            map_dirty(r, i);
-        }
+        map_dirty(r, i);
     }
+    return meta_next(r);
 }
 
 void map_cool(struct repl_replica *r, int64_t untouched_since)

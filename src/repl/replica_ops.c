@@ -269,7 +269,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
                 continue;
             o->skip[s / 8] |= (uint8_t)(1 << s % 8);
         }
-        o->need = map_touch(r, m->offset, m->count, 0);
+        o->need = p->need ? p->need : map_touch(r, m->offset, m->count, 0);
     }
 }
 
