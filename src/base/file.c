@@ -7,8 +7,10 @@
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -297,4 +299,17 @@ int file_remove_tree(const char *path, struct err *e)
                        "cannot remove %s: something is mounted on it or below it; unmount it first",
                        path);
     return err_errno(e, errno, "cannot remove %s", path);
+}
+
+int file_lock(int fd, bool shared)
+{
+    enum { TRIES = 500, PAUSE_NS = 10 * 1000 * 1000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK)
+            return -1;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return -1;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -35,3 +36,11 @@ int file_make_dirs(const char *path, mode_t mode, struct err *e);
  * of the tree may be gone.
  */
 int file_remove_tree(const char *path, struct err *e);
+
+/*
+ * Locks a descriptor's file for this process, shared with others who only share; -1 when somebody else has
+ * it. The lock of a process that was killed goes when the last I/O it had submitted is done, which the
+ * kernel sees to after its end: so it is waited for, up to five seconds, and no write of the dead can come
+ * after one of the living.
+ */
+int file_lock(int fd, bool shared);

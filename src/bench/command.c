@@ -4,6 +4,7 @@
 #include "bench/command.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -123,6 +124,7 @@ int bench_command(const struct cli_args *args)
     static struct bench_result r;
     struct err e;
     const char *format = cli_get(args, "output");
+    signal(SIGPIPE, SIG_IGN); /* a target that dies is an error, and the map is still to be saved */
     if (!str_eq(args->words[0], "iscsi"))
         return cli_misuse(args, "'%s' cannot be measured; write iscsi", args->words[0]);
     if (!take_options(args, &o))

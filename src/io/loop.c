@@ -213,5 +213,8 @@ void io_submit(struct io_loop *loop, struct io_request *request)
 {
     request->loop = loop;
     list_init(&request->link);
-    loop->ops->submit(loop, request);
+    if (request->op == IO_CALL)
+        io_workers_submit(loop->workers, request);
+    else
+        loop->ops->submit(loop, request);
 }

@@ -99,6 +99,7 @@ enum io_op {
     IO_SYNC,  /* fdatasync */
     IO_PUNCH, /* a hole; reads as zeroes */
     IO_ZERO,  /* zeroes, with the space kept */
+    IO_CALL,  /* a function, on a thread where it may wait */
 };
 
 struct io_request {
@@ -108,6 +109,8 @@ struct io_request {
     uint64_t offset, length;
     struct iovec *iov; /* READ, WRITE; kept until done */
     unsigned iovs;
+    int (*call)(void *context); /* CALL: 0 or -errno */
+    void *context;
     void (*done)(struct io_request *request, int64_t result); /* bytes, 0, or -errno */
 
     /* The loop's: */

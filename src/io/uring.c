@@ -217,6 +217,8 @@ static void submit(struct io_loop *loop, struct io_request *r)
         io_uring_prep_fallocate(sqe, r->fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
                                 (off_t)r->offset, (off_t)r->length);
         break;
+    case IO_CALL: /* io_submit() gives it to the workers */
+        break;
     }
     tag(sqe, r, TAG_REQUEST);
 }

@@ -45,6 +45,8 @@ int64_t io_request_run(const struct io_request *r)
         n = fallocate(r->fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, (off_t)r->offset,
                       (off_t)r->length);
         break;
+    case IO_CALL:
+        return r->call(r->context);
     }
     return n < 0 ? -errno : n;
 }

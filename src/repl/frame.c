@@ -10,39 +10,43 @@ static const uint8_t magic[4] = {'O', 'r', 'R', 'p'};
 struct rule {
     const char *name;
     uint16_t flags;   /* that may be set */
-    uint32_t payload; /* at most */
-    uint64_t count;   /* at most, where offset and count are a range of bytes */
     bool exact;       /* the payload is as long as count */
-    bool range;
+    bool range;       /* offset and count are a range of bytes */
+    uint32_t payload; /* at most */
+    uint64_t count;   /* at most */
 };
 
 static const struct rule rules[REPL_TYPES] = {
-    [REPL_HELLO] = {"HELLO", REPL_BLANK | REPL_INTACT, REPL_SUPER_SIZE},
+    [REPL_HELLO] = {"HELLO", .flags = REPL_BLANK | REPL_INTACT, .payload = REPL_SUPER_SIZE},
     [REPL_PROMISE] = {"PROMISE"},
-    [REPL_PROMISED] = {"PROMISED", REPL_BLANK | REPL_INTACT, REPL_SUPER_SIZE},
+    [REPL_PROMISED] = {"PROMISED", .flags = REPL_BLANK | REPL_INTACT, .payload = REPL_SUPER_SIZE},
     [REPL_REFUSE] = {"REFUSE"},
     [REPL_JOIN] = {"JOIN"},
-    [REPL_DONE] = {"DONE", 0, REPL_SUPER_SIZE},
+    [REPL_DONE] = {"DONE", .payload = REPL_SUPER_SIZE},
     [REPL_DONE_OK] = {"DONE_OK"},
-    [REPL_VIEW] = {"VIEW", 0, REPL_SUPER_SIZE},
-    [REPL_VIEW_OK] = {"VIEW_OK", REPL_FAILED},
-    [REPL_WRITE] = {"WRITE", REPL_FUA, REPL_MAX_DATA, REPL_MAX_DATA, true, true},
-    [REPL_ZERO] = {"ZERO", REPL_FUA | REPL_UNMAP, 0, REPL_MAX_ZERO, false, true},
+    [REPL_VIEW] = {"VIEW", .payload = REPL_SUPER_SIZE},
+    [REPL_VIEW_OK] = {"VIEW_OK", .flags = REPL_FAILED},
+    [REPL_WRITE] = {"WRITE", .flags = REPL_FUA, .exact = true, .range = true,
+                    .payload = REPL_MAX_DATA, .count = REPL_MAX_DATA},
+    [REPL_ZERO] = {"ZERO", .flags = REPL_FUA | REPL_UNMAP, .range = true, .count = REPL_MAX_ZERO},
     [REPL_ACK] = {"ACK"},
-    [REPL_FLUSH] = {"FLUSH", REPL_MARK},
-    [REPL_READ] = {"READ", 0, 0, REPL_MAX_DATA, false, true},
-    [REPL_READ_OK] = {"READ_OK", REPL_FAILED, REPL_MAX_DATA, REPL_MAX_DATA, false, true},
-    [REPL_MAP] = {"MAP", 0, 0, REPL_PAGE_ENTRIES},
-    [REPL_MAP_OK] = {"MAP_OK", 0, REPL_PAGE_ENTRIES * 8, REPL_PAGE_ENTRIES},
-    [REPL_SUMS] = {"SUMS", 0, 0, REPL_PIECE, false, true},
-    [REPL_SUMS_OK] = {"SUMS_OK", REPL_FAILED, REPL_PIECE / REPL_SECTOR * 8, REPL_PIECE, false, true},
-    [REPL_BEGIN] = {"BEGIN", 0, 0, REPL_PIECE, false, true},
-    [REPL_DATA] = {"DATA", 0, REPL_PIECE, REPL_PIECE, true, true},
+    [REPL_FLUSH] = {"FLUSH", .flags = REPL_MARK},
+    [REPL_READ] = {"READ", .range = true, .count = REPL_MAX_DATA},
+    [REPL_READ_OK] = {"READ_OK", .flags = REPL_FAILED, .range = true, .payload = REPL_MAX_DATA,
+                      .count = REPL_MAX_DATA},
+    [REPL_MAP] = {"MAP", .count = REPL_PAGE_ENTRIES},
+    [REPL_MAP_OK] = {"MAP_OK", .payload = REPL_PAGE_ENTRIES * 8, .count = REPL_PAGE_ENTRIES},
+    [REPL_SUMS] = {"SUMS", .range = true, .count = REPL_PIECE},
+    [REPL_SUMS_OK] = {"SUMS_OK", .flags = REPL_FAILED, .range = true,
+                      .payload = REPL_PIECE / REPL_SECTOR * 8, .count = REPL_PIECE},
+    [REPL_BEGIN] = {"BEGIN", .range = true, .count = REPL_PIECE},
+    [REPL_DATA] = {"DATA", .exact = true, .range = true, .payload = REPL_PIECE,
+                   .count = REPL_PIECE},
     [REPL_SNAP] = {"SNAP"},
     [REPL_SNAP_DROP] = {"SNAP_DROP"},
-    [REPL_SNAP_OK] = {"SNAP_OK", REPL_FAILED},
+    [REPL_SNAP_OK] = {"SNAP_OK", .flags = REPL_FAILED},
     [REPL_PREPARE] = {"PREPARE"},
-    [REPL_PREPARE_OK] = {"PREPARE_OK", REPL_FAILED},
+    [REPL_PREPARE_OK] = {"PREPARE_OK", .flags = REPL_FAILED},
     [REPL_PING] = {"PING"},
     [REPL_PONG] = {"PONG"},
     [REPL_BYE] = {"BYE"},
@@ -126,8 +130,8 @@ static int check(const struct repl_msg *m, struct err *e)
         return bad(e, m, "the payload is longer than its type allows");
     if (r->count && m->count > r->count)
         return bad(e, m, "the range is longer than its type allows");
-    if (r->range && ((m->offset | m->count) % REPL_SECTOR || !m->count ||
-                     m->offset > INT64_MAX - m->count))
+    if (r->range &&
+        ((m->offset | m->count) % REPL_SECTOR || !m->count || m->offset > INT64_MAX - m->count))
         return bad(e, m, "the range is empty, too high, or not made of sectors");
     if (r->exact && m->length != m->count)
         return bad(e, m, "the payload is not as long as its range");

@@ -142,7 +142,7 @@ int repl_super_decode(const uint8_t in[REPL_SUPER_SIZE], struct repl_super *ret_
 int repl_super_choose(const uint8_t a[REPL_SUPER_SIZE], const uint8_t b[REPL_SUPER_SIZE],
                       struct repl_super *ret_s, struct err *e)
 {
-    struct repl_super x, y;
+    struct repl_super x = {0}, y = {0};
     bool x_ok = repl_super_decode(a, &x, NULL) == 0, y_ok = repl_super_decode(b, &y, NULL) == 0;
     if (!x_ok && !y_ok)
         return err_set(e, ERR_DATA_LOSS, "BadSuperblock",
@@ -158,7 +158,7 @@ void repl_page_encode(uint64_t page, const uint64_t entries[REPL_PAGE_ENTRIES],
     memset(out, 0, 16);
     for (int i = 0; i < REPL_PAGE_ENTRIES; i++) {
         uint64_t v = htole64(entries[i]);
-        memcpy(out + 16 + 8 * i, &v, 8);
+        memcpy(out + 16 + 8 * (size_t)i, &v, 8);
     }
     seal(out, PAGE_MAGIC, page);
 }
@@ -170,7 +170,7 @@ bool repl_page_decode(uint64_t page, const uint8_t in[REPL_SUPER_SIZE],
     bool good = empty || sealed(in, PAGE_MAGIC, page);
     for (int i = 0; i < REPL_PAGE_ENTRIES; i++) {
         uint64_t v;
-        memcpy(&v, in + 16 + 8 * i, 8);
+        memcpy(&v, in + 16 + 8 * (size_t)i, 8);
         ret_entries[i] = good ? le64toh(v) : REPL_UNKNOWN;
     }
     return good;

@@ -27,15 +27,15 @@
 #endif
 
 enum {
-    REPL_MEMBERS = 8,           /* at most in a view */
-    REPL_LINKS = 16,            /* connections that a target or a replica has at most */
-    REPL_EPOCHS = 32,           /* kept in a lineage */
-    REPL_SUPER_SIZE = 4096,     /* also of a map page */
-    REPL_PAGE_ENTRIES = 510,    /* regions in a map page */
-    REPL_SECTOR = 512,          /* offsets and lengths are multiples of it */
-    REPL_PIECE = 128 * 1024,    /* compared and copied at a time in a rebuild */
-    REPL_MAX_DATA = 4 << 20,    /* payload of a frame */
-    REPL_MAX_ZERO = 64 << 20,   /* zeroed by one request */
+    REPL_MEMBERS = 8,         /* at most in a view */
+    REPL_LINKS = 16,          /* connections that a target or a replica has at most */
+    REPL_EPOCHS = 32,         /* kept in a lineage */
+    REPL_SUPER_SIZE = 4096,   /* also of a map page */
+    REPL_PAGE_ENTRIES = 510,  /* regions in a map page */
+    REPL_SECTOR = 512,        /* offsets and lengths are multiples of it */
+    REPL_PIECE = 128 * 1024,  /* compared and copied at a time in a rebuild */
+    REPL_MAX_DATA = 4 << 20,  /* payload of a frame */
+    REPL_MAX_ZERO = 64 << 20, /* zeroed by one request */
     REPL_COUNT_BITS = 40,
 };
 
@@ -55,7 +55,7 @@ static inline uint64_t repl_pos_count(uint64_t pos)
 }
 
 enum { REPL_VOTER = 1, REPL_OLD = 2, REPL_INSYNC = 4, REPL_LEARNER = 8 }; /* of members */
-enum { REPL_FORMED = 1 };                               /* of views */
+enum { REPL_FORMED = 1 };                                                 /* of views */
 
 struct repl_member {
     struct uuid id;

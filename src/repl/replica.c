@@ -50,8 +50,7 @@ void repl_replica_free(struct repl_replica *r)
 {
     if (!r)
         return;
-    list_for_each(&r->active, o, struct op, link)
-    {
+    list_for_each(&r->active, o, struct op, link) {
         if (o->copied)
             free(o->payload);
         repl_buf_unref(o->owner);
@@ -74,8 +73,9 @@ int repl_replica_load_super(struct repl_replica *r, const uint8_t a[REPL_SUPER_S
         r->sb.replica = r->cfg.replica;
     }
     if (!uuid_eq(&r->sb.volume, &r->cfg.volume) || !uuid_eq(&r->sb.replica, &r->cfg.replica))
-        return err_set(e, ERR_FAILED_PRECONDITION, "OtherVolume",
-                       "this store belongs to another volume or replica; check which disk it is on");
+        return err_set(
+            e, ERR_FAILED_PRECONDITION, "OtherVolume",
+            "this store belongs to another volume or replica; check which disk it is on");
     if (r->sb.view.version)
         map_resize(r, r->store_size, r->sb.view.region_shift);
     return 0;
@@ -106,7 +106,7 @@ void repl_replica_start(struct repl_replica *r, int64_t now)
     r->sb_dirty = true;
     r->checkpoint_at = now + r->cfg.checkpoint_ns;
     /* Pings that were answered before a crash are not remembered. */
-    r->lease_until = now + (GUARD(7, false) ? 0 : r->cfg.lease_ns);
+    r->lease_until = now + r->cfg.lease_ns;
     r->started = true;
 }
 
@@ -175,7 +175,8 @@ static void send_state(struct repl_replica *r, int link, uint8_t type)
     uint8_t block[REPL_SUPER_SIZE];
     struct repl_super s = r->sb;
     repl_super_encode(&s, block);
-    struct repl_msg m = {.type = type, .seq = r->pos, .offset = r->sb.boot, .length = sizeof(block)};
+    struct repl_msg m = {
+        .type = type, .seq = r->pos, .offset = r->sb.boot, .length = sizeof(block)};
     if (!r->sb.view.version)
         m.flags |= REPL_BLANK;
     if (r->intact)
@@ -215,7 +216,7 @@ static void promise(struct repl_replica *r, int link, const struct repl_msg *m)
         promise_later(r, link, m);
         return;
     }
-    if (r->bound >= 0 && r->bound != link)
+    if (r->bound >= 0 && r->bound != link && !GUARD(12, false))
         drop_link(r, r->bound, "another target has a newer epoch");
     else if (r->bound >= 0)
         unbind(r);
@@ -274,8 +275,7 @@ static const char *take_super(struct repl_replica *r, const struct repl_msg *m, 
         r->sb.view.region_shift = s.view.region_shift;
         r->sb.view.block_shift = s.view.block_shift;
     }
-    map_resize(r, s.view.size > r->store_size ? s.view.size : r->store_size,
-               s.view.region_shift);
+    map_resize(r, s.view.size > r->store_size ? s.view.size : r->store_size, s.view.region_shift);
     return NULL;
 }
 
@@ -441,8 +441,7 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
             send_state(r, i, REPL_HELLO);
         }
     }
-    if (r->promise_owed && r->synced >= r->promise_sync &&
-        GUARD(13, list_empty(&r->active))) {
+    if (r->promise_owed && r->synced >= r->promise_sync && list_empty(&r->active)) {
         r->promise_owed = false;
         send_state(r, r->bound, REPL_PROMISED);
     }

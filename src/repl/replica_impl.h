@@ -49,11 +49,15 @@ struct repl_replica {
     void *ctx;
     int64_t now;
     bool started, failed, stopping, stopped;
+    bool complete; /* holds everything up to pos and goes on from there */
+    bool intact;   /* lost nothing from memory since it was complete */
+    bool sb_dirty, sync_running, promise_owed;
+    bool flush_done, done_owed; /* with DONE */
+    bool flush_mark, mark_owed; /* with a mark */
+    uint32_t mark_region;
 
     struct repl_super sb;
-    uint64_t pos;  /* in memory; follows `applied` while complete */
-    bool complete; /* holds everything up to pos and goes on from there */
-    bool intact;
+    uint64_t pos; /* in memory; follows `applied` while complete */
     uint64_t store_size;
     struct repl_view view_in; /* the last that came */
     uint64_t view_sync;       /* after which it is to be confirmed; 0: is */
@@ -65,15 +69,12 @@ struct repl_replica {
     struct hot *hot;
     uint32_t hot_n;
     struct list_link lru, hot_free;
-    uint64_t *dirty; /* bits: pages */
-    bool sb_dirty;
-    bool sync_running;
+    uint64_t *dirty;        /* bits: pages */
     uint64_t syncs, synced; /* begun, done */
 
     /* links */
     struct peer peer[REPL_LINKS];
     int bound; /* the link that may write, or -1 */
-    bool promise_owed;
     uint64_t promise_sync;
     int64_t lease_until;
     int later_link; /* a PROMISE that waits for the lease; -1 */
@@ -100,9 +101,6 @@ struct repl_replica {
     uint64_t flush_want, flush_have, flush_arrival; /* arrivals */
     uint64_t flush_applied, flush_pos, flush_sync;
     uint32_t flush_session;
-    bool flush_done, done_owed; /* with DONE */
-    bool flush_mark, mark_owed; /* with a mark */
-    uint32_t mark_region;
     struct repl_lineage done_lineage;
     int64_t checkpoint_at;
 };

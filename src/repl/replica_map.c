@@ -26,7 +26,8 @@ void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift)
         return;
     r->map = mem_realloc_array(r->map, regions, sizeof(*r->map));
     r->hot_of = mem_realloc_array(r->hot_of, regions, sizeof(*r->hot_of));
-    uint32_t words = pages_of(regions) / 64 + 1, had = r->regions ? pages_of(r->regions) / 64 + 1 : 0;
+    uint32_t words = pages_of(regions) / 64 + 1,
+             had = r->regions ? pages_of(r->regions) / 64 + 1 : 0;
     r->dirty = mem_realloc_array(r->dirty, words, sizeof(*r->dirty));
     memset(r->map + r->regions, 0, (regions - r->regions) * sizeof(*r->map));
     memset(r->hot_of + r->regions, 0, (regions - r->regions) * sizeof(*r->hot_of));
@@ -51,15 +52,12 @@ static void cool(struct repl_replica *r, struct hot *h)
 
 static struct hot *heat(struct repl_replica *r, uint32_t region)
 {
-    struct hot *h = list_first(&r->hot_free, struct hot, link);
-    if (!h) {
-        cool(r, list_first(&r->lru, struct hot, link));
-        h = list_first(&r->hot_free, struct hot, link);
-    }
+    if (list_empty(&r->hot_free))
+        cool(r, container_of(r->lru.next, struct hot, link));
+    struct hot *h = container_of(r->hot_free.next, struct hot, link);
     list_unlink(&h->link);
     list_push(&r->lru, &h->link);
-    *h = (struct hot){
-        .region = region, .since = meta_next(r), .touched = r->now, .link = h->link};
+    *h = (struct hot){.region = region, .since = meta_next(r), .touched = r->now, .link = h->link};
     r->hot_of[region] = (uint16_t)(h - r->hot + 1);
     r->hot_n++;
     map_dirty(r, region);
@@ -121,7 +119,8 @@ void map_cool(struct repl_replica *r, int64_t untouched_since)
 
 void map_forget(struct repl_replica *r)
 {
-    list_for_each(&r->lru, h, struct hot, link) r->map[h->region] = REPL_UNKNOWN;
+    list_for_each(&r->lru, h, struct hot, link)
+        r->map[h->region] = REPL_UNKNOWN;
 }
 
 void map_settle(struct repl_replica *r, uint64_t pos)

@@ -37,8 +37,7 @@ static bool must_wait(struct repl_replica *r, const struct op *o)
 {
     if (!GUARD(4, o->need <= r->synced))
         return true;
-    list_for_each(&r->active, before, struct op, link)
-    {
+    list_for_each(&r->active, before, struct op, link) {
         if (before == o)
             break;
         if (conflict(before, o))
@@ -182,8 +181,7 @@ void ops_kick(struct repl_replica *r)
     bool again = r->waiting > 0;
     while (again) {
         again = false;
-        list_for_each(&r->active, o, struct op, link)
-        {
+        list_for_each(&r->active, o, struct op, link) {
             if (o->running || must_wait(r, o))
                 continue;
             start(r, o);
@@ -195,7 +193,9 @@ void ops_kick(struct repl_replica *r)
 
 void ops_drop_waiting(struct repl_replica *r)
 {
-    list_for_each_safe(&r->active, o, struct op, link) if (!o->running) op_free(r, o);
+    list_for_each_safe(&r->active, o, struct op, link)
+        if (!o->running)
+            op_free(r, o);
 }
 
 void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int status)
@@ -230,10 +230,10 @@ static void note_written(struct repl_replica *r, uint64_t offset, uint64_t lengt
 static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg *m)
 {
     static const enum repl_store kinds[REPL_TYPES] = {
-        [REPL_READ] = REPL_STORE_READ,       [REPL_SUMS] = REPL_STORE_READ,
-        [REPL_WRITE] = REPL_STORE_WRITE,     [REPL_DATA] = REPL_STORE_WRITE,
-        [REPL_ZERO] = REPL_STORE_ZERO,       [REPL_SNAP] = REPL_STORE_SNAPSHOT,
-        [REPL_PREPARE] = REPL_STORE_RESIZE,  [REPL_VIEW] = REPL_STORE_RESIZE,
+        [REPL_READ] = REPL_STORE_READ,           [REPL_SUMS] = REPL_STORE_READ,
+        [REPL_WRITE] = REPL_STORE_WRITE,         [REPL_DATA] = REPL_STORE_WRITE,
+        [REPL_ZERO] = REPL_STORE_ZERO,           [REPL_SNAP] = REPL_STORE_SNAPSHOT,
+        [REPL_PREPARE] = REPL_STORE_RESIZE,      [REPL_VIEW] = REPL_STORE_RESIZE,
         [REPL_SNAP_DROP] = REPL_STORE_SNAP_DROP,
     };
     o->offset = barrier(o) ? 0 : m->offset;
@@ -336,7 +336,7 @@ void flush_stored(struct repl_replica *r, int status)
         return;
     if (r->flush_done)
         map_settle(r, repl_pos(r->sb.promised, r->applied));
-    if ((r->flush_done || r->flush_mark) && !GUARD(2, false))
+    if (r->flush_done || r->flush_mark)
         r->flush_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
 }
 

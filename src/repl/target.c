@@ -69,8 +69,8 @@ void repl_target_free(struct repl_target *t)
     free(t);
 }
 
-void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov, int n,
-                 struct repl_buf *owner)
+void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov,
+                 int n, struct repl_buf *owner)
 {
     m->volume = t->cfg.volume;
     m->epoch = t->epoch;
@@ -102,6 +102,7 @@ static void peer_down(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
     bool mattered = p->insync || t->truth == link;
+    t->changed = true;
     p->open = p->hello = p->joined = p->insync = false;
     p->ask = ASK_NO;
     p->job.state = JOB_NONE;
@@ -141,6 +142,7 @@ void repl_target_close(struct repl_target *t, int link)
 void target_became_insync(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
+    t->changed = true;
     p->insync = true;
     p->job.state = JOB_NONE;
     t->insync |= bit(link);
@@ -312,6 +314,8 @@ static void elect(struct repl_target *t)
         if (best < 0 || GUARD(16, p->pos > t->peer[best].pos))
             best = i;
     }
+    if (best < 0)
+        return;
     struct peer *p = &t->peer[best];
     t->lineage = p->sb.lineage;
     repl_lineage_add(&t->lineage, p->pos, t->epoch, t->owner);
@@ -319,6 +323,7 @@ static void elect(struct repl_target *t)
         t->flush_fails = true;
     t->truth = best;
     t->phase = ACTIVE;
+    t->changed = true;
     t->frozen_since = t->now;
     view_restamp(t);
     t->ops->event(t->ctx, REPL_EV_EPOCH, t->epoch, 0);
@@ -396,6 +401,8 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
     if (!p->open || t->phase == FENCED)
         return;
     p->heard = t->now;
+    if (m->type != REPL_ACK && m->type != REPL_READ_OK && m->type != REPL_PONG)
+        t->changed = true;
     if (m->type == REPL_HELLO || m->type == REPL_PROMISED) {
         take_state(t, link, m, payload);
         return;
@@ -461,6 +468,7 @@ static void watch(struct repl_target *t)
 {
     if (t->now < t->watch_at)
         return;
+    t->changed = true;
     t->watch_at = t->now + t->cfg.lag_ns / 16;
     io_watch(t);
     each_peer(t, i)
@@ -488,7 +496,8 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now)
         collect(t);
     if (t->phase == PROMISE)
         elect(t);
-    if (t->phase == ACTIVE) {
+    if (t->phase == ACTIVE && t->changed) {
+        t->changed = false;
         view_step(t);
         bring_in(t);
     }

@@ -84,15 +84,15 @@ struct repl_target_config {
     uint8_t region_shift; /* default by size: at most about a million regions */
     uint8_t block_shift;  /* default 12 */
 
-    uint32_t window;       /* writes under way at most, a power of two up to 16384; default that */
-    uint32_t reads;        /* reads under way at most; default 1024 */
-    uint64_t lag_bytes;    /* default 32 MiB */
-    int64_t lag_ns;        /* default 400 ms */
-    int64_t lease_ns;      /* the replicas'; default 600 ms */
-    int64_t dead_ns;       /* silence that ends a link; default 5 s */
-    int64_t grace_ns;      /* for replicas with intact memory, at start; default 30 s; -1: for ever */
-    int64_t fail_ns;       /* frozen for so long: fail I/O; 0: never */
-    uint64_t mark_bytes;   /* between rebuild marks; default 256 MiB */
+    uint32_t window;     /* writes under way at most, a power of two up to 16384; default that */
+    uint32_t reads;      /* reads under way at most; default 1024 */
+    uint64_t lag_bytes;  /* default 32 MiB */
+    int64_t lag_ns;      /* default 400 ms */
+    int64_t lease_ns;    /* the replicas'; default 600 ms */
+    int64_t dead_ns;     /* silence that ends a link; default 5 s */
+    int64_t grace_ns;    /* for replicas with intact memory, at start; default 30 s; -1: for ever */
+    int64_t fail_ns;     /* frozen for so long: fail I/O; 0: never */
+    uint64_t mark_bytes; /* between rebuild marks; default 256 MiB */
     uint64_t rebuild_rate; /* bytes a second; 0: no limit */
     uint32_t map_chunk;    /* regions looked at together in a rebuild; default and most 510 */
 };

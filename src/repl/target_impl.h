@@ -32,7 +32,7 @@ struct job {
     uint64_t theirs[REPL_PAGE_ENTRIES], own[REPL_PAGE_ENTRIES];
     uint64_t piece, piece_length; /* 0: none */
     uint64_t theirs_sum[PIECE_BLOCKS], own_sum[PIECE_BLOCKS];
-    uint64_t at;     /* offset in the piece that was looked at */
+    uint64_t at; /* offset in the piece that was looked at */
     uint64_t bytes, copied, marked;
     int64_t since;
 };
@@ -87,6 +87,7 @@ struct repl_target {
     uint64_t owner;
     uint32_t attempts;
     bool was_active;
+    bool changed; /* something that views depend on */
     int64_t elect_at;
     int truth;
     struct repl_lineage lineage;
@@ -141,8 +142,8 @@ static inline uint16_t bit(int link)
 }
 
 /* target.c */
-void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov, int n,
-                 struct repl_buf *owner);
+void target_send(struct repl_target *t, int link, struct repl_msg *m, const struct iovec *iov,
+                 int n, struct repl_buf *owner);
 void target_drop(struct repl_target *t, int link, const char *why);
 void target_became_insync(struct repl_target *t, int link);
 

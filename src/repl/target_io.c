@@ -250,8 +250,7 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
 {
     uint64_t count = ++t->last;
     struct entry *e = &t->window[count & t->mask];
-    *e = (struct entry){
-        .io = io, .offset = io->offset, .length = io->length, .since = t->now};
+    *e = (struct entry){.io = io, .offset = io->offset, .length = io->length, .since = t->now};
     io->point = count;
     repl_busy_count(&t->busy, io->offset, io->length, 1);
     bool data = io->op == REPL_IO_WRITE;

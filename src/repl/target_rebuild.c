@@ -129,7 +129,8 @@ static void maybe_mark(struct repl_target *t, int link)
     bool further = !p->mark || j->region > p->sb.mark_region;
     if (!t->serving || !further || j->bytes - j->marked < t->cfg.mark_bytes || !j->region)
         return;
-    struct repl_msg m = {.type = REPL_FLUSH, .flags = REPL_MARK, .seq = t->last, .offset = j->region};
+    struct repl_msg m = {
+        .type = REPL_FLUSH, .flags = REPL_MARK, .seq = t->last, .offset = j->region};
     target_send(t, link, &m, NULL, 0, NULL);
     j->marked = j->bytes;
 }
@@ -180,9 +181,7 @@ static void step(struct repl_target *t, int link)
             j->state = JOB_NONE;
         return;
     }
-    if (j->repair) {
-        begin_piece(t, link);
-    } else if (j->count && next_piece(t, p)) {
+    if (j->repair || (j->count && next_piece(t, p))) {
         begin_piece(t, link);
     } else if (j->region < regions(t)) {
         maybe_mark(t, link);
@@ -262,8 +261,8 @@ static void next_run(struct repl_target *t, int link)
     ask(t, j->source, REPL_READ, j->tag, j->piece + from, to - from);
 }
 
-static void take_data(struct repl_target *t, int link, const struct repl_msg *m, const void *payload,
-                      struct repl_buf *owner)
+static void take_data(struct repl_target *t, int link, const struct repl_msg *m,
+                      const void *payload, struct repl_buf *owner)
 {
     struct iovec iov = {(void *)payload, m->length};
     struct repl_msg data = {.type = REPL_DATA,

@@ -39,10 +39,8 @@ static void ask(struct repl_target *t)
     t->scrub.tag = (uint64_t)1 << 63 | ++t->tags;
     t->scrub.asked = t->scrub.answered = t->scrub.failed = 0;
     t->rate_tokens -= (int64_t)t->scrub.length;
-    struct repl_msg m = {.type = REPL_SUMS,
-                         .seq = t->scrub.tag,
-                         .offset = t->scrub.at,
-                         .count = t->scrub.length};
+    struct repl_msg m = {
+        .type = REPL_SUMS, .seq = t->scrub.tag, .offset = t->scrub.at, .count = t->scrub.length};
     each_peer(t, i)
     {
         if (!t->peer[i].insync)
@@ -58,41 +56,46 @@ static size_t sums_size(const struct repl_target *t)
     return (t->scrub.length + block - 1) / block * 8;
 }
 
-static bool equal(const struct repl_target *t, int a, int b)
+/* Of the replicas that could read: those that say the same of this block as most do. */
+static uint16_t agree_on(const struct repl_target *t, uint16_t sound, size_t block)
 {
-    return memcmp(t->scrub.sums[a], t->scrub.sums[b], sums_size(t)) == 0;
+    uint16_t most = 0;
+    for (int i = 0; i < REPL_LINKS; i++) {
+        uint16_t with = 0;
+        for (int k = 0; k < REPL_LINKS && sound & bit(i); k++)
+            if (sound & bit(k) && t->scrub.sums[i][block] == t->scrub.sums[k][block])
+                with |= bit(k);
+        if (__builtin_popcount(with) > __builtin_popcount(most))
+            most = with;
+    }
+    return most;
 }
 
 static void compare(struct repl_target *t)
 {
-    uint16_t sound = t->scrub.answered & (uint16_t)~t->scrub.failed;
-    int n = __builtin_popcount(t->scrub.answered), best = -1;
-    uint16_t agree = 0;
-    for (int i = 0; i < REPL_LINKS; i++) {
-        uint16_t with = 0;
-        for (int k = 0; k < REPL_LINKS && sound & bit(i); k++)
-            if (sound & bit(k) && equal(t, i, k))
-                with |= bit(k);
-        if (__builtin_popcount(with) > __builtin_popcount(agree)) {
-            agree = with;
-            best = i;
+    uint16_t sound = t->scrub.answered & (uint16_t)~t->scrub.failed, right = sound;
+    if (!sound)
+        return;
+    for (size_t b = 0; b < sums_size(t) / 8; b++) {
+        uint16_t agree = agree_on(t, sound, b);
+        if (__builtin_popcount(agree) * 2 <= __builtin_popcount(sound)) {
+            t->ops->event(t->ctx, REPL_EV_UNDECIDED, (uint64_t)__builtin_popcount(sound),
+                          t->scrub.at + (b << t->view.block_shift));
+            return;
         }
+        right &= agree;
     }
-    if (best < 0 || agree == t->scrub.answered)
-        return;
-    /* A replica that cannot read does not disagree. */
-    bool majority = __builtin_popcount(agree) * 2 > __builtin_popcount(sound);
-    if (!majority) {
-        t->ops->event(t->ctx, REPL_EV_UNDECIDED, (uint64_t)n, t->scrub.at);
-        return;
-    }
+    /* Who is right in every block mends the others; if nobody is, no single source can. */
+    int best = right ? __builtin_ctz(right) : -1;
     each_peer(t, i)
     {
-        if (!(t->scrub.answered & bit(i)) || agree & bit(i))
+        if (!(t->scrub.answered & bit(i)) || right & bit(i))
             continue;
         t->peer[i].scrub_errors++;
-        t->ops->event(t->ctx, REPL_EV_MISMATCH, (uint64_t)i, t->scrub.at);
-        rebuild_repair(t, i, best, t->scrub.at);
+        t->ops->event(t->ctx, best < 0 ? REPL_EV_UNDECIDED : REPL_EV_MISMATCH, (uint64_t)i,
+                      t->scrub.at);
+        if (best >= 0)
+            rebuild_repair(t, i, best, t->scrub.at);
     }
 }
 

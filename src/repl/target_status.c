@@ -52,13 +52,14 @@ static void fill(const struct repl_target *t, const struct repl_member *m,
 void repl_target_status(const struct repl_target *t, struct repl_status *ret_status)
 {
     struct repl_status *s = ret_status;
-    *s = (struct repl_status){.serving = t->serving,
-                              .epoch = t->epoch,
-                              .size = t->view.size,
-                              .version = t->view.version,
-                              .rf = t->view.rf,
-                              .cf = (uint8_t)repl_cf(t->view.cf, repl_view_count(&t->view, REPL_VOTER)),
-                              .n = t->view.n};
+    *s = (struct repl_status){
+        .serving = t->serving,
+        .epoch = t->epoch,
+        .size = t->view.size,
+        .version = t->view.version,
+        .rf = t->view.rf,
+        .cf = (uint8_t)repl_cf(t->view.cf, repl_view_count(&t->view, REPL_VOTER)),
+        .n = t->view.n};
     unsigned healthy = 0;
     for (int m = 0; m < t->view.n; m++) {
         fill(t, &t->view.member[m], &s->replica[m]);

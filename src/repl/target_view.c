@@ -16,8 +16,7 @@
 
 int view_link(const struct repl_target *t, const struct uuid *id)
 {
-    if (repl_view_find(&t->view, id) < 0 &&
-        (!t->next.version || repl_view_find(&t->next, id) < 0))
+    if (repl_view_find(&t->view, id) < 0 && (!t->next.version || repl_view_find(&t->next, id) < 0))
         return -1;
     each_peer(t, i) if (t->peer[i].hello && uuid_eq(&t->peer[i].sb.replica, id)) return i;
     return -1;
@@ -77,8 +76,8 @@ void view_tell(struct repl_target *t, int link)
 static void propose(struct repl_target *t, const struct repl_view *v)
 {
     t->next = *v;
-    t->next.version = t->view.version >> 32 == t->epoch ? t->view.version + 1
-                                                        : (uint64_t)t->epoch << 32 | 1;
+    t->next.version =
+        t->view.version >> 32 == t->epoch ? t->view.version + 1 : (uint64_t)t->epoch << 32 | 1;
     view_sets(t);
     each_peer(t, i) if (t->peer[i].ask == ASK_YES && view_link(t, &t->peer[i].sb.replica) == i)
         view_tell(t, i);
@@ -175,13 +174,14 @@ static void note_insync(const struct repl_target *t, struct repl_view *v)
     }
 }
 
-static bool same_view(struct repl_view a, const struct repl_view *b)
+static bool same_view(const struct repl_view *a, const struct repl_view *b)
 {
-    a.version = b->version;
-    uint8_t x[REPL_SUPER_SIZE], y[REPL_SUPER_SIZE];
-    repl_super_encode(&(struct repl_super){.view = a}, x);
-    repl_super_encode(&(struct repl_super){.view = *b}, y);
-    return memcmp(x, y, sizeof(x)) == 0;
+    bool same = a->size == b->size && a->flags == b->flags && a->n == b->n && a->rf == b->rf &&
+                a->cf == b->cf;
+    for (int m = 0; same && m < a->n; m++)
+        same = uuid_eq(&a->member[m].id, &b->member[m].id) &&
+               a->member[m].flags == b->member[m].flags && a->member[m].floor == b->member[m].floor;
+    return same;
 }
 
 static void start_admin(struct repl_target *t)
@@ -261,7 +261,7 @@ void view_step(struct repl_target *t)
         else
             v.size = t->admin_arg;
     }
-    if (!same_view(v, &t->view))
+    if (!same_view(&v, &t->view))
         propose(t, &v);
 }
 
@@ -269,6 +269,7 @@ static void commit(struct repl_target *t)
 {
     t->view = t->next;
     t->next.version = 0;
+    t->changed = true;
     if (t->view.flags & REPL_FORMED)
         t->cfg.create = false;
     for (int m = 0; m < t->view.n; m++) {
@@ -298,7 +299,7 @@ void view_ok(struct repl_target *t, int link, uint64_t version)
         if (t->peer[i].view_ok < t->next.version)
             continue;
         have |= bit(i);
-        if (GUARD(19, !t->peer[i].lost))
+        if (!t->peer[i].lost)
             sound |= bit(i);
     }
     for (int i = 0; i < 4; i++)
@@ -312,6 +313,7 @@ static bool admin_begin(struct repl_target *t, enum repl_admin op, uint64_t arg)
 {
     if (t->admin || t->phase != ACTIVE)
         return false;
+    t->changed = true;
     t->admin = op;
     t->admin_arg = arg;
     t->prepared = false;

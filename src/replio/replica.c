@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -95,7 +95,8 @@ static void io_done(struct store_io *io, int error)
     job_end(container_of(io, struct job, io), error);
 }
 
-static void grown(void *context, int error)
+/* Growth, a snapshot, or the end of one. */
+static void changed(void *context, int error)
 {
     job_end(context, error);
 }
@@ -132,14 +133,18 @@ static int store_request(void *context, struct repl_req *req)
     };
     struct replio_replica *r = context;
     struct job *j = job_take(r, req);
+    char name[32];
     switch (req->kind) {
     case REPL_STORE_RESIZE:
-        store_grow(r->store, req->length, grown, j);
+        store_grow(r->store, req->length, changed, j);
         break;
     case REPL_STORE_SNAPSHOT:
+        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
+        store_snapshot(r->store, name, changed, j);
+        break;
     case REPL_STORE_SNAP_DROP:
-        /* A store that cannot take snapshots has none to drop. */
-        job_end(j, req->kind == REPL_STORE_SNAPSHOT ? ENOTSUP : 0);
+        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
+        store_snapshot_drop(r->store, name, changed, j);
         break;
     default:
         j->io.op = req->kind == REPL_STORE_ZERO && req->unmap ? STORE_UNMAP : ops[req->kind];
@@ -378,7 +383,7 @@ static int open_meta(struct replio_replica *r, const char *dir, struct err *e)
     r->meta_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (r->meta_fd < 0)
         return err_errno(e, errno, "cannot open %s", path);
-    if (flock(r->meta_fd, LOCK_EX | LOCK_NB) < 0)
+    if (file_lock(r->meta_fd, false) < 0)
         return err_set(e, ERR_FAILED_PRECONDITION, "InUse", "%s is in use by another replica", dir);
     return 0;
 }

@@ -14,10 +14,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 
 static void start_sync(struct io_deferred *d)
@@ -110,6 +110,7 @@ static void close_file(struct store *s)
     struct file *f = file_of(s);
     list_unlink(&f->sync_later.link);
     close(f->fd);
+    free(f->path);
     free(f);
 }
 
@@ -117,6 +118,8 @@ static const struct store_ops file_ops = {
     .name = "file",
     .submit = submit,
     .grow = grow,
+    .snapshot = file_snapshot,
+    .snapshot_drop = file_snapshot_drop,
     .extent = extent,
     .used = used,
     .close = close_file,
@@ -130,7 +133,7 @@ static int prepare(struct file *f, const char *path, const struct store_options 
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_INVALID_ARGUMENT, "InvalidStore", "%s is no regular file", path);
     /* Two programs that write one file would destroy it; readers may share. */
-    if (flock(f->fd, (o->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0)
+    if (file_lock(f->fd, o->read_only) < 0)
         return err_set(e, ERR_FAILED_PRECONDITION, "InUse", "%s is in use by another program",
                        path);
     uint64_t size = (uint64_t)st.st_size;
@@ -163,6 +166,7 @@ struct store *store_file_open(const char *rest, const struct store_options *o, s
     }
     struct file *f = NEW(struct file);
     f->loop = o->loop;
+    f->path = mem_strdup(path);
     f->direct = query && str_eq(query, "direct=1");
     list_init(&f->synced);
     list_init(&f->waiting);
@@ -181,6 +185,7 @@ struct store *store_file_open(const char *rest, const struct store_options *o, s
     if (f->fd < 0 ? err_errno(e, errno, "cannot open %s", path) < 0 : prepare(f, path, o, e) < 0) {
         if (f->fd >= 0)
             close(f->fd);
+        free(f->path);
         free(f);
         return NULL;
     }

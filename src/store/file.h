@@ -9,6 +9,7 @@
 struct file {
     struct store store;
     struct io_loop *loop;
+    char *path;
     int fd;
     bool direct;
     bool no_nowait; /* this file system cannot say "not in the cache": it is asked to read */
@@ -43,3 +44,9 @@ void file_transfer(struct file *f, struct store_io *io);
 void file_clear(struct file *f, struct store_io *io);
 /* FLUSH, and the end of what has fua: done when durable. */
 void file_sync(struct file *f, struct store_io *io);
+
+/* file_snapshot.c */
+void file_snapshot(struct store *s, const char *name, void (*done)(void *context, int error),
+                   void *context);
+void file_snapshot_drop(struct store *s, const char *name, void (*done)(void *context, int error),
+                        void *context);

@@ -74,3 +74,21 @@ void store_grow(struct store *s, uint64_t size, void (*done)(void *context, int 
     else
         s->ops->grow(s, size, done, context);
 }
+
+void store_snapshot(struct store *s, const char *name, void (*done)(void *context, int error),
+                    void *context)
+{
+    if (s->ops->snapshot)
+        s->ops->snapshot(s, name, done, context);
+    else
+        done(context, ENOTSUP);
+}
+
+void store_snapshot_drop(struct store *s, const char *name, void (*done)(void *context, int error),
+                         void *context)
+{
+    if (s->ops->snapshot_drop)
+        s->ops->snapshot_drop(s, name, done, context);
+    else
+        done(context, 0);
+}

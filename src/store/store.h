@@ -65,9 +65,14 @@ struct store_ops {
     /* To a larger size; durable when done. done may be called before it returns. */
     void (*grow)(struct store *s, uint64_t size, void (*done)(void *context, int error),
                  void *context);
-    /* A consistent copy under a name; ENOTSUP where a store has none. NULL: has none. */
+    /*
+     * A copy under a name, as the store is now and durable when done, with no I/O under way; ENOTSUP where
+     * it cannot be had without copying everything. And its removal; 0 where there is none. NULL: neither.
+     */
     void (*snapshot)(struct store *s, const char *name, void (*done)(void *context, int error),
                      void *context);
+    void (*snapshot_drop)(struct store *s, const char *name, void (*done)(void *context, int error),
+                          void *context);
     /* How far from offset on the range is of one kind; NULL: everything is mapped. */
     enum store_extent (*extent)(struct store *s, uint64_t offset, uint64_t *ret_length);
     /* Bytes that the data takes; NULL: its size. */
@@ -108,3 +113,7 @@ struct store *store_open(const char *name, const struct store_options *o, struct
 void store_close(struct store *s);
 void store_grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
                 void *context);
+void store_snapshot(struct store *s, const char *name, void (*done)(void *context, int error),
+                    void *context);
+void store_snapshot_drop(struct store *s, const char *name, void (*done)(void *context, int error),
+                         void *context);

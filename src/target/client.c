@@ -125,7 +125,7 @@ static void print_status(const json_t *o)
 int target_ask(const struct cli_args *args, const char *verb)
 {
     const char *path = cli_get(args, "control"), *size_text = cli_get(args, "size"),
-               *rate_text = cli_get(args, "rebuild-rate");
+               *rate_text = cli_get(args, "rebuild-rate"), *id_text = cli_get(args, "id");
     _cleanup_(str_done) struct str request = {0}, answer = {0};
     json_auto_t *o = json_object();
     struct err e = {0};
@@ -143,6 +143,8 @@ int target_ask(const struct cli_args *args, const char *verb)
             return cli_misuse(args, "rate needs --rebuild-rate, such as 100Mi, or 0 for no limit");
         json_object_set_new(o, "bytes", json_integer((json_int_t)size));
     }
+    if (str_eq(verb, "snapshot"))
+        json_object_set_new(o, "id", json_integer(id_text ? strtoll(id_text, NULL, 10) : 0));
     if (cli_get(args, "replica"))
         json_object_set_new(o, "replica", json_string(cli_get(args, "replica")));
     if (cli_get(args, "instead"))

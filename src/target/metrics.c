@@ -8,8 +8,6 @@
 
 static const double GIB = 1024.0 * 1024 * 1024;
 
-enum { OFFLINE = 1, HEALTHY = 3 };
-
 static void one(struct metrics_out *out, const struct target *t, const char *name, const char *help,
                 enum metrics_type type, double value)
 {
@@ -60,12 +58,17 @@ static void collect(void *context, struct metrics_out *out)
         {"openebs_write_block_count", "Blocks written.", METRICS_COUNTER, get(&w->bytes) / block},
         {"openebs_total_write_bytes", "Bytes written.", METRICS_COUNTER, get(&w->bytes)},
         {"openebs_volume_status", "1 Offline, 2 Degraded, 3 Healthy, 4 Unknown.", METRICS_GAUGE,
-         HEALTHY},
+         t->volume ? get(&t->status) : TARGET_HEALTHY},
         {"openebs_volume_uptime", "Seconds since the target started.", METRICS_COUNTER, up},
         {"openebs_iscsi_initiator_login_status", "1 while an initiator is logged in.",
          METRICS_GAUGE, get(&s->sessions) > 0 ? 1 : 0},
         {"openebs_target_reject_request_counter", "Reject PDUs sent.", METRICS_COUNTER,
          get(&s->rejects)},
+        {"openebs_healthy_replica_count", "Replicas that have everything.", METRICS_GAUGE,
+         get(&t->healthy)},
+        {"openebs_degraded_replica_count", "Replicas that lack something, or are not there.",
+         METRICS_GAUGE, get(&t->degraded)},
+        {"openebs_total_replica_count", "Replicas of the volume.", METRICS_GAUGE, get(&t->members)},
         {"orlop_target_sessions", "Sessions.", METRICS_GAUGE, get(&s->sessions)},
         {"orlop_target_commands", "Commands under way.", METRICS_GAUGE, get(&s->commands)},
         {"orlop_target_logins_total", "Logins.", METRICS_COUNTER, get(&s->logins)},

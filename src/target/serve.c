@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/str.h"
 #include "base/uuid.h"
 #include "target/target.h"
 
@@ -88,6 +89,22 @@ static void replication_event(void *context, enum repl_event what, const char *s
         log_warn(sentence, LOG_S("volume", t->o->volume));
     else
         log_info(sentence, LOG_S("volume", t->o->volume));
+}
+
+/* What other threads are to know of replicas, looked at every second. */
+static void look(struct io_timer *timer)
+{
+    struct target *t = container_of(timer, struct target, look);
+    struct repl_status s;
+    uint64_t healthy = 0;
+    replio_volume_status(t->volume, &s);
+    for (int i = 0; i < s.n; i++)
+        healthy += str_eq(s.replica[i].mode, "Healthy");
+    t->healthy = healthy;
+    t->degraded = (uint64_t)s.n - healthy;
+    t->members = (uint64_t)s.n;
+    t->status = !s.serving ? TARGET_OFFLINE : t->degraded ? TARGET_DEGRADED : TARGET_HEALTHY;
+    io_timer_start(t->loop, timer, io_loop_now(t->loop) + CLOCK_SECOND);
 }
 
 static int open_store(struct target *t, struct err *e)
@@ -197,6 +214,8 @@ static int make(struct target *t, int stop_fd, struct err *e)
     log_info("target waits for replicas", LOG_S("volume", t->o->volume),
              LOG_S("address", t->o->replica_address), LOG_U("port", replio_volume_port(t->volume)));
     replio_volume_on_ready(t->volume, volume_ready, t);
+    t->look.fn = look;
+    look(&t->look);
     return 0;
 }
 
@@ -224,6 +243,7 @@ static void finish(struct target *t)
     if (t->unit)
         scsi_unit_free(t->unit);
     if (t->volume) {
+        io_timer_stop(t->loop, &t->look);
         replio_volume_close(t->volume, volume_closed, t);
         while (t->volume)
             io_loop_turn(t->loop, -1);

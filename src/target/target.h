@@ -57,7 +57,9 @@ struct target {
     struct target_control *control;
     struct metrics *metrics;
     struct http_server *http;
-    _Atomic uint64_t size; /* of the store, for other threads */
+    _Atomic uint64_t size; /* of the store, for other threads; and of a replicated volume: */
+    _Atomic uint64_t healthy, degraded, members, status;
+    struct io_timer look;
     uint16_t port;
     int64_t began;
     struct io_watch stop_watch;
@@ -82,6 +84,7 @@ struct str;
 void target_status(const struct target *t, struct str *out);
 
 /* metrics.c */
+enum target_volume_status { TARGET_OFFLINE = 1, TARGET_DEGRADED, TARGET_HEALTHY };
 int target_metrics_start(struct target *t, struct err *e);
 
 /* command.c: `orlop target ...`. */

@@ -101,12 +101,8 @@ static void stream(const uint8_t *data, size_t size)
 {
     struct uuid volume = {{0}};
     struct repl_replica_config rc = {.store_size = 1 << 20, .hot_max = 8, .ops = 8};
-    struct repl_target_config tc = {.create = true,
-                                    .size = 1 << 20,
-                                    .rf = 1,
-                                    .window = 8,
-                                    .reads = 8,
-                                    .owner_seed = 1};
+    struct repl_target_config tc = {
+        .create = true, .size = 1 << 20, .rf = 1, .window = 8, .reads = 8, .owner_seed = 1};
     static const uint8_t zero[REPL_SUPER_SIZE];
     struct repl_replica *r = repl_replica_new(&rc, &replica_ops, NULL);
     struct repl_target *t = repl_target_new(&tc, &target_ops, NULL);
@@ -131,11 +127,17 @@ static void stream(const uint8_t *data, size_t size)
         uint8_t super[REPL_SUPER_SIZE];
         const void *payload = data;
         struct repl_super s;
-        if ((m.type == REPL_VIEW || m.type == REPL_DONE || m.type == REPL_HELLO) && m.flags & 0x80) {
+        if ((m.type == REPL_VIEW || m.type == REPL_DONE || m.type == REPL_HELLO) &&
+            m.flags & 0x80) {
             /* A superblock made of the next bytes. */
             s = (struct repl_super){.generation = 1};
-            s.view = (struct repl_view){.version = m.seq | 1, .size = 1 << 20, .rf = 1, .region_shift = 16,
-                                        .block_shift = 12, .n = 1, .flags = 1};
+            s.view = (struct repl_view){.version = m.seq | 1,
+                                        .size = 1 << 20,
+                                        .rf = 1,
+                                        .region_shift = 16,
+                                        .block_shift = 12,
+                                        .n = 1,
+                                        .flags = 1};
             s.view.member[0].flags = 3;
             repl_super_encode(&s, super);
             payload = super;

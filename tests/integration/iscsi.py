@@ -151,7 +151,7 @@ def check_modes(scratch):
                "metrics", text)
         i.close()
     tap.ran(run(PROGRAM, "target", "serve", "--store", "mem:"), "what is missing is said", status=2,
-            stderr="serve needs --store and --iqn")
+            stderr="serve needs --iqn")
     tap.ran(run(PROGRAM, "target", "show", "--control", scratch.file("nothing")), "nobody answers", status=1,
             stderr="no target answers at")
 

@@ -17,13 +17,13 @@
 
 enum { STEPS_MAX = 300000 };
 
-static int64_t between(struct sim *s, int64_t low, int64_t high)
+int64_t sim_between(struct sim *s, int64_t low, int64_t high)
 {
     return low + (int64_t)sim_below(s, (uint64_t)(high - low));
 }
 
 /* How many replicas may be without memory while no acknowledged write can be lost. */
-static int limit(const struct sim *s)
+int sim_limit(const struct sim *s)
 {
     return s->rf - s->cf;
 }
@@ -36,7 +36,7 @@ int sim_without_memory(const struct sim *s)
     return n;
 }
 
-static int wiped(const struct sim *s)
+int sim_wiped(const struct sim *s)
 {
     int n = 0;
     for (int i = 0; i < REPLICAS; i++)
@@ -44,7 +44,7 @@ static int wiped(const struct sim *s)
     return n;
 }
 
-static int serving_target(const struct sim *s)
+int sim_serving_target(const struct sim *s)
 {
     for (int i = 0; i < TARGETS; i++)
         if (s->target[i].p.up && s->target[i].serving)
@@ -115,7 +115,8 @@ static void read_done(struct sim *s, struct client_io *c)
         if (!s->lossy)
             model_read(s, first + i, v, c->started, s->now);
         else if (c->all && !model_may_remain(s->model, first + i, v))
-            sim_fail(s, "sector %lu: value %lu after a crash of a quorum, but a later one was flushed",
+            sim_fail(s,
+                     "sector %lu: value %lu after a crash of a quorum, but a later one was flushed",
                      first + i, v);
     }
 }
@@ -209,7 +210,7 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
 static void client(struct sim *s, struct event *e)
 {
     int t = e->a;
-    world_event(s, s->now + between(s, MS / 5, 2 * MS), EV_CLIENT, t, 0, 0, NULL);
+    world_event(s, s->now + sim_between(s, MS / 5, 2 * MS), EV_CLIENT, t, 0, 0, NULL);
     if (!s->target[t].p.up || s->target[t].p.frozen_until > s->now || s->quiet)
         return;
     struct client_io *c = free_io(s, t);
@@ -219,7 +220,11 @@ static void client(struct sim *s, struct event *e)
     uint64_t first = sim_chance(s, 60) ? sim_below(s, 8) : sim_below(s, sectors);
     if (first + n > sectors)
         n = 1;
-    uint64_t what = sim_below(s, 100);
+    /* Reads go on when writes are stuck. */
+    int writes = 0;
+    for (int i = 0; i < s->depth; i++)
+        writes += s->io[t * IOS + i].busy && s->io[t * IOS + i].io.op != REPL_IO_READ;
+    uint64_t what = writes > s->depth / 2 ? 50 : sim_below(s, 100);
     if (what < 5)
         submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
     else if (what < 45)
@@ -235,7 +240,7 @@ static void client(struct sim *s, struct event *e)
 /* Who is healthy again has its memory again; the volume's size is what the target says. */
 static void look(struct sim *s)
 {
-    int t = serving_target(s);
+    int t = sim_serving_target(s);
     if (t < 0)
         return;
     struct repl_status st;
@@ -254,176 +259,6 @@ static void look(struct sim *s)
             if (rs.complete && rs.super->promised == st.epoch)
                 r->weak = r->wiped = false;
         }
-}
-
-/* Faults. */
-
-static int some_replica(struct sim *s)
-{
-    int i = (int)sim_below(s, REPLICAS);
-    while (!s->replica[i].used)
-        i = (i + 1) % REPLICAS;
-    return i;
-}
-
-static bool may_crash(const struct sim *s, int i)
-{
-    return !s->safe || s->replica[i].weak || s->replica[i].wiped ||
-           sim_without_memory(s) + 1 <= limit(s);
-}
-
-static void crash_and_restart(struct sim *s, int i, int64_t most)
-{
-    if (!s->replica[i].p.up)
-        return;
-    replica_crash(s, i);
-    world_event(s, s->now + between(s, 2 * MS, most), EV_START_REPLICA, i, 0, 0, NULL);
-}
-
-/* A disk that is new, or as it was some time ago, if that can be noticed. */
-static void lose_disk(struct sim *s, int i)
-{
-    struct sim_replica *r = &s->replica[i];
-    bool counted = r->weak || r->wiped;
-    if (!s->served || !r->p.up ||
-        (s->safe ? sim_without_memory(s) + !counted : wiped(s) + !r->wiped) > limit(s))
-        return;
-    crash_and_restart(s, i, 50 * MS);
-    r->wiped = true;
-    sim_trace(s, "replica %d has a new disk", i);
-    replica_wipe(s, i);
-}
-
-static void admin(struct sim *s)
-{
-    int t = serving_target(s);
-    if (t < 0 || s->admin)
-        return;
-    struct repl_status st;
-    repl_target_status(s->target[t].core, &st);
-    s->admin_target = t;
-    s->admin_started = s->now;
-    s->admin_instead = -1;
-    enum repl_admin op = REPL_ADMIN_NONE;
-    switch (sim_below(s, 4)) {
-    case 0:
-        s->admin_value = s->size + (1 + sim_below(s, 6)) * SECTOR;
-        if (s->admin_value <= SECTORS_MAX * SECTOR && repl_target_grow(s->target[t].core, s->admin_value))
-            op = REPL_GROW;
-        break;
-    case 1:
-        s->admin_id = ++s->snap_ids;
-        if (repl_target_snapshot(s->target[t].core, s->admin_id))
-            op = REPL_SNAPSHOT;
-        break;
-    case 2: {
-        int fresh = -1;
-        for (int i = 0; i < REPLICAS; i++)
-            if (!s->replica[i].used && !s->replica[i].p.up)
-                fresh = i;
-        if (fresh < 0 || st.n >= REPL_MEMBERS || st.n > s->rf)
-            break;
-        s->admin_replica = fresh;
-        if (sim_chance(s, 60)) {
-            s->admin_instead = some_replica(s);
-            bool member = false;
-            for (int m = 0; m < st.n; m++)
-                member |= uuid_eq(&st.replica[m].replica_id, &s->replica[s->admin_instead].id);
-            if (!member)
-                break;
-        }
-        if (!repl_target_add(s->target[t].core, &s->replica[fresh].id,
-                             s->admin_instead >= 0 ? &s->replica[s->admin_instead].id : NULL))
-            break;
-        op = REPL_ADD;
-        replica_wipe(s, fresh);
-        s->replica[fresh].used = true;
-        s->replica[fresh].weak = s->replica[fresh].wiped = false;
-        replica_start(s, fresh);
-        break;
-    }
-    default:
-        if (st.n <= s->rf)
-            break;
-        s->admin_replica = some_replica(s);
-        if (repl_target_remove(s->target[t].core, &s->replica[s->admin_replica].id))
-            op = REPL_REMOVE;
-    }
-    s->admin = op;
-    if (op)
-        sim_trace(s, "admin %d at target %d: value %lu replica %d instead of %d", op, t,
-                  s->admin_value, s->admin_replica, s->admin_instead);
-    target_turn(s, t);
-}
-
-static void block(struct sim *s)
-{
-    int t = (int)sim_below(s, TARGETS), r = some_replica(s);
-    int64_t until = s->now + between(s, 5 * MS, 150 * MS);
-    int which = (int)sim_below(s, 3);
-    if (which != 1)
-        s->conn[t][r].blocked[0] = until;
-    if (which != 0)
-        s->conn[t][r].blocked[1] = until;
-    sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
-}
-
-static void fault(struct sim *s)
-{
-    world_event(s, s->now + between(s, 2 * MS, s->fault_every), EV_FAULT, 0, 0, 0, NULL);
-    if (s->stage != RUN || s->lossy)
-        return;
-    int r = some_replica(s), t = (int)sim_below(s, TARGETS);
-    switch (sim_below(s, 14)) {
-    case 0:
-    case 1:
-        if (may_crash(s, r))
-            crash_and_restart(s, r, 80 * MS);
-        break;
-    case 2:
-    case 3:
-        if (s->target[t].p.up) {
-            if (sim_chance(s, 20))
-                repl_target_bye(s->target[t].core);
-            target_crash(s, t);
-            world_event(s, s->now + between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
-        }
-        break;
-    case 4:
-        s->replica[r].p.frozen_until = s->now + between(s, 5 * MS, 150 * MS);
-        sim_trace(s, "replica %d is frozen", r);
-        break;
-    case 5:
-        s->target[t].p.frozen_until = s->now + between(s, 5 * MS, 120 * MS);
-        sim_trace(s, "target %d is frozen", t);
-        break;
-    case 6:
-    case 7:
-        block(s);
-        break;
-    case 8:
-        conn_break(s, t, r);
-        break;
-    case 9:
-        s->replica[r].slow = !s->replica[r].slow;
-        break;
-    case 10:
-        world_event(s, s->now, EV_START_TARGET, 1, 0, 0, NULL);
-        break;
-    case 11:
-        admin(s);
-        break;
-    case 12:
-        s->replica[r].erring = s->replica[r].erring ? 0 : s->safe ? 1 : 1 + (int)sim_below(s, 2);
-        break;
-    case 13:
-        if (sim_chance(s, 50))
-            lose_disk(s, r);
-        else if (!s->safe && sim_chance(s, 50))
-            for (int i = 0; i < REPLICAS; i++)
-                crash_and_restart(s, i, 60 * MS);
-        break;
-    }
 }
 
 static void heal(struct sim *s)
@@ -450,7 +285,7 @@ static void keep_target(struct sim *s)
         any |= s->target[t].p.up || s->target[t].p.starting;
     if (!any) {
         s->target[0].p.starting = true;
-        world_event(s, s->now + between(s, MS, 30 * MS), EV_START_TARGET, 0, 0, 0, NULL);
+        world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_TARGET, 0, 0, 0, NULL);
     }
 }
 
@@ -463,7 +298,10 @@ void life_event(struct sim *s, struct event *e)
         keep_target(s);
         break;
     case EV_FAULT:
-        fault(s);
+        life_fault(s);
+        break;
+    case EV_CRASH:
+        life_crash_node(s, e->a, e->b);
         break;
     case EV_START_REPLICA:
         replica_start(s, e->a);
@@ -480,7 +318,7 @@ void life_event(struct sim *s, struct event *e)
 /* Reading everything: a flush, then all sectors; true at the end. */
 static bool read_all(struct sim *s)
 {
-    int t = serving_target(s);
+    int t = sim_serving_target(s);
     if (t < 0 || !idle(s))
         return false;
     if (s->read_next >= (int)(s->size / SECTOR))
@@ -500,12 +338,15 @@ static bool read_all(struct sim *s)
 
 static bool all_healthy(struct sim *s)
 {
-    int t = serving_target(s);
+    int t = sim_serving_target(s);
     if (t < 0)
         return false;
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
-    return strcmp(st.phase, "Healthy") == 0 && !s->admin;
+    uint32_t owed = 0;
+    for (int m = 0; m < st.n; m++)
+        owed += st.replica[m].inflight_write;
+    return strcmp(st.phase, "Healthy") == 0 && !s->admin && !owed;
 }
 
 static void stage(struct sim *s, int next)
@@ -518,7 +359,7 @@ static void stage(struct sim *s, int next)
 
 static void damage(struct sim *s)
 {
-    int t = serving_target(s);
+    int t = sim_serving_target(s);
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
     s->corrupt = -1;
@@ -541,7 +382,7 @@ static void damage(struct sim *s)
 /* Replicas that are healthy have the same bytes. */
 static bool disks_equal(struct sim *s, bool fail)
 {
-    int t = serving_target(s), first = -1;
+    int t = sim_serving_target(s), first = -1;
     struct repl_status st;
     bool equal = true;
     repl_target_status(s->target[t].core, &st);
@@ -576,7 +417,7 @@ static void advance(struct sim *s)
         sim_trace(s, "what was flushed is there; on");
         return;
     }
-    if (s->stage == RUN && !s->safe && sim_without_memory(s) > limit(s)) {
+    if (s->stage == RUN && !s->safe && sim_without_memory(s) > sim_limit(s)) {
         sim_trace(s, "a quorum has lost its memory");
         model_check(s);
         s->stats.losses++;
@@ -604,17 +445,18 @@ static void advance(struct sim *s)
             stage(s, READ_ALL);
         break;
     case READ_ALL:
-        if (read_all(s)) {
+        if (read_all(s) && all_healthy(s)) {
             stage(s, SCRUB);
+            disks_equal(s, true);
             damage(s);
         }
         break;
     case SCRUB:
-        if (serving_target(s) < 0)
+        if (sim_serving_target(s) < 0)
             break;
         if (s->scrubbed && !s->mismatches && s->corrupt >= 0 && !disks_equal(s, false)) {
             /* The replica was away when its turn came. */
-            s->scrubbed = !repl_target_scrub(s->target[serving_target(s)].core);
+            s->scrubbed = !repl_target_scrub(s->target[sim_serving_target(s)].core);
         } else if (s->scrubbed && s->now > s->stage_at + 200 * MS) {
             stage(s, END);
             disks_equal(s, true);
@@ -626,7 +468,7 @@ static void advance(struct sim *s)
     }
     if (s->now > s->stage_at + 8000 * MS)
         sim_fail(s, "no end: stage %d, %s, requests %s, %s", s->stage,
-                 serving_target(s) >= 0 ? "serving" : "frozen", idle(s) ? "done" : "waiting",
+                 sim_serving_target(s) >= 0 ? "serving" : "frozen", idle(s) ? "done" : "waiting",
                  all_healthy(s) ? "healthy" : "not healthy");
 }
 
@@ -642,9 +484,9 @@ static void plan(struct sim *s)
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
-    s->fault_every = between(s, 10 * MS, 120 * MS);
+    s->fault_every = sim_between(s, 10 * MS, 120 * MS);
     s->depth = 1 + (int)sim_below(s, IOS);
-    s->stage_at = between(s, 200 * MS, 600 * MS);
+    s->stage_at = sim_between(s, 200 * MS, 600 * MS);
     for (int i = 0; i < REPLICAS; i++) {
         struct sim_replica *r = &s->replica[i];
         r->s = s;

@@ -89,7 +89,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--until-failure") == 0)
             until_failure = true;
         else {
-            fprintf(stderr, "orlop-sim: %s: write --seeds A..B [-j N], --seed N [--trace] or --file FILE\n",
+            fprintf(stderr,
+                    "orlop-sim: %s: write --seeds A..B [-j N], --seed N [--trace] or --file FILE\n",
                     argv[i]);
             return 2;
         }

@@ -11,8 +11,8 @@
 #include "sim.h"
 
 struct value {
-    uint64_t value, id; /* content; number of the write */
-    int64_t invoked, completed;   /* of the write; completed INT64_MAX: never */
+    uint64_t value, id;            /* content; number of the write */
+    int64_t invoked, completed;    /* of the write; completed INT64_MAX: never */
     int64_t first_end, last_begin; /* of all operations */
     bool durable, seen;
 };
@@ -164,10 +164,11 @@ static void check_pair(struct sim *s, int sector, const struct value *a, const s
     if (a_forward && !b_forward && a->first_end < b->last_begin && b->first_end < a->last_begin)
         why = "the first was read again after the second had come and gone";
     if (why)
-        sim_fail(s,
-                 "sector %d: values %lu [end %.3f, begin %.3f] and %lu [end %.3f, begin %.3f] (ms): %s",
-                 sector, a->value, (double)a->first_end / 1e6, (double)a->last_begin / 1e6,
-                 b->value, (double)b->first_end / 1e6, (double)b->last_begin / 1e6, why);
+        sim_fail(
+            s,
+            "sector %d: values %lu [end %.3f, begin %.3f] and %lu [end %.3f, begin %.3f] (ms): %s",
+            sector, a->value, (double)a->first_end / 1e6, (double)a->last_begin / 1e6, b->value,
+            (double)b->first_end / 1e6, (double)b->last_begin / 1e6, why);
 }
 
 void model_check(struct sim *s)

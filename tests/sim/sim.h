@@ -6,8 +6,8 @@
  *        │                                                              │
  *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
  *
- * world.c owns time, processes, connections and disks; model.c knows what reads may return; life.c is the
- * plan of a seed: clients, faults, healing, the end.
+ * world.c owns time, processes and connections, disk.c disks; model.c knows what reads may return; life.c is the
+ * plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
  */
 #pragma once
 
@@ -26,8 +26,9 @@ enum {
     SECTOR = 512,
     SECTORS_MAX = 96,
     META_SIZE = 4 * REPL_SUPER_SIZE,
-    IOS = 12,    /* of a client, at once */
-    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
+    META_GRAIN = 64, /* metadata is torn finer than disks would */
+    IOS = 12,        /* of a client, at once */
+    ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS ((int64_t)1000000)
@@ -47,7 +48,7 @@ struct event {
         EV_FAULT,
         EV_START_REPLICA,
         EV_START_TARGET,
-        EV_ADMIN,
+        EV_CRASH,
     } kind;
     int a, b;
     uint32_t life;
@@ -161,9 +162,9 @@ struct sim {
     bool safe;    /* never more replicas without memory than a quorum can miss */
     bool sync_io; /* the store answers at once */
     int64_t delay, disk_delay, fault_every;
-    bool served;  /* at least once */
-    bool lossy;   /* a quorum lost its memory: find out what is left */
-    bool quiet;   /* clients submit nothing */
+    bool served; /* at least once */
+    bool lossy;  /* a quorum lost its memory: find out what is left */
+    bool quiet;  /* clients submit nothing */
     enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
     int64_t stage_at;
     int depth;
@@ -209,6 +210,15 @@ void replica_wipe(struct sim *s, int i);
 void conn_break(struct sim *s, int t, int r);
 int64_t local_time(const struct sim *s, const struct process *p);
 
+/* disk.c */
+void disk_log_write(struct unsynced ***end, uint64_t offset, const void *data, uint64_t length,
+                    bool done);
+void disk_log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sure);
+void disk_log_crash(struct sim *s, struct unsynced **log, struct unsynced ***end, uint8_t *sure,
+                    uint8_t *now, size_t size, uint64_t grain);
+void disk_mark_flushing(struct unsynced *u);
+void disk_snapshot(struct disk *d, uint64_t id, bool drop);
+
 /* model.c */
 struct model *model_new(void);
 void model_free(struct model *m);
@@ -231,4 +241,12 @@ void life_event(struct sim *s, struct event *e);
 void life_complete(struct sim *s, int target, struct repl_io *io, int status);
 void life_admin_done(struct sim *s, int target, enum repl_admin op, int status);
 void life_target_gone(struct sim *s, int target);
+void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
+void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
+void life_fault(struct sim *s);
+void life_crash_node(struct sim *s, int r, bool target);
+int64_t sim_between(struct sim *s, int64_t low, int64_t high);
+int sim_limit(const struct sim *s);
+int sim_wiped(const struct sim *s);
+int sim_serving_target(const struct sim *s);
 int sim_without_memory(const struct sim *s);

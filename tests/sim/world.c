@@ -3,106 +3,12 @@
  * order. A process that is frozen gets its events when it thaws; one that crashed never gets them (`life`).
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "repl/meta.h"
 #include "sim.h"
-
-uint64_t sim_random(struct sim *s)
-{
-    s->rng += 0x9e3779b97f4a7c15u;
-    uint64_t z = s->rng;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-uint64_t sim_below(struct sim *s, uint64_t n)
-{
-    return sim_random(s) % n;
-}
-
-bool sim_chance(struct sim *s, int percent)
-{
-    return (int)sim_below(s, 100) < percent;
-}
-
-void sim_fail(struct sim *s, const char *fmt, ...)
-{
-    if (s->failure.failed)
-        return;
-    s->failure.failed = true;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(s->failure.why, sizeof(s->failure.why), fmt, ap);
-    va_end(ap);
-    sim_trace(s, "FAILED: %s", s->failure.why);
-}
-
-void sim_trace(struct sim *s, const char *fmt, ...)
-{
-    if (!s->trace)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    printf("%11.3f ms  ", (double)s->now / 1e6);
-    vprintf(fmt, ap);
-    putchar('\n');
-    va_end(ap);
-}
-
-/* The heap of events. */
-
-static bool earlier(const struct event *a, const struct event *b)
-{
-    return a->at < b->at || (a->at == b->at && a->order < b->order);
-}
-
-void world_event(struct sim *s, int64_t at, int kind, int a, int b, uint32_t life, void *p)
-{
-    if (s->heap_n == s->heap_size) {
-        s->heap_size = s->heap_size ? 2 * s->heap_size : 256;
-        s->heap = mem_realloc_array(s->heap, s->heap_size, sizeof(*s->heap));
-    }
-    struct event e = {.at = at < s->now ? s->now : at,
-                      .order = ++s->orders,
-                      .kind = kind,
-                      .a = a,
-                      .b = b,
-                      .life = life,
-                      .p = p};
-    size_t i = s->heap_n++;
-    for (; i && earlier(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        s->heap[i] = s->heap[(i - 1) / 2];
-    s->heap[i] = e;
-}
-
-bool world_step(struct sim *s, struct event *ret_e)
-{
-    if (!s->heap_n)
-        return false;
-    *ret_e = s->heap[0];
-    struct event e = s->heap[--s->heap_n];
-    size_t i = 0;
-    for (;;) {
-        size_t k = 2 * i + 1;
-        if (k >= s->heap_n)
-            break;
-        if (k + 1 < s->heap_n && earlier(&s->heap[k + 1], &s->heap[k]))
-            k++;
-        if (!earlier(&s->heap[k], &e))
-            break;
-        s->heap[i] = s->heap[k];
-        i = k;
-    }
-    s->heap[i] = e;
-    s->now = ret_e->at;
-    s->steps++;
-    return true;
-}
 
 int64_t local_time(const struct sim *s, const struct process *p)
 {
@@ -157,15 +63,23 @@ static void free_held(struct conn *c, int side)
     c->held_end[side] = &c->held[side];
 }
 
-/* One end is gone: nothing more is exchanged; the other end hears of it some time later. */
+/* An end hears that the other is gone: some time later, and not while nothing gets through. */
+static void tell_broken(struct sim *s, int t, int r, int side)
+{
+    struct conn *c = &s->conn[t][r];
+    int64_t at = s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS));
+    world_event(s, c->blocked[side] > at ? c->blocked[side] : at, EV_BROKEN, t * REPLICAS + r, side,
+                c->life, NULL);
+}
+
+/* One end is gone: nothing more is exchanged. */
 static void conn_end(struct sim *s, int t, int r, int side)
 {
     struct conn *c = &s->conn[t][r];
     c->up[side] = false;
     free_held(c, side);
     if (c->up[!side])
-        world_event(s, s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS)), EV_BROKEN,
-                    t * REPLICAS + r, !side, c->life, NULL);
+        tell_broken(s, t, r, !side);
 }
 
 void conn_break(struct sim *s, int t, int r)
@@ -173,8 +87,7 @@ void conn_break(struct sim *s, int t, int r)
     struct conn *c = &s->conn[t][r];
     for (int side = 0; side < 2; side++)
         if (c->up[side])
-            world_event(s, s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS)), EV_BROKEN,
-                        t * REPLICAS + r, side, c->life, NULL);
+            tell_broken(s, t, r, side);
     c->clear_at[0] = c->clear_at[1] = INT64_MAX / 2; /* nothing arrives any more */
 }
 
@@ -201,8 +114,8 @@ static void dial(struct sim *s, int r)
 
 /* The target's actions; its links are numbers of replicas. */
 
-static void target_send(void *ctx, int link, const struct repl_msg *m, const struct iovec *iov, int n,
-                        struct repl_buf *owner)
+static void target_send(void *ctx, int link, const struct repl_msg *m, const struct iovec *iov,
+                        int n, struct repl_buf *owner)
 {
     (void)owner;
     struct sim_target *t = ctx;
@@ -303,7 +216,8 @@ void target_start(struct sim *s, int i, bool create)
     };
     uint32_t life = t->p.life + 1;
     *t = (struct sim_target){.s = s, .i = i};
-    t->p = (struct process){.up = true, .life = life, .rate = 0.92 + (double)sim_below(s, 17) / 100};
+    t->p =
+        (struct process){.up = true, .life = life, .rate = 0.92 + (double)sim_below(s, 17) / 100};
     t->core = repl_target_new(&c, &target_ops, t);
     sim_trace(s, "target %d starts%s", i, create ? ", may create" : "");
     target_turn(s, i);
@@ -317,85 +231,18 @@ void target_crash(struct sim *s, int i)
     sim_trace(s, "target %d ends", i);
     t->p.up = t->serving = false;
     t->p.life++;
-    for (int r = 0; r < REPLICAS; r++)
+    for (int r = 0; r < REPLICAS; r++) {
         if (s->conn[i][r].up[0])
             conn_end(s, i, r, 0);
+        if (sim_chance(s, 50))
+            s->conn[i][r].clear_at[1] = INT64_MAX / 2; /* what was under way is lost, or not */
+    }
     repl_target_free(t->core);
     t->core = NULL;
     life_target_gone(s, i);
 }
 
-/* Disks. */
-
-static void log_write(struct unsynced ***end, uint64_t offset, const void *data, uint64_t length,
-                      bool done)
-{
-    struct unsynced *u = mem_alloc(sizeof(*u) + length);
-    *u = (struct unsynced){.offset = offset, .length = length, .done = done};
-    if (data)
-        memcpy(u->data, data, length);
-    else
-        memset(u->data, 0, length);
-    **end = u;
-    *end = &u->next;
-}
-
-/* What was done when the sync began is sure now. */
-static void log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sure)
-{
-    struct unsynced **p = log;
-    while (*p) {
-        struct unsynced *u = *p;
-        if (!u->flushing) {
-            p = &u->next;
-            continue;
-        }
-        memcpy(sure + u->offset, u->data, u->length);
-        *p = u->next;
-        free(u);
-    }
-    *end = p;
-}
-
-/* A crash: of each sector that was not synced, the new content or the old. */
-static void log_crash(struct sim *s, struct unsynced **log, struct unsynced ***end, uint8_t *sure,
-                      uint8_t *now, size_t size)
-{
-    int keep = (int)sim_below(s, 3) * 50;
-    while (*log) {
-        struct unsynced *u = *log;
-        for (uint64_t i = 0; i < u->length; i += SECTOR)
-            if (sim_chance(s, keep))
-                memcpy(sure + u->offset + i, u->data + i, SECTOR);
-        *log = u->next;
-        free(u);
-    }
-    *end = log;
-    memcpy(now, sure, size);
-}
-
-static void mark_flushing(struct unsynced *u)
-{
-    for (; u; u = u->next)
-        u->flushing |= u->done;
-}
-
-static void disk_snapshot(struct disk *d, uint64_t id, bool drop)
-{
-    for (int i = 0; i < d->snaps; i++) {
-        if (d->snap[i].id != id)
-            continue;
-        d->snap[i] = d->snap[--d->snaps];
-        break;
-    }
-    if (drop)
-        return;
-    int i = d->snaps < 3 ? d->snaps++ : 0;
-    d->snap[i].id = id;
-    memcpy(d->snap[i].data, d->data, sizeof(d->data));
-}
-
-/* The effect on what the process sees. */
+/* Disks: the effect on what the process sees. */
 static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
 {
     struct disk *d = &r->disk;
@@ -411,7 +258,7 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         memset(d->data + q->offset, 0, q->length);
         break;
     case REPL_STORE_FLUSH:
-        log_sync(&d->data_log, &d->data_end, d->data_sure);
+        disk_log_sync(&d->data_log, &d->data_end, d->data_sure);
         break;
     case REPL_STORE_RESIZE:
         d->size = q->length > d->size ? q->length : d->size;
@@ -451,9 +298,9 @@ static int replica_store(void *ctx, struct repl_req *q)
     }
     bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (writes)
-        log_write(&d->data_end, q->offset, q->data, q->length, false);
+        disk_log_write(&d->data_end, q->offset, q->data, q->length, false);
     if (q->kind == REPL_STORE_FLUSH)
-        mark_flushing(d->data_log);
+        disk_mark_flushing(d->data_log);
     if (fail && (writes || q->kind == REPL_STORE_FLUSH))
         r->weak = true;
     if (s->sync_io && !r->slow) {
@@ -488,12 +335,12 @@ static void replica_meta_write(void *ctx, uint64_t offset, const void *data, siz
     if (offset < repl_page_offset(0) && repl_super_decode(data, &super, NULL) == 0)
         r->generation = super.generation;
     memcpy(r->disk.meta + offset, data, size);
-    log_write(&r->disk.meta_end, offset, data, size, true);
+    disk_log_write(&r->disk.meta_end, offset, data, size, true);
 }
 
 static void meta_synced(struct sim_replica *r)
 {
-    log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
     r->generation_sure = r->generation;
 }
 
@@ -501,7 +348,8 @@ static int replica_meta_sync(void *ctx)
 {
     struct sim_replica *r = ctx;
     struct sim *s = r->s;
-    mark_flushing(r->disk.meta_log);
+    disk_mark_flushing(r->disk.meta_log);
+    life_syncing(s, r->i);
     if (s->sync_io && !r->slow) {
         meta_synced(r);
         return 1;
@@ -608,8 +456,9 @@ void replica_crash(struct sim *s, int i)
     repl_replica_free(r->core);
     r->core = NULL;
     struct disk *d = &r->disk;
-    log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data));
-    log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta));
+    disk_log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data), SECTOR);
+    disk_log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta),
+                   META_GRAIN);
 }
 
 void replica_wipe(struct sim *s, int i)
@@ -641,7 +490,11 @@ static void give(struct sim *s, int t, int r, int to, struct message *q)
                   m.epoch, m.seq, m.offset, m.count, m.flags);
     if (!to) {
         repl_target_input(s->target[t].core, r, &m, q->payload, &q->buf);
-    } else if (!repl_replica_input(s->replica[r].core, t, &m, q->payload, &q->buf)) {
+        repl_buf_unref(&q->buf);
+        return;
+    }
+    life_given(s, t, r, m.type);
+    if (!repl_replica_input(s->replica[r].core, t, &m, q->payload, &q->buf)) {
         q->next = NULL;
         *c->held_end[1] = q;
         c->held_end[1] = &q->next;
@@ -791,8 +644,10 @@ void world_done(struct sim *s)
         struct sim_replica *r = &s->replica[i];
         repl_replica_free(r->core);
         free(r->image);
-        log_crash(s, &r->disk.data_log, &r->disk.data_end, r->disk.data_sure, r->disk.data, 0);
-        log_crash(s, &r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure, r->disk.meta, 0);
+        disk_log_crash(s, &r->disk.data_log, &r->disk.data_end, r->disk.data_sure, r->disk.data, 0,
+                       SECTOR);
+        disk_log_crash(s, &r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure, r->disk.meta, 0,
+                       SECTOR);
     }
     for (size_t i = 0; i < s->heap_n; i++)
         if (s->heap[i].kind == EV_MESSAGE)

@@ -1,0 +1,250 @@
+/*
+ * What goes wrong: crashes of replicas, targets and nodes, freezes, partitions, slow and failing disks, new disks, a second
+ * target; and what administrators do meanwhile. In a "safe" life never more replicas are without memory than a quorum can
+ * miss.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim.h"
+
+static int some_replica(struct sim *s)
+{
+    int i = (int)sim_below(s, REPLICAS);
+    while (!s->replica[i].used)
+        i = (i + 1) % REPLICAS;
+    return i;
+}
+
+static bool may_crash(const struct sim *s, int i)
+{
+    return !s->safe || s->replica[i].weak || s->replica[i].wiped ||
+           sim_without_memory(s) + 1 <= sim_limit(s);
+}
+
+static void crash_and_restart(struct sim *s, int i, int64_t most)
+{
+    if (!s->replica[i].p.up)
+        return;
+    replica_crash(s, i);
+    world_event(s, s->now + sim_between(s, 2 * MS, most), EV_START_REPLICA, i, 0, 0, NULL);
+}
+
+void life_syncing(struct sim *s, int replica)
+{
+    if (s->stage == RUN && !s->lossy && s->served && sim_chance(s, 2))
+        world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)s->disk_delay), EV_CRASH, replica,
+                    sim_chance(s, 50), 0, NULL);
+}
+
+/* Rebuilds are short here; so that they are interrupted, too: */
+void life_given(struct sim *s, int t, int r, uint8_t type)
+{
+    if (s->stage != RUN || s->lossy)
+        return;
+    if (type == REPL_BEGIN && sim_chance(s, 3))
+        conn_break(s, t, r);
+    if ((type == REPL_DONE && sim_chance(s, 15)) || (type == REPL_BEGIN && sim_chance(s, 1)))
+        world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(2 * s->disk_delay)), EV_CRASH, r,
+                    0, 0, NULL);
+}
+
+/* A node with a replica, and perhaps a target. */
+void life_crash_node(struct sim *s, int r, bool target)
+{
+    if (s->stage != RUN || s->lossy || !s->replica[r].used || !may_crash(s, r))
+        return;
+    crash_and_restart(s, r, 60 * MS);
+    for (int t = 0; target && t < TARGETS; t++) {
+        if (!s->target[t].p.up)
+            continue;
+        target_crash(s, t);
+        world_event(s, s->now + sim_between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
+    }
+}
+
+/* A disk that is new, or as it was some time ago, if that can be noticed. */
+static void lose_disk(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    bool counted = r->weak || r->wiped;
+    if (!s->served || !r->p.up ||
+        (s->safe ? sim_without_memory(s) + !counted : sim_wiped(s) + !r->wiped) > sim_limit(s))
+        return;
+    crash_and_restart(s, i, 50 * MS);
+    r->wiped = true;
+    sim_trace(s, "replica %d has a new disk", i);
+    replica_wipe(s, i);
+}
+
+static void admin(struct sim *s)
+{
+    int t = sim_serving_target(s);
+    if (t < 0 || s->admin)
+        return;
+    struct repl_status st;
+    repl_target_status(s->target[t].core, &st);
+    s->admin_target = t;
+    s->admin_started = s->now;
+    s->admin_instead = -1;
+    enum repl_admin op = REPL_ADMIN_NONE;
+    switch (sim_below(s, 4)) {
+    case 0:
+        s->admin_value = s->size + (1 + sim_below(s, 6)) * SECTOR;
+        if (s->admin_value <= SECTORS_MAX * SECTOR &&
+            repl_target_grow(s->target[t].core, s->admin_value))
+            op = REPL_GROW;
+        break;
+    case 1:
+        s->admin_id = ++s->snap_ids;
+        if (repl_target_snapshot(s->target[t].core, s->admin_id))
+            op = REPL_SNAPSHOT;
+        break;
+    case 2: {
+        int fresh = -1;
+        for (int i = 0; i < REPLICAS; i++)
+            if (!s->replica[i].used && !s->replica[i].p.up)
+                fresh = i;
+        if (fresh < 0 || st.n >= REPL_MEMBERS || st.n > s->rf)
+            break;
+        s->admin_replica = fresh;
+        if (sim_chance(s, 60)) {
+            s->admin_instead = some_replica(s);
+            bool member = false;
+            for (int m = 0; m < st.n; m++)
+                member |= uuid_eq(&st.replica[m].replica_id, &s->replica[s->admin_instead].id);
+            if (!member)
+                break;
+        }
+        if (!repl_target_add(s->target[t].core, &s->replica[fresh].id,
+                             s->admin_instead >= 0 ? &s->replica[s->admin_instead].id : NULL))
+            break;
+        op = REPL_ADD;
+        replica_wipe(s, fresh);
+        s->replica[fresh].used = true;
+        s->replica[fresh].weak = s->replica[fresh].wiped = false;
+        replica_start(s, fresh);
+        break;
+    }
+    default:
+        if (st.n <= s->rf)
+            break;
+        s->admin_replica = some_replica(s);
+        if (repl_target_remove(s->target[t].core, &s->replica[s->admin_replica].id))
+            op = REPL_REMOVE;
+    }
+    s->admin = op;
+    if (op)
+        sim_trace(s, "admin %d at target %d: value %lu replica %d instead of %d", op, t,
+                  s->admin_value, s->admin_replica, s->admin_instead);
+    target_turn(s, t);
+}
+
+static void block(struct sim *s)
+{
+    int t = (int)sim_below(s, TARGETS), r = some_replica(s);
+    int64_t until = s->now + sim_between(s, 5 * MS, 150 * MS);
+    int which = (int)sim_below(s, 3);
+    if (which != 1)
+        s->conn[t][r].blocked[0] = until;
+    if (which != 0)
+        s->conn[t][r].blocked[1] = until;
+    sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
+}
+
+/* Two halves: one target with one replica, another target with all others. */
+static void split(struct sim *s, int alone)
+{
+    int64_t until = s->now + sim_between(s, 60 * MS, 200 * MS);
+    for (int r = 0; r < REPLICAS; r++) {
+        struct conn *c = &s->conn[r == alone][r];
+        c->blocked[0] = c->blocked[1] = until;
+    }
+    sim_trace(s, "target 0 has only replica %d, target 1 all others", alone);
+}
+
+/* What waits for the end of one must not be overtaken because of another. */
+static void freeze(struct sim *s, struct process *p, int64_t most)
+{
+    int64_t until = s->now + sim_between(s, 5 * MS, most);
+    if (until > p->frozen_until)
+        p->frozen_until = until;
+}
+
+void life_fault(struct sim *s)
+{
+    world_event(s, s->now + sim_between(s, 2 * MS, s->fault_every), EV_FAULT, 0, 0, 0, NULL);
+    if (s->stage != RUN || s->lossy)
+        return;
+    int r = some_replica(s), t = (int)sim_below(s, TARGETS);
+    switch (sim_below(s, 17)) {
+    case 0:
+    case 1:
+        if (may_crash(s, r))
+            crash_and_restart(s, r, 80 * MS);
+        break;
+    case 2:
+    case 3:
+        if (s->target[t].p.up) {
+            if (sim_chance(s, 20))
+                repl_target_bye(s->target[t].core);
+            target_crash(s, t);
+            world_event(s, s->now + sim_between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
+        }
+        break;
+    case 4:
+        freeze(s, &s->replica[r].p, 150 * MS);
+        sim_trace(s, "replica %d is frozen", r);
+        break;
+    case 5:
+        freeze(s, &s->target[t].p, 120 * MS);
+        sim_trace(s, "target %d is frozen", t);
+        break;
+    case 6:
+    case 7:
+        block(s);
+        break;
+    case 8:
+        conn_break(s, t, r);
+        break;
+    case 9:
+        s->replica[r].slow = !s->replica[r].slow;
+        break;
+    case 10:
+        if (sim_chance(s, 60))
+            split(s, r);
+        world_event(s, s->now, EV_START_TARGET, 1, 0, 0, NULL);
+        if (sim_chance(s, 50))
+            life_crash_node(s, r, false);
+        if (sim_chance(s, 50))
+            block(s);
+        break;
+    case 16: /* a disk is lost, and its replica must not count in the election that follows */
+        lose_disk(s, r);
+        if (s->target[t].p.up) {
+            target_crash(s, t);
+            world_event(s, s->now + sim_between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
+        }
+        break;
+    case 11:
+        admin(s);
+        break;
+    case 12:
+        s->replica[r].erring = s->replica[r].erring ? 0 : s->safe ? 1 : 1 + (int)sim_below(s, 2);
+        break;
+    case 14:
+    case 15:
+        life_crash_node(s, r, true);
+        if (sim_chance(s, 50))
+            block(s);
+        break;
+    case 13:
+        if (sim_chance(s, 50))
+            lose_disk(s, r);
+        else if (!s->safe && sim_chance(s, 50))
+            for (int i = 0; i < REPLICAS; i++)
+                crash_and_restart(s, i, 60 * MS);
+        break;
+    }
+}

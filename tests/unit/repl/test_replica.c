@@ -1,0 +1,353 @@
+/* A replica by itself: promises, hot regions, order, groups of flushes. Its store and metadata are counters here. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "repl/frame.h"
+#include "repl/meta.h"
+#include "repl/replica.h"
+#include "unit.h"
+
+enum { SIZE = 1 << 20, REGION = 16 };
+
+static struct {
+    bool later; /* the store answers later */
+    struct repl_req *waiting[32];
+    int waiting_n, writes, flushes, meta_writes, syncs;
+    uint8_t meta[8][REPL_SUPER_SIZE];
+    struct repl_msg sent[32];
+    int sent_n, closed;
+    uint8_t data[SIZE];
+} world;
+
+static int store(void *ctx, struct repl_req *q)
+{
+    (void)ctx;
+    world.writes += q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
+    world.flushes += q->kind == REPL_STORE_FLUSH;
+    if (q->kind == REPL_STORE_WRITE)
+        memcpy(world.data + q->offset, q->data, q->length);
+    if (!world.later)
+        return 1;
+    world.waiting[world.waiting_n++] = q;
+    return 0;
+}
+
+static void meta_write(void *ctx, uint64_t offset, const void *data, size_t size)
+{
+    (void)ctx;
+    assert_int_equal(size, REPL_SUPER_SIZE);
+    assert_true(offset / REPL_SUPER_SIZE < 8);
+    memcpy(world.meta[offset / REPL_SUPER_SIZE], data, size);
+    world.meta_writes++;
+}
+
+static int meta_sync(void *ctx)
+{
+    (void)ctx;
+    world.syncs++;
+    return 1;
+}
+
+static void free_buf(struct repl_buf *b)
+{
+    free(b);
+}
+
+static struct repl_buf *buffer(void *ctx, size_t size, void **ret_data)
+{
+    (void)ctx;
+    struct repl_buf *b = mem_alloc(sizeof(*b) + size);
+    *b = (struct repl_buf){1, free_buf};
+    *ret_data = b + 1;
+    return b;
+}
+
+static void send_msg(void *ctx, int link, const struct repl_msg *m, const void *payload,
+                     struct repl_buf *owner)
+{
+    (void)ctx, (void)link, (void)payload, (void)owner;
+    world.sent[world.sent_n++ % 32] = *m;
+}
+
+static void closed(void *ctx, int link, const char *why)
+{
+    (void)ctx, (void)link, (void)why;
+    world.closed++;
+}
+
+static const struct repl_replica_ops ops = {store, meta_write, meta_sync, buffer, send_msg, closed};
+static const int64_t S = 1000000000;
+
+static struct repl_replica *start(uint64_t page_zero)
+{
+    struct repl_replica_config c = {
+        .store_size = SIZE, .hot_max = 4, .ops = 8, .checkpoint_ns = S, .lease_ns = S};
+    struct repl_replica *r = repl_replica_new(&c, &ops, NULL);
+    struct err e;
+    assert_int_equal(repl_replica_load_super(r, world.meta[0], world.meta[1], &e), 0);
+    for (uint64_t p = 0; p < repl_replica_pages(r); p++)
+        repl_replica_load_page(r, p, world.meta[2 + p]);
+    (void)page_zero;
+    repl_replica_start(r, 0);
+    repl_replica_turn(r, 0);
+    repl_replica_open(r, 0);
+    repl_replica_turn(r, 2 * S);
+    return r;
+}
+
+static bool give(struct repl_replica *r, struct repl_msg m, const void *payload)
+{
+    m.epoch = m.epoch ? m.epoch : 1;
+    return repl_replica_input(r, 0, &m, payload, NULL);
+}
+
+static struct repl_msg last(void)
+{
+    return world.sent[(world.sent_n + 31) % 32];
+}
+
+static void view_and_join(struct repl_replica *r, uint32_t epoch, int64_t now)
+{
+    uint8_t block[REPL_SUPER_SIZE];
+    struct repl_super s = {.generation = 1};
+    s.view = (struct repl_view){.version = (uint64_t)epoch << 32 | 1,
+                                .size = SIZE,
+                                .rf = 1,
+                                .flags = 1,
+                                .region_shift = REGION,
+                                .block_shift = 12,
+                                .n = 1};
+    s.view.member[0].flags = REPL_VOTER | REPL_OLD;
+    s.lineage.n = 1;
+    s.lineage.at[0].epoch = epoch;
+    repl_super_encode(&s, block);
+    give(r, (struct repl_msg){.type = REPL_PROMISE, .seq = 42, .epoch = epoch}, NULL);
+    repl_replica_turn(r, now);
+    assert_int_equal(last().type, REPL_PROMISED);
+    give(r, (struct repl_msg){.type = REPL_VIEW, .epoch = epoch, .length = REPL_SUPER_SIZE}, block);
+    repl_replica_turn(r, now);
+    assert_int_equal(last().type, REPL_VIEW_OK);
+    give(r, (struct repl_msg){.type = REPL_JOIN, .epoch = epoch}, NULL);
+    give(r, (struct repl_msg){.type = REPL_DONE, .epoch = epoch, .length = REPL_SUPER_SIZE}, block);
+    repl_replica_turn(r, now);
+    assert_int_equal(last().type, REPL_DONE_OK);
+}
+
+static uint8_t page[512] = {7};
+
+static struct repl_msg write_at(uint64_t seq, uint64_t offset)
+{
+    return (struct repl_msg){
+        .type = REPL_WRITE, .seq = seq, .offset = offset, .count = 512, .length = 512};
+}
+
+static void setup(void)
+{
+    memset(&world, 0, sizeof(world));
+}
+
+/* The first write to a region costs a sync, all of a batch together; the next ones cost none. */
+static void hot_regions(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    int syncs = world.syncs, writes = world.writes;
+    assert_true(give(r, write_at(1, 0), page));
+    assert_true(give(r, write_at(2, 3 << REGION), page));
+    assert_int_equal(world.writes, writes); /* not before the sync */
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.syncs, syncs + 1);
+    assert_int_equal(world.writes, writes + 2);
+    assert_int_equal(last().type, REPL_ACK);
+    assert_int_equal(last().seq, 2);
+    for (uint64_t i = 3; i < 10; i++)
+        assert_true(give(r, write_at(i, i * 512), page));
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.syncs, syncs + 1);
+    assert_int_equal(last().seq, 9);
+    uint64_t entries[REPL_PAGE_ENTRIES];
+    assert_true(repl_page_decode(0, world.meta[2], entries));
+    assert_true(entries[0] == REPL_UNKNOWN && entries[3] == REPL_UNKNOWN && entries[2] == 0);
+    assert_true(repl_replica_region(r, 0) == repl_pos(1, 9));
+    /* Untouched for two checkpoints: the true entries are on disk. */
+    repl_replica_turn(r, 4 * S);
+    repl_replica_turn(r, 6 * S);
+    struct repl_replica_status st;
+    repl_replica_status(r, &st);
+    assert_int_equal(st.hot, 0);
+    assert_true(repl_page_decode(0, world.meta[2], entries));
+    assert_true(entries[0] == repl_pos(1, 9) && entries[3] == repl_pos(1, 2));
+    /* The checkpoint moved the position on disk, too. */
+    assert_true(st.super->pos == repl_pos(1, 9));
+    repl_replica_free(r);
+}
+
+/* More regions than may be hot: the longest untouched is cooled. */
+static void hot_most(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    for (uint64_t i = 1; i <= 6; i++) {
+        give(r, write_at(i, i * 2 << REGION), page);
+        repl_replica_turn(r, 3 * S);
+    }
+    struct repl_replica_status st;
+    repl_replica_status(r, &st);
+    assert_int_equal(st.hot, 4);
+    uint64_t entries[REPL_PAGE_ENTRIES];
+    repl_page_decode(0, world.meta[2], entries);
+    assert_true(entries[2] == repl_pos(1, 1) && entries[4] == repl_pos(1, 2));
+    assert_true(entries[6] == REPL_UNKNOWN && entries[12] == REPL_UNKNOWN);
+    repl_replica_free(r);
+}
+
+/* After a crash it is where it was durable, and hot regions are unknown. */
+static void crash(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    give(r, write_at(1, 0), page);
+    give(r, (struct repl_msg){.type = REPL_FLUSH}, NULL);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(last().offset, 1);
+    give(r, write_at(2, 512), page);
+    repl_replica_turn(r, 3 * S);
+    struct repl_replica_status st;
+    repl_replica_status(r, &st);
+    assert_true(st.position == repl_pos(1, 2));
+    repl_replica_free(r);
+    r = start(0);
+    repl_replica_status(r, &st);
+    assert_true(st.position == repl_pos(1, 1));
+    assert_int_equal(st.super->boot, 2);
+    assert_int_equal(last().type, REPL_HELLO);
+    assert_false(last().flags & REPL_INTACT);
+    assert_true(repl_replica_region(r, 0) == REPL_UNKNOWN);
+    assert_true(repl_replica_region(r, 1) == 0);
+    repl_replica_free(r);
+}
+
+/* After a stop in order nothing is unknown and nothing is missing. */
+static void stop(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    give(r, write_at(1, 0), page);
+    repl_replica_turn(r, 3 * S);
+    repl_replica_stop(r);
+    for (int i = 0; i < 5 && !repl_replica_stopped(r); i++)
+        repl_replica_turn(r, 3 * S);
+    assert_true(repl_replica_stopped(r));
+    repl_replica_free(r);
+    r = start(0);
+    struct repl_replica_status st;
+    repl_replica_status(r, &st);
+    assert_true(st.position == repl_pos(1, 1));
+    assert_true(last().flags & REPL_INTACT);
+    assert_true(repl_replica_region(r, 0) == repl_pos(1, 1));
+    repl_replica_free(r);
+}
+
+/* Overlapping requests wait for each other, others do not; a full pool says so; flushes come in groups. */
+static void order(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    give(r, write_at(1, 0), page);
+    repl_replica_turn(r, 3 * S);
+    world.later = true;
+    world.writes = 0;
+    give(r, write_at(2, 0), page);
+    give(r, (struct repl_msg){.type = REPL_READ, .seq = 1, .offset = 0, .count = 512}, NULL);
+    give(r, write_at(3, 0), page);
+    give(r, write_at(4, 1024), page);
+    assert_int_equal(world.waiting_n, 2); /* writes 2 and 4 */
+    for (int i = 0; i < 4; i++)
+        assert_true(give(
+            r, (struct repl_msg){.type = REPL_READ, .seq = 9, .offset = 0, .count = 512}, NULL));
+    assert_false(
+        give(r, (struct repl_msg){.type = REPL_READ, .seq = 9, .offset = 0, .count = 512}, NULL));
+    repl_replica_stored(r, world.waiting[1], 0);
+    repl_replica_turn(r, 3 * S);
+    struct repl_replica_status st;
+    repl_replica_status(r, &st);
+    assert_true(st.position == repl_pos(1, 1)); /* 4 is done, 2 is not: the prefix stands */
+    repl_replica_stored(r, world.waiting[0], 0);
+    repl_replica_status(r, &st);
+    assert_true(st.position == repl_pos(1, 2));
+    assert_int_equal(world.waiting_n, 3); /* the read */
+    repl_replica_stored(r, world.waiting[2], 0);
+    repl_replica_stored(r, world.waiting[3], 0); /* write 3 */
+    repl_replica_status(r, &st);
+    assert_true(st.position == repl_pos(1, 4));
+    repl_replica_free(r);
+}
+
+/* A store that cannot write is as if the replica had crashed. */
+static void failing(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    give(r, write_at(1, 0), page);
+    repl_replica_turn(r, 3 * S);
+    world.later = true;
+    give(r, write_at(2, 512), page);
+    repl_replica_stored(r, world.waiting[0], -EIO);
+    assert_int_equal(world.closed, 1);
+    struct repl_replica_status st;
+    repl_replica_status(r, &st);
+    assert_true(st.position == repl_pos(1, 0));
+    assert_false(st.complete);
+    assert_true(repl_replica_region(r, 0) == REPL_UNKNOWN);
+    repl_replica_free(r);
+}
+
+/* Epochs only rise; an answer to a ping is a promise for a while. */
+static void promises(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 5, 3 * S);
+    give(r, (struct repl_msg){.type = REPL_PING, .seq = 1, .epoch = 5}, NULL);
+    assert_int_equal(last().type, REPL_PONG);
+    repl_replica_open(r, 1);
+    struct repl_msg m = {.type = REPL_PROMISE, .seq = 43, .epoch = 5};
+    repl_replica_input(r, 1, &m, NULL, NULL);
+    assert_int_equal(last().type, REPL_REFUSE); /* the epoch is another's */
+    m.epoch = 6;
+    repl_replica_input(r, 1, &m, NULL, NULL);
+    repl_replica_turn(r, 3 * S + S / 2);
+    assert_int_not_equal(last().type, REPL_PROMISED);
+    int64_t at = repl_replica_turn(r, 3 * S + S / 2);
+    assert_true(at <= 4 * S);
+    repl_replica_turn(r, 4 * S + 1);
+    assert_int_equal(last().type, REPL_PROMISED);
+    assert_int_equal(world.closed, 1); /* the old one */
+    give(r, write_at(1, 0), page);     /* comes too late */
+    assert_int_equal(world.writes, 0);
+    repl_replica_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hot_regions), cmocka_unit_test(hot_most), cmocka_unit_test(crash),
+        cmocka_unit_test(stop),        cmocka_unit_test(order),    cmocka_unit_test(failing),
+        cmocka_unit_test(promises),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

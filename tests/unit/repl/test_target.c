@@ -1,0 +1,395 @@
+/*
+ * A target with three replicas, connected by queues: forming, acknowledgement at a quorum, a frozen replica, freezing,
+ * growth, membership, status. What goes wrong in between is the simulator's part.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "repl/frame.h"
+#include "repl/replica.h"
+#include "repl/target.h"
+#include "unit.h"
+
+enum { N = 4, SIZE = 1 << 20 };
+#define MS ((int64_t)1000000)
+
+struct frame {
+    int replica, to_replica;
+    struct repl_msg m;
+    uint8_t *payload;
+};
+
+static struct {
+    struct repl_target *t;
+    struct repl_replica *r[N];
+    uint8_t data[N][2 * SIZE];
+    bool linked[N], frozen[N], full[N];
+    struct frame queue[4096];
+    int n;
+    int64_t now;
+    int done, status, admin, admin_status;
+    int64_t dropped_at;
+} w;
+
+static void post(int replica, int to_replica, const struct repl_msg *m, const struct iovec *iov,
+                 int n)
+{
+    struct frame *f = &w.queue[w.n++];
+    assert_true(w.n < 4096);
+    *f = (struct frame){replica, to_replica, *m, NULL};
+    f->payload = m->length ? mem_alloc(m->length) : NULL;
+    size_t at = 0;
+    for (int i = 0; i < n && m->length; at += iov[i].iov_len, i++)
+        memcpy(f->payload + at, iov[i].iov_base, iov[i].iov_len);
+}
+
+static void t_send(void *ctx, int link, const struct repl_msg *m, const struct iovec *iov, int n,
+                   struct repl_buf *owner)
+{
+    (void)ctx, (void)owner;
+    post(link, 1, m, iov, n);
+}
+
+static void t_close(void *ctx, int link, const char *why)
+{
+    (void)ctx, (void)why;
+    w.linked[link] = false;
+    w.dropped_at = w.now;
+    if (!w.frozen[link])
+        repl_replica_close(w.r[link], 0);
+}
+
+static void t_complete(void *ctx, struct repl_io *io, int status)
+{
+    (void)ctx, (void)io;
+    w.done++;
+    w.status = status;
+}
+
+static void t_admin(void *ctx, enum repl_admin op, int status)
+{
+    (void)ctx, (void)op;
+    w.admin++;
+    w.admin_status = status;
+}
+
+static void t_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
+{
+    (void)ctx, (void)what, (void)a, (void)b;
+}
+
+static int r_store(void *ctx, struct repl_req *q)
+{
+    int i = (int)(intptr_t)ctx;
+    if (q->kind == REPL_STORE_READ)
+        memcpy(q->data, w.data[i] + q->offset, q->length);
+    if (q->kind == REPL_STORE_WRITE)
+        memcpy(w.data[i] + q->offset, q->data, q->length);
+    if (q->kind == REPL_STORE_ZERO)
+        memset(w.data[i] + q->offset, 0, q->length);
+    return q->kind == REPL_STORE_RESIZE && w.full[i] ? -ENOSPC : 1;
+}
+
+static void r_meta(void *ctx, uint64_t offset, const void *data, size_t size)
+{
+    (void)ctx, (void)offset, (void)data, (void)size;
+}
+
+static int r_sync(void *ctx)
+{
+    (void)ctx;
+    return 1;
+}
+
+static void free_buf(struct repl_buf *b)
+{
+    free(b);
+}
+
+static struct repl_buf *r_buffer(void *ctx, size_t size, void **ret_data)
+{
+    (void)ctx;
+    struct repl_buf *b = mem_alloc(sizeof(*b) + size);
+    *b = (struct repl_buf){1, free_buf};
+    *ret_data = b + 1;
+    return b;
+}
+
+static void r_send(void *ctx, int link, const struct repl_msg *m, const void *payload,
+                   struct repl_buf *owner)
+{
+    (void)link, (void)owner;
+    struct iovec iov = {(void *)payload, m->length};
+    post((int)(intptr_t)ctx, 0, m, &iov, 1);
+}
+
+static void r_close(void *ctx, int link, const char *why)
+{
+    (void)link, (void)why;
+    w.linked[(intptr_t)ctx] = false;
+    repl_target_close(w.t, (int)(intptr_t)ctx);
+}
+
+static const struct repl_target_ops t_ops = {t_send, t_close, t_complete, t_admin, t_event};
+static const struct repl_replica_ops r_ops = {r_store, r_meta, r_sync, r_buffer, r_send, r_close};
+
+/* Delivers until nothing moves. */
+static void settle(void)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        repl_target_turn(w.t, w.now);
+        for (int i = 0; i < N; i++)
+            if (w.r[i] && !w.frozen[i])
+                repl_replica_turn(w.r[i], w.now);
+        int n = w.n, kept = 0;
+        static struct frame batch[4096];
+        memcpy(batch, w.queue, sizeof(batch[0]) * (size_t)n);
+        w.n = 0;
+        for (int k = 0; k < n; k++) {
+            struct frame *f = &batch[k];
+            if (w.frozen[f->replica] && f->to_replica && w.linked[f->replica]) {
+                w.queue[w.n++] = *f;
+                kept++;
+                continue;
+            }
+            if (w.linked[f->replica] && f->to_replica)
+                repl_replica_input(w.r[f->replica], 0, &f->m, f->payload, NULL);
+            else if (w.linked[f->replica])
+                repl_target_input(w.t, f->replica, &f->m, f->payload, NULL);
+            free(f->payload);
+            moved = true;
+        }
+        (void)kept;
+    }
+}
+
+static void pass(int64_t ns)
+{
+    for (int64_t end = w.now + ns; w.now < end; w.now += 10 * MS)
+        settle();
+}
+
+static void link_up(int i)
+{
+    w.linked[i] = true;
+    repl_target_open(w.t, i);
+    repl_replica_open(w.r[i], 0);
+}
+
+static void make_replica(int i)
+{
+    struct repl_replica_config c = {.store_size = SIZE, .ops = 64, .hot_max = 64};
+    static const uint8_t zero[REPL_SUPER_SIZE];
+    c.replica.bytes[0] = (uint8_t)(i + 1);
+    w.r[i] = repl_replica_new(&c, &r_ops, (void *)(intptr_t)i);
+    assert_int_equal(repl_replica_load_super(w.r[i], zero, zero, NULL), 0);
+    repl_replica_start(w.r[i], w.now);
+    link_up(i);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    memset(&w, 0, sizeof(w));
+    w.now = 1000 * MS;
+    struct repl_target_config c = {
+        .owner_seed = 99, .create = true, .size = SIZE, .rf = 3, .window = 64, .reads = 16};
+    w.t = repl_target_new(&c, &t_ops, NULL);
+    for (int i = 0; i < 3; i++)
+        make_replica(i);
+    pass(1000 * MS);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N; i++)
+        repl_replica_free(w.r[i]);
+    repl_target_free(w.t);
+    for (int i = 0; i < w.n; i++)
+        free(w.queue[i].payload);
+    return 0;
+}
+
+static struct repl_status status(void)
+{
+    struct repl_status s;
+    repl_target_status(w.t, &s);
+    return s;
+}
+
+static uint8_t page[4096];
+static struct iovec page_iov = {page, sizeof(page)};
+
+static struct repl_io io_of(enum repl_io_op op, uint64_t offset)
+{
+    memset(page, (int)(offset / 4096 + 1), sizeof(page));
+    return (struct repl_io){
+        .op = op, .offset = offset, .length = sizeof(page), .iov = &page_iov, .iov_n = 1};
+}
+
+static void formed(void **state)
+{
+    (void)state;
+    struct repl_status s = status();
+    assert_string_equal(s.phase, "Healthy");
+    assert_int_equal(s.n, 3);
+    assert_int_equal(s.cf, 2);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(s.replica[i].mode, "Healthy");
+        assert_true(s.replica[i].quorum);
+    }
+    struct repl_io io = io_of(REPL_IO_WRITE, 8192), zero = io_of(REPL_IO_ZERO, 8192);
+    repl_target_submit(w.t, &io);
+    settle();
+    assert_int_equal(w.done, 1);
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(w.data[i] + 8192, page, sizeof(page));
+    struct repl_io flush = {.op = REPL_IO_FLUSH};
+    repl_target_submit(w.t, &flush);
+    settle();
+    assert_int_equal(w.done, 2);
+    assert_int_equal(status().replica[1].checkpointed_io_seq, repl_pos(status().epoch, 1));
+    repl_target_submit(w.t, &zero);
+    settle();
+    struct repl_io read = io_of(REPL_IO_READ, 8192);
+    repl_target_submit(w.t, &read);
+    settle();
+    assert_int_equal(w.done, 4);
+    assert_int_equal(page[0] | page[4095], 0);
+    struct repl_io beyond = io_of(REPL_IO_READ, SIZE);
+    repl_target_submit(w.t, &beyond);
+    settle();
+    assert_int_equal(w.status, -ERANGE);
+}
+
+/* A frozen replica holds up no write, is dropped within half a second, and comes back by what it missed. */
+static void frozen(void **state)
+{
+    (void)state;
+    w.frozen[2] = true;
+    int64_t began = w.now;
+    for (int i = 0; i < 60; i++) {
+        struct repl_io io = io_of(REPL_IO_WRITE, (uint64_t)i * 4096);
+        int64_t since = w.now;
+        repl_target_submit(w.t, &io);
+        while (!list_empty(&io.link) || w.done <= i) {
+            assert_true(w.now - since < 500 * MS);
+            pass(10 * MS);
+        }
+    }
+    while (w.linked[2] && w.now - began < 500 * MS)
+        pass(10 * MS);
+    assert_false(w.linked[2]);
+    assert_true(w.dropped_at - began < 500 * MS);
+    assert_string_equal(status().replica[2].mode, "Offline");
+    assert_string_equal(status().phase, "Degraded");
+    w.frozen[2] = false;
+    repl_replica_close(w.r[2], 0);
+    link_up(2);
+    pass(1000 * MS);
+    assert_string_equal(status().phase, "Healthy");
+    assert_memory_equal(w.data[0], w.data[2], SIZE);
+}
+
+/* Without a quorum requests wait, and go on when there is one again. */
+static void freezes(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 3; i++) {
+        w.linked[i] = false;
+        repl_target_close(w.t, i);
+        repl_replica_close(w.r[i], 0);
+    }
+    struct repl_io io = io_of(REPL_IO_WRITE, 0), read = io_of(REPL_IO_READ, 0);
+    repl_target_submit(w.t, &io);
+    repl_target_submit(w.t, &read);
+    pass(2000 * MS);
+    assert_int_equal(w.done, 0);
+    assert_string_equal(status().phase, "Offline");
+    link_up(1);
+    pass(1000 * MS);
+    assert_int_equal(w.done, 2);
+    assert_int_equal(w.status, 0);
+    assert_string_equal(status().phase, "Degraded");
+}
+
+/* Growth: all or none. */
+static void grows(void **state)
+{
+    (void)state;
+    w.full[1] = true;
+    assert_true(repl_target_grow(w.t, SIZE + 4096));
+    pass(100 * MS);
+    assert_int_equal(w.admin_status, -ENOSPC);
+    assert_int_equal(status().size, SIZE);
+    w.full[1] = false;
+    assert_true(repl_target_grow(w.t, SIZE + 4096));
+    assert_false(repl_target_snapshot(w.t, 1)); /* one at a time */
+    pass(100 * MS);
+    assert_int_equal(w.admin, 2);
+    assert_int_equal(w.admin_status, 0);
+    assert_int_equal(status().size, SIZE + 4096);
+    struct repl_io io = io_of(REPL_IO_WRITE, SIZE);
+    repl_target_submit(w.t, &io);
+    settle();
+    assert_int_equal(w.status, 0);
+    assert_true(repl_target_snapshot(w.t, 1));
+    pass(100 * MS);
+    assert_int_equal(w.admin, 3);
+    assert_int_equal(w.admin_status, 0);
+}
+
+/* A new replica counts when it has everything; then the one it replaces is none any more. */
+static void replaced(void **state)
+{
+    (void)state;
+    struct repl_io io = io_of(REPL_IO_WRITE, 65536);
+    repl_target_submit(w.t, &io);
+    settle();
+    struct uuid id = {{4}}, out = {{1}};
+    assert_true(repl_target_add(w.t, &id, &out));
+    settle();
+    assert_string_equal(status().replica[3].mode, "Offline");
+    assert_false(status().replica[3].quorum);
+    make_replica(3);
+    pass(2000 * MS);
+    assert_int_equal(w.admin, 1);
+    assert_int_equal(w.admin_status, 0);
+    struct repl_status s = status();
+    assert_int_equal(s.n, 3);
+    assert_string_equal(s.phase, "Healthy");
+    assert_memory_equal(w.data[3], w.data[1], SIZE);
+    assert_false(w.linked[0]);
+}
+
+/* A replica whose data is not the others': scrub says so and mends it. */
+static void scrubbed(void **state)
+{
+    (void)state;
+    struct repl_io io = io_of(REPL_IO_WRITE, 0);
+    repl_target_submit(w.t, &io);
+    settle();
+    w.data[1][100] ^= 1;
+    assert_true(repl_target_scrub(w.t));
+    pass(1000 * MS);
+    assert_int_equal(w.admin, 1);
+    assert_memory_equal(w.data[1], w.data[0], SIZE);
+    assert_int_equal(status().replica[1].scrub_errors, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(formed, start, stop),
+        cmocka_unit_test_setup_teardown(frozen, start, stop),
+        cmocka_unit_test_setup_teardown(freezes, start, stop),
+        cmocka_unit_test_setup_teardown(grows, start, stop),
+        cmocka_unit_test_setup_teardown(replaced, start, stop),
+        cmocka_unit_test_setup_teardown(scrubbed, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
