@@ -107,8 +107,10 @@ int zpool_claim_take(const char *path, const struct stat *st, struct zpool_claim
 {
     pthread_mutex_lock(&lock);
     struct zpool_claim *c = find_claim(st);
-    int error = !is_allowed(path) ? ENOENT : c ? 0 : lock_device(path, st, &c);
-    if (!error)
+    int error = is_allowed(path) ? 0 : ENOENT;
+    if (!error && !c)
+        error = lock_device(path, st, &c);
+    if (!error && c)
         c->files++;
     *ret_claim = c;
     pthread_mutex_unlock(&lock);
