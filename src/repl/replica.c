@@ -225,7 +225,7 @@ static void promise(struct repl_replica *r, int link, const struct repl_msg *m)
     r->sb.owner = m->seq;
     r->sb_dirty = true;
     r->promise_owed = true;
-    r->promise_sync = GUARD(10, false) ? 0 : meta_next(r);
+    r->promise_sync = meta_next(r);
 }
 
 static void join(struct repl_replica *r, uint64_t count)

@@ -10,89 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/net.h"
-#include "replio/conn.h"
-
-enum { PART_DATA = IO_HUGE, PART_ZERO = REPL_MAX_ZERO };
-
-/*
- * A client's request as the core has it: in the state of its store_io, or, for one that is too large for
- * a frame, several of them, allocated, with a count in the state.
- */
-struct request {
-    struct repl_io io; /* its link is ours once it is complete */
-    struct store_io *of;
-    int status;
-};
-
-struct cut {
-    unsigned left;
-    int status;
-};
-
-_Static_assert(sizeof(struct request) <= sizeof(((struct store_io *)0)->state),
-               "state is too small");
-
-struct link {
-    struct replio_conn conn;
-    struct replio_volume *volume;
-    bool used, open; /* used: the connection is not gone; open: the core knows it */
-};
-
-struct replio_volume {
-    struct store store;
-    struct io_loop *loop;
-    struct repl_target *core;
-    struct uuid id;
-    struct replio_payloads payloads;
-    const struct replio_key *key; /* the owner's; NULL: in the clear */
-    struct io_watch watch;
-    uint16_t port;
-    struct link links[REPL_LINKS];
-    struct list_link complete; /* requests: their owners are told when the core has returned */
-    bool settling;
-    struct io_deferred turn, finish;
-    struct io_timer wake;
-    bool serving, closing, listening;
-    void (*ready)(void *context);
-    void *ready_context;
-    void (*admin)(void *context, int error); /* NULL: nothing is under way */
-    void *admin_context;
-    int admin_status; /* <= 0: it has ended so */
-    uint64_t grow_to;
-    void (*event)(void *context, enum repl_event what, const char *sentence);
-    void *event_context;
-    void (*closed)(void *context);
-    void *closed_context;
-};
-
-static struct replio_volume *volume_of(struct store *s)
-{
-    return container_of(s, struct replio_volume, store);
-}
-
-static void turn_soon(struct replio_volume *v)
-{
-    io_loop_defer(v->loop, &v->turn);
-}
-
-/* Completions. */
-
-static void request_done(struct request *r)
-{
-    struct store_io *of = r->of;
-    int status = r->status;
-    repl_buf_unref(r->io.buf);
-    if ((void *)of->state != r) {
-        struct cut *cut = (void *)of->state;
-        if (!cut->status)
-            cut->status = status;
-        status = cut->status;
-        free(r);
-        if (--cut->left)
-            return;
-    }
-    of->done(of, -status);
-}
+#include "replio/volume_impl.h"
 
 static void tell_admin(struct replio_volume *v)
 {
@@ -125,9 +43,7 @@ static void settle(struct replio_volume *v)
     if (v->settling)
         return;
     v->settling = true;
-    struct list_link *l;
-    while ((l = list_take(&v->complete)))
-        request_done(container_of(container_of(l, struct repl_io, link), struct request, io));
+    volume_tell(v);
     tell_admin(v);
     tell_ready(v);
     v->settling = false;
@@ -149,15 +65,6 @@ static void close_link(void *context, int link, const char *why)
     log_info("replica let go", LOG_I("link", link), LOG_S("why", why));
     l->open = false;
     replio_conn_close(&l->conn);
-}
-
-static void complete(void *context, struct repl_io *io, int status)
-{
-    struct replio_volume *v = context;
-    container_of(io, struct request, io)->status = status;
-    list_init(&io->link);
-    list_push(&v->complete, &io->link);
-    turn_soon(v);
 }
 
 static void admin_done(void *context, enum repl_admin op, int status)
@@ -202,98 +109,10 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
 static const struct repl_target_ops core_ops = {
     .send = send_frame,
     .close = close_link,
-    .complete = complete,
+    .complete = volume_complete,
     .admin_done = admin_done,
     .event = event,
 };
-
-/* Requests. */
-
-static void submit_request(struct replio_volume *v, struct request *r, struct store_io *of,
-                           uint64_t offset, uint64_t length)
-{
-    static const enum repl_io_op ops[] = {
-        [STORE_READ] = REPL_IO_READ,  [STORE_WRITE] = REPL_IO_WRITE, [STORE_FLUSH] = REPL_IO_FLUSH,
-        [STORE_UNMAP] = REPL_IO_ZERO, [STORE_ZERO] = REPL_IO_ZERO,
-    };
-    r->of = of;
-    r->io.op = ops[of->op];
-    r->io.flags = (uint16_t)((of->fua ? REPL_FUA : 0) | (of->op == STORE_UNMAP ? REPL_UNMAP : 0));
-    r->io.offset = offset;
-    r->io.length = length;
-    list_init(&r->io.link);
-    repl_target_submit(v->core, &r->io);
-}
-
-/* Vectors of a part; how many. */
-static unsigned slice(const struct store_io *io, uint64_t skip, uint64_t length, struct iovec *out,
-                      struct io_buf **bufs)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < io->iovs && length; i++) {
-        uint64_t has = io->iov[i].iov_len;
-        if (skip >= has) {
-            skip -= has;
-            continue;
-        }
-        uint64_t part = has - skip < length ? has - skip : length;
-        if (bufs && io->bufs)
-            bufs[n] = io->bufs[i];
-        out[n++] = (struct iovec){(uint8_t *)io->iov[i].iov_base + skip, part};
-        length -= part;
-        skip = 0;
-    }
-    return n;
-}
-
-/* A part's request, with its vectors behind it. */
-static struct request *make_part(struct replio_volume *v, const struct store_io *io, uint64_t at,
-                                 uint64_t length)
-{
-    bool data = io->op == STORE_READ || io->op == STORE_WRITE;
-    unsigned most = data ? io->iovs : 0;
-    struct request *r = mem_zalloc(sizeof(*r) + most * sizeof(struct iovec));
-    struct iovec *iov = (void *)(r + 1);
-    _cleanup_free_ struct io_buf **bufs = mem_zalloc((most + 1) * sizeof(*bufs));
-    r->io.iov = iov;
-    r->io.iov_n = data ? (int)slice(io, at, length, iov, bufs) : 0;
-    if (io->op == STORE_WRITE && io->bufs)
-        r->io.buf = replio_payload_new(&v->payloads, bufs, (unsigned)r->io.iov_n);
-    return r;
-}
-
-static void submit_cut(struct replio_volume *v, struct store_io *io, uint64_t most)
-{
-    struct cut *cut = (void *)io->state;
-    *cut = (struct cut){.left = (unsigned)((io->length + most - 1) / most)};
-    /* It may end, and be gone, with the last part. */
-    uint64_t offset = io->offset, length = io->length;
-    for (uint64_t at = 0; at < length; at += most) {
-        uint64_t part = length - at < most ? length - at : most;
-        submit_request(v, make_part(v, io, at, part), io, offset + at, part);
-    }
-}
-
-static void submit(struct store *s, struct store_io *io)
-{
-    struct replio_volume *v = volume_of(s);
-    bool data = io->op == STORE_READ || io->op == STORE_WRITE;
-    uint64_t most = data ? PART_DATA : PART_ZERO;
-    turn_soon(v);
-    if (io->op != STORE_FLUSH && io->length > most) {
-        submit_cut(v, io, most);
-        return;
-    }
-    struct request *r = (void *)io->state;
-    *r = (struct request){0};
-    if (data) {
-        r->io.iov = io->iov;
-        r->io.iov_n = (int)io->iovs;
-    }
-    if (io->op == STORE_WRITE && io->bufs)
-        r->io.buf = replio_payload_new(&v->payloads, io->bufs, io->iovs);
-    submit_request(v, r, io, io->offset, io->op == STORE_FLUSH ? 0 : io->length);
-}
 
 /* Administration: one thing at a time. */
 
@@ -485,7 +304,7 @@ static void end_by_store(struct store *s)
 
 static const struct store_ops ops = {
     .name = "replicated",
-    .submit = submit,
+    .submit = volume_submit,
     .grow = grow,
     .close = end_by_store,
 };

@@ -28,7 +28,8 @@ enum {
     META_SIZE = 4 * REPL_SUPER_SIZE,
     META_GRAIN = 64, /* metadata is torn finer than disks would */
     IOS = 12,        /* of a client, at once */
-    ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
+    HOT_MAX = 5,
+    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS ((int64_t)1000000)
@@ -95,6 +96,7 @@ struct sim_replica {
     bool used;          /* was ever meant to be a member */
     bool slow;
     int erring; /* 1: reads, 2: everything */
+    bool erred; /* ever */
     struct uuid id;
     uint64_t generation, generation_sure; /* of superblocks written, and synced */
 };

@@ -286,6 +286,25 @@ static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bo
     }
 }
 
+/* What is written must be in regions that a crash would leave unknown, or above the durable position. */
+static void check_hot(struct sim *s, struct sim_replica *r, const struct repl_req *q)
+{
+    uint64_t entries[REPL_PAGE_ENTRIES];
+    struct repl_super super;
+    const uint8_t *meta = r->disk.meta_sure;
+    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) < 0 || !super.view.version)
+        return;
+    repl_page_decode(0, meta + repl_page_offset(0), entries);
+    /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
+    if (r->erred || s->stage >= SCRUB)
+        return;
+    for (uint64_t i = q->offset >> s->region_shift;
+         i <= (q->offset + q->length - 1) >> s->region_shift; i++)
+        if (entries[i] <= super.pos)
+            sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
+                     r->i, i);
+}
+
 static int replica_store(void *ctx, struct repl_req *q)
 {
     struct sim_replica *r = ctx;
@@ -296,7 +315,10 @@ static int replica_store(void *ctx, struct repl_req *q)
         sim_fail(s, "replica %d: request beyond the end of its store", r->i);
         return -EIO;
     }
+    r->erred |= r->erring != 0;
     bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
+    if (writes)
+        check_hot(s, r, q);
     if (writes)
         disk_log_write(&d->data_end, q->offset, q->data, q->length, false);
     if (q->kind == REPL_STORE_FLUSH)
@@ -414,7 +436,7 @@ void replica_start(struct sim *s, int i)
                                     .store_size = r->disk.size,
                                     .lease_ns = 60 * MS,
                                     .checkpoint_ns = 50 * MS,
-                                    .hot_max = 5,
+                                    .hot_max = HOT_MAX,
                                     .ops = 48};
     struct err e;
     r->p.up = true;

@@ -1,0 +1,59 @@
+/*
+ * What the files of a volume share: volume.c has its life, connections and administration, volume_io.c
+ * the requests of clients.
+ */
+#pragma once
+
+#include "replio/conn.h"
+#include "replio/volume.h"
+
+struct link {
+    struct replio_conn conn;
+    struct replio_volume *volume;
+    bool used, open; /* used: the connection is not gone; open: the core knows it */
+};
+
+struct replio_volume {
+    struct store store;
+    struct io_loop *loop;
+    struct repl_target *core;
+    struct uuid id;
+    struct replio_payloads payloads;
+    const struct replio_key *key; /* the owner's; NULL: in the clear */
+    struct io_watch watch;
+    uint16_t port;
+    struct link links[REPL_LINKS];
+    struct list_link complete; /* requests: their owners are told when the core has returned */
+    bool settling;
+    struct io_deferred turn, finish;
+    struct io_timer wake;
+    bool serving, closing, listening;
+    void (*ready)(void *context);
+    void *ready_context;
+    void (*admin)(void *context, int error); /* NULL: nothing is under way */
+    void *admin_context;
+    int admin_status; /* <= 0: it has ended so */
+    uint64_t grow_to;
+    void (*event)(void *context, enum repl_event what, const char *sentence);
+    void *event_context;
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+static inline struct replio_volume *volume_of(struct store *s)
+{
+    return container_of(s, struct replio_volume, store);
+}
+
+static inline void turn_soon(struct replio_volume *v)
+{
+    io_loop_defer(v->loop, &v->turn);
+}
+
+/* volume_io.c */
+/* store_ops.submit */
+void volume_submit(struct store *s, struct store_io *io);
+/* An action of the core: the request waits until its owner can be told. */
+void volume_complete(void *context, struct repl_io *io, int status);
+/* Tells the owners of all that are complete. */
+void volume_tell(struct replio_volume *v);
