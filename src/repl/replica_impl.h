@@ -71,20 +71,19 @@ struct repl_replica {
 
     /* replica_map.c */
     uint64_t *map;
-    uint32_t regions;
     uint16_t *hot_of; /* region -> index into hot + 1 */
     struct hot *hot;
-    uint32_t hot_n;
+    uint32_t regions, hot_n;
     struct list_link lru, hot_free;
     uint64_t *dirty;        /* bits: pages */
     uint64_t syncs, synced; /* begun, done */
 
     /* links */
     struct peer peer[REPL_LINKS];
-    int bound; /* the link that may write, or -1 */
+    int bound;      /* the link that may write, or -1 */
+    int later_link; /* with a PROMISE that waits for the lease; -1 */
     uint64_t promise_sync;
     int64_t lease_until;
-    int later_link; /* a PROMISE that waits for the lease; -1 */
     struct repl_msg later;
 
     /* replica_ops.c */

@@ -6,8 +6,7 @@
  *
  * Invariants: a write is executed only in regions whose entry on disk is "unknown", or at least as high as the
  * write's position; data of a rebuild counts as its stamp. In memory an entry is at least as high as any write
- * received. Entries only rise until
- * map_settle().
+ * received. Entries only rise until map_settle().
  */
 #include "base/mem.h"
 #include "repl/meta.h"
