@@ -303,6 +303,12 @@ void life_event(struct sim *s, struct event *e)
     case EV_CRASH:
         life_crash_node(s, e->a, e->b);
         break;
+    case EV_CUT_OFF:
+        life_cut_off(s, e->a, s->now + e->b * MS);
+        break;
+    case EV_HANDOVER:
+        life_handover(s, e->a);
+        break;
     case EV_START_REPLICA:
         replica_start(s, e->a);
         break;
@@ -481,6 +487,9 @@ static void plan(struct sim *s)
     s->size = (24 + sim_below(s, 40)) * SECTOR;
     s->safe = sim_chance(s, 65);
     s->sync_io = sim_chance(s, 40);
+    s->behind = sim_chance(s, 30);
+    s->rebuilds = sim_chance(s, 30);
+    s->handover = sim_chance(s, 30);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
