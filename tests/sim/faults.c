@@ -43,8 +43,15 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
 {
     if (s->stage != RUN || s->lossy)
         return;
-    if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 15 : 3))
+    if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 25 : 3))
         conn_break(s, t, r);
+    if (type == REPL_BEGIN && s->rebuilds && !s->target[t].serving && sim_chance(s, 15)) {
+        /* A target that never serves; the next one may take another truth. */
+        world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
+        int other = some_replica(s);
+        if (other != r)
+            life_cut_off(s, other, s->now + sim_between(s, 20 * MS, 100 * MS));
+    }
     if (type == REPL_DONE && s->handover && sim_chance(s, 30)) {
         s->replica[r].slow = true;
         world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
@@ -90,12 +97,13 @@ void life_crash_node(struct sim *s, int r, bool target)
 /*
  * Some replicas miss the last writes; then the target is lost, and one replica that had them loses its memory; all
  * others that had them cannot be reached while a new target starts. If all but one miss them, they were never
- * acknowledged, and one replica has what it should not have.
+ * acknowledged, and one replica has what it should not have: it crashes, or comes back too late to be heard.
  */
 static void fall_behind(struct sim *s, int lost)
 {
-    int t = sim_serving_target(s), behind = sim_chance(s, 60) ? sim_limit(s) : REPLICAS;
-    if (t < 0 || !may_crash(s, lost))
+    int t = sim_serving_target(s), behind = sim_chance(s, 50) ? sim_limit(s) : REPLICAS;
+    bool late = behind == REPLICAS && sim_chance(s, 50);
+    if (t < 0 || (!late && !may_crash(s, lost)))
         return;
     int64_t crash = sim_between(s, 2 * MS, 25 * MS);
     int first = (int)sim_below(s, REPLICAS);
@@ -110,7 +118,12 @@ static void fall_behind(struct sim *s, int lost)
             world_event(s, s->now + crash, EV_CUT_OFF, r, (int)sim_between(s, 60, 250), 0, NULL);
         }
     }
-    world_event(s, s->now + crash, EV_CRASH, lost, true, 0, NULL);
+    if (late) {
+        world_event(s, s->now + crash, EV_CUT_OFF, lost, (int)sim_between(s, 5, 80), 0, NULL);
+        world_event(s, s->now + crash, EV_HANDOVER, t, 0, 0, NULL);
+    } else {
+        world_event(s, s->now + crash, EV_CRASH, lost, true, 0, NULL);
+    }
 }
 
 /* A disk that is new, or as it was some time ago, if that can be noticed. */
@@ -227,7 +240,7 @@ void life_fault(struct sim *s)
     if (s->stage != RUN || s->lossy)
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
-    if (s->behind && sim_chance(s, 30)) {
+    if (s->behind && sim_chance(s, 70)) {
         fall_behind(s, r);
         return;
     }

@@ -217,7 +217,10 @@ static void client(struct sim *s, struct event *e)
     if (!c)
         return;
     uint64_t sectors = s->size / SECTOR, n = 1 + sim_below(s, 4);
-    uint64_t first = sim_chance(s, 60) ? sim_below(s, 8) : sim_below(s, sectors);
+    /* Most go to a few sectors; where these move on, nobody overwrites what a rebuild forgot. */
+    uint64_t hot = s->rebuilds ? (uint64_t)(s->now / (40 * MS)) * 8 : 0;
+    uint64_t first = sim_chance(s, s->rebuilds ? 85 : 60) ? (hot + sim_below(s, 8)) % sectors
+                                                          : sim_below(s, sectors);
     if (first + n > sectors)
         n = 1;
     /* Reads go on when writes are stuck. */
@@ -483,17 +486,17 @@ static void plan(struct sim *s)
     static const int factors[] = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5};
     static const int64_t delays[] = {MS / 10, MS / 2, 3 * MS};
     s->rf = factors[sim_below(s, 10)];
-    s->cf = (int)repl_cf(sim_chance(s, 10) ? (unsigned)s->rf : 0, (unsigned)s->rf);
+    s->behind = sim_chance(s, 30);
+    s->cf = (int)repl_cf(sim_chance(s, s->behind ? 25 : 10) ? (unsigned)s->rf : 0, (unsigned)s->rf);
     s->size = (24 + sim_below(s, 40)) * SECTOR;
     s->safe = sim_chance(s, 65);
     s->sync_io = sim_chance(s, 40);
-    s->behind = sim_chance(s, 30);
-    s->rebuilds = sim_chance(s, 30);
+    s->rebuilds = sim_chance(s, 50);
     s->handover = sim_chance(s, 30);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
-    s->fault_every = sim_between(s, 10 * MS, 120 * MS);
+    s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
     s->depth = 1 + (int)sim_below(s, IOS);
     s->stage_at = sim_between(s, 200 * MS, 600 * MS);
     for (int i = 0; i < REPLICAS; i++) {
