@@ -215,15 +215,17 @@ static void block(struct sim *s)
     sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
 }
 
-/* Two halves: one target with one replica, another target with all others. */
+/* Two halves: the target that serves with one replica, a new one with all others. */
 static void split(struct sim *s, int alone)
 {
-    int64_t until = s->now + sim_between(s, 60 * MS, 200 * MS);
+    int64_t until = s->now + sim_between(s, 60 * MS, 250 * MS);
+    int old = sim_serving_target(s) == 1;
     for (int r = 0; r < REPLICAS; r++) {
-        struct conn *c = &s->conn[r == alone][r];
+        struct conn *c = &s->conn[r == alone ? !old : old][r];
         c->blocked[0] = c->blocked[1] = until;
     }
-    sim_trace(s, "target 0 has only replica %d, target 1 all others", alone);
+    sim_trace(s, "target %d has only replica %d, target %d all others", old, alone, !old);
+    world_event(s, s->now, EV_START_TARGET, !old, 0, 0, NULL);
 }
 
 /* What waits for the end of one must not be overtaken because of another. */
@@ -242,6 +244,10 @@ void life_fault(struct sim *s)
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
     if (s->behind && sim_chance(s, 70)) {
         fall_behind(s, r);
+        return;
+    }
+    if (s->splits && sim_serving_target(s) >= 0 && sim_chance(s, 40)) {
+        split(s, r);
         return;
     }
     switch (sim_below(s, 17)) {

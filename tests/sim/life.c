@@ -217,10 +217,7 @@ static void client(struct sim *s, struct event *e)
     if (!c)
         return;
     uint64_t sectors = s->size / SECTOR, n = 1 + sim_below(s, 4);
-    /* Most go to a few sectors; where these move on, nobody overwrites what a rebuild forgot. */
-    uint64_t hot = s->rebuilds ? (uint64_t)(s->now / (40 * MS)) * 8 : 0;
-    uint64_t first = sim_chance(s, s->rebuilds ? 85 : 60) ? (hot + sim_below(s, 8)) % sectors
-                                                          : sim_below(s, sectors);
+    uint64_t first = sim_chance(s, 60) ? sim_below(s, 8) : sim_below(s, sectors);
     if (first + n > sectors)
         n = 1;
     /* Reads go on when writes are stuck. */
@@ -493,6 +490,7 @@ static void plan(struct sim *s)
     s->sync_io = sim_chance(s, 40);
     s->rebuilds = sim_chance(s, 50);
     s->handover = sim_chance(s, 30);
+    s->splits = sim_chance(s, 30);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));

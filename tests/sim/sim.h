@@ -169,6 +169,7 @@ struct sim {
     bool behind;   /* some miss the last writes before a node is lost */
     bool rebuilds; /* rebuilds are interrupted */
     bool handover; /* targets end while a rebuild does */
+    bool splits;   /* a target is replaced while it goes on */
     int64_t delay, disk_delay, fault_every;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
