@@ -237,6 +237,18 @@ static void client(struct sim *s, struct event *e)
         target_turn(s, t);
 }
 
+/* A volume that was served is never made again: a target that was told it may make it is told so no longer. */
+static void first_served(struct sim *s, int by)
+{
+    s->served = true;
+    for (int t = 0; t < TARGETS; t++) {
+        if (t == by || !s->target[t].p.up)
+            continue;
+        target_crash(s, t);
+        world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_TARGET, t, 0, 0, NULL);
+    }
+}
+
 /* Who is healthy again has its memory again; the volume's size is what the target says. */
 static void look(struct sim *s)
 {
@@ -245,7 +257,8 @@ static void look(struct sim *s)
         return;
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
-    s->served = true;
+    if (!s->served)
+        first_served(s, t);
     if (st.size > s->size)
         s->size = st.size;
     for (int m = 0; m < st.n; m++)
