@@ -293,6 +293,10 @@ static bool enough_promised(struct repl_target *t)
 static void elect(struct repl_target *t)
 {
     const struct repl_view *v = newest(t, ASK_YES);
+    if (!(t->view.flags & REPL_FORMED) && newest(t, ASK_NO)) {
+        restart(t); /* who came after the others knows that the volume was made before */
+        return;
+    }
     if (v)
         take_view(t, v);
     view_sets(t);

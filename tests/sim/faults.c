@@ -218,7 +218,8 @@ static void block(struct sim *s)
 /* Two halves: the target that serves with one replica, a new one with all others. */
 static void split(struct sim *s, int alone)
 {
-    int64_t until = s->now + sim_between(s, 60 * MS, 250 * MS);
+    int64_t until = s->now + sim_between(s, 60 * MS, 300 * MS);
+    s->split_until = until;
     int old = sim_serving_target(s) == 1;
     for (int r = 0; r < REPLICAS; r++) {
         struct conn *c = &s->conn[r == alone ? !old : old][r];
@@ -246,6 +247,8 @@ void life_fault(struct sim *s)
         fall_behind(s, r);
         return;
     }
+    if (s->splits && s->now < s->split_until)
+        return; /* long enough for the new target to write what the old one could read */
     if (s->splits && sim_serving_target(s) >= 0 && sim_chance(s, 40)) {
         split(s, r);
         return;

@@ -476,7 +476,8 @@ static void advance(struct sim *s)
         if (s->scrubbed && !s->mismatches && s->corrupt >= 0 && !disks_equal(s, false)) {
             /* The replica was away when its turn came. */
             s->scrubbed = !repl_target_scrub(s->target[sim_serving_target(s)].core);
-        } else if (s->scrubbed && s->now > s->stage_at + 200 * MS) {
+        } else if (s->scrubbed && s->now > s->stage_at + 200 * MS &&
+                   (disks_equal(s, false) || s->now > s->stage_at + 2000 * MS)) {
             stage(s, END);
             disks_equal(s, true);
             model_check(s);
@@ -508,7 +509,7 @@ static void plan(struct sim *s)
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
     s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
-    s->depth = 1 + (int)sim_below(s, IOS);
+    s->depth = s->splits ? IOS : 1 + (int)sim_below(s, IOS);
     s->stage_at = sim_between(s, 200 * MS, 600 * MS);
     for (int i = 0; i < REPLICAS; i++) {
         struct sim_replica *r = &s->replica[i];

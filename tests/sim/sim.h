@@ -170,6 +170,7 @@ struct sim {
     bool rebuilds; /* rebuilds are interrupted */
     bool handover; /* targets end while a rebuild does */
     bool splits;   /* a target is replaced while it goes on */
+    int64_t split_until;
     int64_t delay, disk_delay, fault_every;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
