@@ -378,7 +378,9 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->pong = t->now - t->cfg.lease_ns;
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
-        p->lost = member >= 0 && has_lost(p, &t->view.member[member]);
+        /* While the volume is being made there is nothing that could be lost. */
+        p->lost =
+            member >= 0 && t->view.flags & REPL_FORMED && has_lost(p, &t->view.member[member]);
         view_sets(t);
     }
 }
