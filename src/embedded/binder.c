@@ -27,7 +27,7 @@
 struct binder {
     struct kube_client *client;
     struct kube_recorder *recorder;
-    struct kube_resource claims_r, volumes_r;
+    struct kube_resource claims_r, volumes_r, classes_r;
     struct kube_informer *claims, *volumes, *classes;
 };
 
@@ -193,10 +193,26 @@ static json_t *find(struct binder *b, const json_t *claim, bool waits)
     return json_incref((json_t *)(uintptr_t)binder_best(list, claim));
 }
 
+/* The class of a claim, or NULL. What the cache has not, the server may: a class and its first claim often
+ * come together. */
+static int find_class(struct binder *b, const char *name, json_t **ret_class, struct err *e)
+{
+    struct err why = {0};
+    *ret_class = kube_informer_json(b->classes, NULL, name, NULL);
+    if (!*ret_class)
+        *ret_class = kube_get(b->client, &b->classes_r, NULL, name, &why);
+    if (*ret_class || why.code == ERR_NOT_FOUND)
+        return 0;
+    *e = why;
+    return -1;
+}
+
 static int seek(struct binder *b, json_t **claim, struct err *e)
 {
     const char *of = json_str(json_object_get(*claim, "spec"), "storageClassName");
-    json_auto_t *class = of && *of ? kube_informer_json(b->classes, NULL, of, NULL) : NULL;
+    json_auto_t *class = NULL;
+    if (of && *of && find_class(b, of, &class, e) < 0)
+        return -1;
     const char *mode = json_str(class, "volumeBindingMode"),
                *provisioner = json_str(class, "provisioner");
     bool waits = mode && str_eq(mode, "WaitForFirstConsumer");
@@ -336,8 +352,8 @@ int embedded_binder(struct kube_manager *m, struct err *e)
     b->volumes_r = kube_resource("v1", "PersistentVolume");
     b->claims = kube_manager_informer(m, b->claims_r, NULL, NULL, NULL);
     b->volumes = kube_manager_informer(m, b->volumes_r, NULL, NULL, NULL);
-    b->classes = kube_manager_informer(m, kube_resource("storage.k8s.io/v1", "StorageClass"), NULL,
-                                       NULL, NULL);
+    b->classes_r = kube_resource("storage.k8s.io/v1", "StorageClass");
+    b->classes = kube_manager_informer(m, b->classes_r, NULL, NULL, NULL);
     kube_informer_add_index(b->volumes, &by_claim);
     kube_informer_add_index(b->claims, &unbound);
     const struct kube_controller_options claims = {

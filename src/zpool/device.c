@@ -4,21 +4,16 @@
  *
  * Invariants:
  *   - A request is one system call, repeated only for what it left undone; it never ends the process.
- *   - A device is open only with an exclusive lock, which this process has once however often the
- *     device is opened (a spare in use is open twice). Block devices are opened exclusively as well,
- *     so that a mounted one is refused.
+ *   - A device is open only with a claim to it (claim.c).
  *   - A device whose sync failed takes no more writes until it is forgiven: what the kernel could not
  *     write it has forgotten, and ZFS does not look at the result of a sync. Flushes that were under
  *     way then fail (zpool_device_sync_failures()).
- *   - Only what a caller has named for a pool is opened. libzpool would open what the pool remembers
- *     of its devices' paths, where another device may be by now, or one that hangs.
  *   - Nothing is created: libzpool's cache file cannot be.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -28,20 +23,11 @@
 
 enum { DIRECT_ALIGN = 4096 };
 
-/* A device that this process has. */
-struct claim {
-    dev_t device; /* a file's file system and number; a block device's number and 0 */
-    ino_t number;
-    int fd; /* locked */
-    unsigned files;
-    struct list_link link;
-};
-
 /* An open one. libzpool knows `zf`. */
 struct file {
     zfs_file_t zf;
     struct zpool_target target;
-    struct claim *claim; /* NULL: a stream, not a device */
+    struct zpool_claim *claim; /* NULL: a stream, not a device */
     atomic_bool sync_failed;
     pthread_mutex_t lock;
     struct list_link requests; /* under way, oldest first; under lock */
@@ -54,8 +40,7 @@ struct request {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list_link claims = {&claims, &claims}, files = {&files, &files}; /* under lock */
-static struct list_link pools = {&pools, &pools};                              /* under lock */
+static struct list_link files = {&files, &files}; /* under lock */
 static _Atomic uint64_t sync_failures;
 static bool direct;
 
@@ -67,47 +52,6 @@ void zpool_device_direct(bool yes)
 uint64_t zpool_device_sync_failures(void)
 {
     return atomic_load(&sync_failures);
-}
-
-/* Under lock. */
-static bool may_open(const struct zpool *p, const char *path)
-{
-    vec_for_each(&p->paths, allowed) {
-        if (strcmp(*allowed, path) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Under lock. */
-static bool is_allowed(const char *path)
-{
-    list_for_each(&pools, p, struct zpool, link) {
-        if (may_open(p, path))
-            return true;
-    }
-    return false;
-}
-
-void zpool_device_allow(struct zpool *p, const char *path)
-{
-    pthread_mutex_lock(&lock);
-    if (!p->paths.len)
-        list_push(&pools, &p->link);
-    if (!may_open(p, path))
-        vec_push(&p->paths, mem_strdup(path));
-    pthread_mutex_unlock(&lock);
-}
-
-void zpool_device_forget(struct zpool *p)
-{
-    pthread_mutex_lock(&lock);
-    if (p->paths.len)
-        list_unlink(&p->link);
-    vec_for_each(&p->paths, path)
-        free(*path);
-    vec_done(&p->paths);
-    pthread_mutex_unlock(&lock);
 }
 
 static int64_t now_ns(void)
@@ -166,68 +110,7 @@ void zpool_device_forgive(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Under lock. */
-static struct claim *find_claim(const struct stat *st)
-{
-    bool block = S_ISBLK(st->st_mode);
-    list_for_each(&claims, c, struct claim, link) {
-        if (c->device == (block ? st->st_rdev : st->st_dev) &&
-            c->number == (block ? 0 : st->st_ino))
-            return c;
-    }
-    return NULL;
-}
-
-/* Under lock; an errno value. */
-static int take_claim(const char *path, const struct stat *st, struct claim **ret)
-{
-    *ret = find_claim(st);
-    if (*ret) {
-        (*ret)->files++;
-        return 0;
-    }
-    bool block = S_ISBLK(st->st_mode);
-    int fd = open(path, O_RDWR | O_CLOEXEC | (block ? O_EXCL : 0));
-    if (fd < 0)
-        return errno;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        int error = errno == EWOULDBLOCK ? EBUSY : errno;
-        close(fd);
-        return error;
-    }
-    struct claim *c = NEW(struct claim);
-    c->device = block ? st->st_rdev : st->st_dev;
-    c->number = block ? 0 : st->st_ino;
-    c->fd = fd;
-    c->files = 1;
-    list_push(&claims, &c->link);
-    *ret = c;
-    return 0;
-}
-
-static void drop_claim(struct claim *c)
-{
-    if (--c->files)
-        return;
-    list_unlink(&c->link);
-    close(c->fd);
-    free(c);
-}
-
-int zpool_device_is_free(int fd)
-{
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return errno;
-    pthread_mutex_lock(&lock);
-    bool ours = find_claim(&st) != NULL;
-    pthread_mutex_unlock(&lock);
-    if (ours || flock(fd, LOCK_EX | LOCK_NB) == 0)
-        return 0;
-    return errno == EWOULDBLOCK ? EBUSY : errno;
-}
-
-static struct file *file_new(const char *path, int fd, struct claim *c)
+static struct file *file_new(const char *path, int fd, struct zpool_claim *c)
 {
     struct file *f = NEW(struct file);
     f->zf.f_fd = fd;
@@ -267,22 +150,22 @@ int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **fp)
         return errno;
     if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
         return ENOTBLK;
-    pthread_mutex_lock(&lock);
-    struct claim *c = NULL;
-    int error = is_allowed(path) ? take_claim(path, &st, &c) : ENOENT;
-    if (error == 0) {
-        int fd = open(path, (flags & O_ACCMODE) | O_CLOEXEC | (direct ? O_DIRECT : 0));
-        if (fd < 0) {
-            error = errno;
-            drop_claim(c);
-        } else {
-            struct file *f = file_new(path, fd, c);
-            list_push(&files, &f->link);
-            *fp = &f->zf;
-        }
+    struct zpool_claim *c;
+    int error = zpool_claim_take(path, &st, &c);
+    if (error)
+        return error;
+    int fd = open(path, (flags & O_ACCMODE) | O_CLOEXEC | (direct ? O_DIRECT : 0));
+    if (fd < 0) {
+        error = errno;
+        zpool_claim_drop(c);
+        return error;
     }
+    struct file *f = file_new(path, fd, c);
+    pthread_mutex_lock(&lock);
+    list_push(&files, &f->link);
     pthread_mutex_unlock(&lock);
-    return error;
+    *fp = &f->zf;
+    return 0;
 }
 
 void zfs_file_close(zfs_file_t *fp)
@@ -290,9 +173,9 @@ void zfs_file_close(zfs_file_t *fp)
     struct file *f = file_of(fp);
     pthread_mutex_lock(&lock);
     list_unlink(&f->link);
-    close(f->target.fd);
-    drop_claim(f->claim);
     pthread_mutex_unlock(&lock);
+    close(f->target.fd);
+    zpool_claim_drop(f->claim);
     file_free(f);
 }
 

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "base/err.h"
 #include "base/list.h"
 #include "base/mem.h"
@@ -91,19 +93,25 @@ struct zpool *zpool_hold(struct zpool *p, struct err *e);
 /* UNAVAILABLE when the pool is suspended: what would wait for ever is refused. */
 int zpool_ready(struct zpool *p, struct err *e);
 
-/* device.c */
-void zpool_device_direct(bool yes);
+/* claim.c */
 /* libzpool may open this path for this pool; all that were not allowed are ENOENT to it. */
 void zpool_device_allow(struct zpool *p, const char *path);
 void zpool_device_forget(struct zpool *p);
+/* EBUSY when another process has it. */
+int zpool_device_is_free(int fd);
+/* The right to open a device; errno values: ENOENT, not allowed; EBUSY, somebody else has it. */
+struct zpool_claim;
+int zpool_claim_take(const char *path, const struct stat *st, struct zpool_claim **ret_claim);
+void zpool_claim_drop(struct zpool_claim *c);
+
+/* device.c */
+void zpool_device_direct(bool yes);
 /* Syncs that failed since the start: what was flushed meanwhile may not be there. */
 uint64_t zpool_device_sync_failures(void);
 /* Devices whose sync failed may be written again. */
 void zpool_device_forgive(void);
 /* The age of the oldest request under way of the device at path, in ms. */
 uint64_t zpool_device_stuck_ms(const char *path);
-/* EBUSY when another process has it. */
-int zpool_device_is_free(int fd);
 /* For dmu_recv_begin(): fd as libzpool wants files; it stays the caller's. */
 struct zfs_file *zpool_device_wrap(int fd);
 void zpool_device_unwrap(struct zfs_file *file);

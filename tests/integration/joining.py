@@ -337,9 +337,9 @@ with Scratch() as scratch, Server(program, scratch.file("data")) as server:
     LVS = "/apis/topolvm.io/v1/logicalvolumes"
     server.create(LVS, {"apiVersion": "topolvm.io/v1", "kind": "LogicalVolume", "metadata": {"name": "v"},
                         "spec": {"name": "v", "nodeName": "n1", "size": "1Gi"}})
-    made = {"status": {"currentSize": "1Gi"}}
-    tap.equal(ask(n1, "PATCH", f"{LVS}/v/status", made, merge)[0], 200, "a node says what volumes it has")
-    for path, what in ((f"{LVS}/v/status", made), (f"{LVS}/v", {"metadata": {"finalizers": ["a/b"]}})):
+    there = {"status": {"currentSize": "1Gi"}}
+    tap.equal(ask(n1, "PATCH", f"{LVS}/v/status", there, merge)[0], 200, "a node says what volumes it has")
+    for path, what in ((f"{LVS}/v/status", there), (f"{LVS}/v", {"metadata": {"finalizers": ["a/b"]}})):
         refused(ask(n2, "PATCH", path, what, merge), "and nothing of those of others",
                 'node "n2" can only write logical volumes of its own')
     refused(ask(n1, "POST", PODS, pod("b", nodeName="n1")), "nodes make no pods",

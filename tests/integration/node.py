@@ -402,6 +402,19 @@ class Loops:
     def __enter__(self):
         return self
 
+    def attach_elsewhere(self, file, device):
+        """The file at another path than device, and what stands there instead. Other tests attach and
+        detach at the same time, so it may take several."""
+        again, blockers = device, []
+        for _ in range(20):
+            while run("losetup", device).returncode:
+                blockers.append(self.attach(self.file(f"blocker{len(blockers)}.img")))
+            again = self.attach(file)
+            if again != device:
+                break
+            self.detach(again)
+        return again, blockers
+
     def __exit__(self, *_):
         for device in list(self.attached):
             self.detach(device)
@@ -441,13 +454,13 @@ def check_loops(cluster, scratch):
         loops.detach(device)
         until("it is plugged out", lambda: cluster.device(name)["status"]["state"] == "Inactive")
         tap.equal(cluster.device(name)["status"]["claimState"], "Claimed", "and still claimed")
-        blocker = loops.attach(loops.file("blocker.img"))
-        again = loops.attach(file)
+        again, blockers = loops.attach_elsewhere(file, device)
         tap.ok(again != device, "it comes back at another path", (device, again))
         until("it is the same device", lambda: (
             cluster.device(name)["spec"]["path"], cluster.device(name)["status"]["state"])
             == (again, "Active"))
-        loops.detach(blocker)
+        for blocker in blockers:
+            loops.detach(blocker)
 
         run("mkfs.ext4", "-q", again)
         run("mount", again, mount)

@@ -319,6 +319,19 @@ static inline void model_close(struct model *m)
     m->v = NULL;
 }
 
+static inline void model_done(struct model *m);
+
+/* The pool, which is exported, has everything without that disk. The end of both. */
+static inline void model_verify_without(struct model *m, uint64_t guid, int disk)
+{
+    struct zpool *p;
+    assert_ok((p = import_without(guid, (int[]){disk, -1})));
+    model_open(m, p);
+    model_verify(m);
+    model_done(m);
+    assert_ok(zpool_destroy(p, &e) == 0);
+}
+
 static inline void model_done(struct model *m)
 {
     if (m->v)
