@@ -293,6 +293,10 @@ static bool enough_promised(struct repl_target *t)
 static void elect(struct repl_target *t)
 {
     const struct repl_view *v = newest(t, ASK_YES);
+    if (!(t->view.flags & REPL_FORMED) && newest(t, ASK_NO)) {
+        restart(t); /* who came after the others knows that the volume was made before */
+        return;
+    }
     if (v)
         take_view(t, v);
     view_sets(t);
@@ -374,7 +378,9 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->pong = t->now - t->cfg.lease_ns;
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
-        p->lost = member >= 0 && has_lost(p, &t->view.member[member]);
+        /* While the volume is being made there is nothing that could be lost. */
+        p->lost =
+            member >= 0 && t->view.flags & REPL_FORMED && has_lost(p, &t->view.member[member]);
         view_sets(t);
     }
 }

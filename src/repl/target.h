@@ -77,7 +77,12 @@ struct repl_target_ops {
 struct repl_target_config {
     struct uuid volume;
     uint64_t owner_seed; /* random; from it each attempt makes its number */
-    bool create;         /* the volume was never served: blank replicas may form it */
+    /*
+     * The volume was never served: blank replicas may form it. This must stay true until this target has found or
+     * formed a view: the caller ends it when another was the first. A blank replica that another target has since
+     * taken as a new member cannot be told from one of the first.
+     */
+    bool create;
     /* What `create` makes; otherwise the replicas know. */
     uint64_t size;
     uint8_t rf, cf;

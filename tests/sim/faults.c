@@ -43,11 +43,41 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
 {
     if (s->stage != RUN || s->lossy)
         return;
-    if (type == REPL_BEGIN && sim_chance(s, 3))
+    if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 25 : 3))
         conn_break(s, t, r);
-    if ((type == REPL_DONE && sim_chance(s, 15)) || (type == REPL_BEGIN && sim_chance(s, 1)))
+    if (type == REPL_BEGIN && s->rebuilds && !s->target[t].serving && sim_chance(s, 15)) {
+        /* A target that never serves; the next one may take another truth. */
+        world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
+        int other = some_replica(s);
+        if (other != r)
+            life_cut_off(s, other, s->now + sim_between(s, 20 * MS, 100 * MS));
+    }
+    if (type == REPL_DONE && s->handover && sim_chance(s, 30)) {
+        s->replica[r].slow = true;
+        world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
+    } else if ((type == REPL_DONE && sim_chance(s, 15)) ||
+               (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 5 : 1))) {
         world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(2 * s->disk_delay)), EV_CRASH, r,
                     0, 0, NULL);
+    }
+}
+
+/* A target ends in order, so that nobody waits for a lease, and is soon there again. */
+void life_handover(struct sim *s, int t)
+{
+    if (s->stage != RUN || s->lossy || !s->target[t].p.up)
+        return;
+    target_stop(s, t);
+    world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_START_TARGET, t, 0, 0, NULL);
+}
+
+void life_cut_off(struct sim *s, int r, int64_t until)
+{
+    if (s->stage != RUN || s->lossy)
+        return;
+    sim_trace(s, "replica %d is cut off", r);
+    for (int t = 0; t < TARGETS; t++)
+        s->conn[t][r].blocked[0] = s->conn[t][r].blocked[1] = until;
 }
 
 /* A node with a replica, and perhaps a target. */
@@ -61,6 +91,38 @@ void life_crash_node(struct sim *s, int r, bool target)
             continue;
         target_crash(s, t);
         world_event(s, s->now + sim_between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
+    }
+}
+
+/*
+ * Some replicas miss the last writes; then the target is lost, and one replica that had them loses its memory; all
+ * others that had them cannot be reached while a new target starts. If all but one miss them, they were never
+ * acknowledged, and one replica has what it should not have: it crashes, or comes back too late to be heard.
+ */
+static void fall_behind(struct sim *s, int lost)
+{
+    int t = sim_serving_target(s), behind = sim_chance(s, 50) ? sim_limit(s) : REPLICAS;
+    bool late = behind == REPLICAS && sim_chance(s, 50);
+    if (t < 0 || (!late && !may_crash(s, lost)))
+        return;
+    int64_t crash = sim_between(s, 2 * MS, 25 * MS);
+    int first = (int)sim_below(s, REPLICAS);
+    for (int k = 0; k < REPLICAS; k++) {
+        int r = (first + k) % REPLICAS;
+        if (!s->replica[r].used || r == lost)
+            continue;
+        if (behind-- > 0) {
+            conn_break(s, t, r);
+            life_cut_off(s, r, s->now + crash);
+        } else {
+            world_event(s, s->now + crash, EV_CUT_OFF, r, (int)sim_between(s, 60, 250), 0, NULL);
+        }
+    }
+    if (late) {
+        world_event(s, s->now + crash, EV_CUT_OFF, lost, (int)sim_between(s, 5, 80), 0, NULL);
+        world_event(s, s->now + crash, EV_HANDOVER, t, 0, 0, NULL);
+    } else {
+        world_event(s, s->now + crash, EV_CRASH, lost, true, 0, NULL);
     }
 }
 
@@ -153,15 +215,18 @@ static void block(struct sim *s)
     sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
 }
 
-/* Two halves: one target with one replica, another target with all others. */
+/* Two halves: the target that serves with one replica, a new one with all others. */
 static void split(struct sim *s, int alone)
 {
-    int64_t until = s->now + sim_between(s, 60 * MS, 200 * MS);
+    int64_t until = s->now + sim_between(s, 60 * MS, 300 * MS);
+    s->split_until = until;
+    int old = sim_serving_target(s) == 1;
     for (int r = 0; r < REPLICAS; r++) {
-        struct conn *c = &s->conn[r == alone][r];
+        struct conn *c = &s->conn[r == alone ? !old : old][r];
         c->blocked[0] = c->blocked[1] = until;
     }
-    sim_trace(s, "target 0 has only replica %d, target 1 all others", alone);
+    sim_trace(s, "target %d has only replica %d, target %d all others", old, alone, !old);
+    world_event(s, s->now, EV_START_TARGET, !old, 0, 0, NULL);
 }
 
 /* What waits for the end of one must not be overtaken because of another. */
@@ -178,6 +243,16 @@ void life_fault(struct sim *s)
     if (s->stage != RUN || s->lossy)
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
+    if (s->behind && sim_chance(s, 70)) {
+        fall_behind(s, r);
+        return;
+    }
+    if (s->splits && s->now < s->split_until)
+        return; /* long enough for the new target to write what the old one could read */
+    if (s->splits && sim_serving_target(s) >= 0 && sim_chance(s, 40)) {
+        split(s, r);
+        return;
+    }
     switch (sim_below(s, 17)) {
     case 0:
     case 1:

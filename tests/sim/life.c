@@ -237,6 +237,18 @@ static void client(struct sim *s, struct event *e)
         target_turn(s, t);
 }
 
+/* A volume that was served is never made again: a target that was told it may make it is told so no longer. */
+static void first_served(struct sim *s, int by)
+{
+    s->served = true;
+    for (int t = 0; t < TARGETS; t++) {
+        if (t == by || !s->target[t].p.up)
+            continue;
+        target_crash(s, t);
+        world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_TARGET, t, 0, 0, NULL);
+    }
+}
+
 /* Who is healthy again has its memory again; the volume's size is what the target says. */
 static void look(struct sim *s)
 {
@@ -245,7 +257,8 @@ static void look(struct sim *s)
         return;
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
-    s->served = true;
+    if (!s->served)
+        first_served(s, t);
     if (st.size > s->size)
         s->size = st.size;
     for (int m = 0; m < st.n; m++)
@@ -302,6 +315,12 @@ void life_event(struct sim *s, struct event *e)
         break;
     case EV_CRASH:
         life_crash_node(s, e->a, e->b);
+        break;
+    case EV_CUT_OFF:
+        life_cut_off(s, e->a, s->now + e->b * MS);
+        break;
+    case EV_HANDOVER:
+        life_handover(s, e->a);
         break;
     case EV_START_REPLICA:
         replica_start(s, e->a);
@@ -457,7 +476,8 @@ static void advance(struct sim *s)
         if (s->scrubbed && !s->mismatches && s->corrupt >= 0 && !disks_equal(s, false)) {
             /* The replica was away when its turn came. */
             s->scrubbed = !repl_target_scrub(s->target[sim_serving_target(s)].core);
-        } else if (s->scrubbed && s->now > s->stage_at + 200 * MS) {
+        } else if (s->scrubbed && s->now > s->stage_at + 200 * MS &&
+                   (disks_equal(s, false) || s->now > s->stage_at + 2000 * MS)) {
             stage(s, END);
             disks_equal(s, true);
             model_check(s);
@@ -477,15 +497,19 @@ static void plan(struct sim *s)
     static const int factors[] = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5};
     static const int64_t delays[] = {MS / 10, MS / 2, 3 * MS};
     s->rf = factors[sim_below(s, 10)];
-    s->cf = (int)repl_cf(sim_chance(s, 10) ? (unsigned)s->rf : 0, (unsigned)s->rf);
+    s->behind = sim_chance(s, 30);
+    s->cf = (int)repl_cf(sim_chance(s, s->behind ? 25 : 10) ? (unsigned)s->rf : 0, (unsigned)s->rf);
     s->size = (24 + sim_below(s, 40)) * SECTOR;
     s->safe = sim_chance(s, 65);
     s->sync_io = sim_chance(s, 40);
+    s->rebuilds = sim_chance(s, 50);
+    s->handover = sim_chance(s, 30);
+    s->splits = sim_chance(s, 30);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
-    s->fault_every = sim_between(s, 10 * MS, 120 * MS);
-    s->depth = 1 + (int)sim_below(s, IOS);
+    s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
+    s->depth = s->splits ? IOS : 1 + (int)sim_below(s, IOS);
     s->stage_at = sim_between(s, 200 * MS, 600 * MS);
     for (int i = 0; i < REPLICAS; i++) {
         struct sim_replica *r = &s->replica[i];

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-QUICK = [1, 17, 22]
-SEEDS = "1..6000"
+QUICK = [1, 14, 17]
+SEEDS = "1..2000"
 
 
 def guards(top):

@@ -50,6 +50,8 @@ struct event {
         EV_START_REPLICA,
         EV_START_TARGET,
         EV_CRASH,
+        EV_CUT_OFF,
+        EV_HANDOVER,
     } kind;
     int a, b;
     uint32_t life;
@@ -163,6 +165,12 @@ struct sim {
     /* the plan */
     bool safe;    /* never more replicas without memory than a quorum can miss */
     bool sync_io; /* the store answers at once */
+    /* What goes wrong more often than elsewhere: */
+    bool behind;   /* some miss the last writes before a node is lost */
+    bool rebuilds; /* rebuilds are interrupted */
+    bool handover; /* targets end while a rebuild does */
+    bool splits;   /* a target is replaced while it goes on */
+    int64_t split_until;
     int64_t delay, disk_delay, fault_every;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
@@ -205,6 +213,7 @@ void world_handle(struct sim *s, struct event *e);
 void world_done(struct sim *s);
 void target_start(struct sim *s, int i, bool create);
 void target_crash(struct sim *s, int i);
+void target_stop(struct sim *s, int i); /* in order: what it said arrives */
 void target_turn(struct sim *s, int i);
 void replica_start(struct sim *s, int i);
 void replica_crash(struct sim *s, int i);
@@ -247,6 +256,8 @@ void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to
 void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
 void life_fault(struct sim *s);
 void life_crash_node(struct sim *s, int r, bool target);
+void life_cut_off(struct sim *s, int r, int64_t until);
+void life_handover(struct sim *s, int t);
 int64_t sim_between(struct sim *s, int64_t low, int64_t high);
 int sim_limit(const struct sim *s);
 int sim_wiped(const struct sim *s);

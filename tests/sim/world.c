@@ -223,7 +223,7 @@ void target_start(struct sim *s, int i, bool create)
     target_turn(s, i);
 }
 
-void target_crash(struct sim *s, int i)
+static void target_end(struct sim *s, int i, int lost)
 {
     struct sim_target *t = &s->target[i];
     if (!t->p.up)
@@ -234,12 +234,24 @@ void target_crash(struct sim *s, int i)
     for (int r = 0; r < REPLICAS; r++) {
         if (s->conn[i][r].up[0])
             conn_end(s, i, r, 0);
-        if (sim_chance(s, 50))
+        if (sim_chance(s, lost))
             s->conn[i][r].clear_at[1] = INT64_MAX / 2; /* what was under way is lost, or not */
     }
     repl_target_free(t->core);
     t->core = NULL;
     life_target_gone(s, i);
+}
+
+void target_crash(struct sim *s, int i)
+{
+    target_end(s, i, 50);
+}
+
+void target_stop(struct sim *s, int i)
+{
+    if (s->target[i].p.up)
+        repl_target_bye(s->target[i].core);
+    target_end(s, i, 0);
 }
 
 /* Disks: the effect on what the process sees. */
