@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cmd/flags.h"
-#include "base/stop.h"
 #include "controllers/controllers.h"
 
 enum { HEALTH_PORT = 10281 };
