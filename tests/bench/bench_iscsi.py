@@ -2,7 +2,9 @@
 """orlop-target against tgt, istgt and nbdkit: the same load on the same kind of file, in one run.
 
 Every figure is the median of rounds that take turns over the targets. The client is `orlop bench`
-for iSCSI, and fio for NBD (nbdkit), on the same machine. A peer that is not installed is left out.
+for iSCSI, and fio for NBD (nbdkit), on the same machine. A peer that is not installed is left out. At
+queue depth 1 client and target, ours and the peers', share one processor: on a virtual machine it takes an
+idle processor up to 40 us to wake, and where the scheduler puts them would decide, not what they do.
 
 bench_iscsi.py [--rounds N] [--seconds S] [--stores memory,disk] [--only TEXT] [--json FILE]
 """
@@ -70,6 +72,12 @@ def processor(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def pin(pid, cpus):
+    """All threads of a process."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), cpus)
 
 
 def memory(pid):
@@ -212,7 +220,7 @@ class Nbdkit(Peer):
 
 def measure(peers, args):
     """{cell: {peer: {figure: median}}}"""
-    figures = {}
+    figures, all_cpus = {}, os.sched_getaffinity(0)
     for name, cell in CELLS.items():
         if args.only not in name:
             continue
@@ -220,7 +228,11 @@ def measure(peers, args):
         for number in range(args.rounds):
             for peer in peers[number % len(peers):] + peers[:number % len(peers)]:
                 before = processor(peer.process.pid)
+                cpus = {0} if cell[3] == 1 else all_cpus
+                pin(peer.process.pid, cpus)
+                os.sched_setaffinity(0, cpus)  # and so the client's
                 iops, p50, p99 = peer.load(cell, args.seconds)
+                os.sched_setaffinity(0, all_cpus)
                 used = processor(peer.process.pid) - before
                 # The warm-up is in the processor time, so it is in the number of I/Os too.
                 rounds[peer.name].append({"iops": iops, "p50": p50, "p99": p99,
