@@ -160,7 +160,7 @@ static void fenced(struct repl_target *t, uint32_t by)
     t->ops->event(t->ctx, REPL_EV_FENCED, by, 0);
 }
 
-/* The newest view that those who promised (or only greeted) know. */
+/* The newest view that those who promised (or only greeted) have told. */
 static const struct repl_view *newest(const struct repl_target *t, int least)
 {
     const struct repl_view *v = NULL;
@@ -172,6 +172,13 @@ static const struct repl_view *newest(const struct repl_target *t, int least)
             v = &p->sb.view;
     }
     return v;
+}
+
+/* The newest view that is known: who told it may have gone, or have a new disk. NULL: none was formed. */
+static const struct repl_view *known(const struct repl_target *t, int least)
+{
+    const struct repl_view *v = newest(t, least);
+    return t->view.flags & REPL_FORMED && (!v || v->version < t->view.version) ? &t->view : v;
 }
 
 /* A first view of all RF blank replicas; false when they are not all here. */
@@ -222,9 +229,7 @@ static void ask(struct repl_target *t, int link)
 
 static void collect(struct repl_target *t)
 {
-    const struct repl_view *v = newest(t, ASK_NO);
-    if (t->view.flags & REPL_FORMED && (!v || v->version < t->view.version))
-        v = &t->view; /* what they said when they came is old */
+    const struct repl_view *v = known(t, ASK_NO);
     if (v)
         take_view(t, v);
     else if (!t->cfg.create || !form(t))
@@ -292,11 +297,12 @@ static bool enough_promised(struct repl_target *t)
 
 static void elect(struct repl_target *t)
 {
-    const struct repl_view *v = newest(t, ASK_YES);
     if (!(t->view.flags & REPL_FORMED) && newest(t, ASK_NO)) {
         restart(t); /* who came after the others knows that the volume was made before */
         return;
     }
+    /* Also when no view is new: who came since may have lost what it had. */
+    const struct repl_view *v = known(t, ASK_YES);
     if (v)
         take_view(t, v);
     view_sets(t);

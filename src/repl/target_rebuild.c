@@ -221,9 +221,7 @@ static bool step(struct repl_target *t, int link)
     }
     if (j->flying)
         return false;
-    if (j->repair) {
-        j->state = JOB_NONE;
-    } else if (j->region < regions(t)) {
+    if (j->region < regions(t)) {
         maybe_mark(t, link);
         ask_maps(t, link);
     } else {
@@ -310,6 +308,8 @@ static void end_piece(struct job *j, struct piece *c)
 {
     c->state = PIECE_NONE;
     j->flying--;
+    if (j->repair) /* it was the only one */
+        j->state = JOB_NONE;
 }
 
 /* The next run of blocks that differ is read; false: there is none. */

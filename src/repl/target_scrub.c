@@ -17,9 +17,16 @@ bool repl_target_scrub(struct repl_target *t)
 }
 
 /* Done when what was found is mended, too. */
+static bool mending(const struct repl_target *t)
+{
+    each_peer(t, i) if (t->peer[i].job.state != JOB_NONE && t->peer[i].job.repair) return true;
+    return false;
+}
+
 static void finish(struct repl_target *t)
 {
-    each_peer(t, i) if (t->peer[i].job.state != JOB_NONE && t->peer[i].job.repair) return;
+    if (mending(t))
+        return;
     t->scrub.active = false;
     t->ops->admin_done(t->ctx, REPL_SCRUB, 0);
 }
@@ -105,6 +112,8 @@ void scrub_turn(struct repl_target *t)
         return;
     if (t->scrub.asked & (uint16_t)~t->scrub.answered)
         return;
+    if (t->scrub.asked && mending(t))
+        return; /* a replica is mended in one piece at a time: what is wrong here must not be passed over */
     if (t->scrub.asked)
         compare(t);
     t->scrub.asked = 0;

@@ -355,6 +355,7 @@ static bool read_all(struct sim *s)
     return false;
 }
 
+/* All are in sync, and the target does not only think so because it has not heard yet that one is gone. */
 static bool all_healthy(struct sim *s)
 {
     int t = sim_serving_target(s);
@@ -363,9 +364,13 @@ static bool all_healthy(struct sim *s)
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
     uint32_t owed = 0;
-    for (int m = 0; m < st.n; m++)
+    bool there = true;
+    for (int m = 0; m < st.n; m++) {
+        int link = st.replica[m].link;
         owed += st.replica[m].inflight_write;
-    return strcmp(st.phase, "Healthy") == 0 && !s->admin && !owed;
+        there = there && link >= 0 && s->conn[t][link].up[1];
+    }
+    return there && strcmp(st.phase, "Healthy") == 0 && !s->admin && !owed;
 }
 
 static void stage(struct sim *s, int next)

@@ -39,12 +39,19 @@ static void message_free(struct repl_buf *b)
     free(container_of(b, struct message, buf));
 }
 
+/* In clear_at: nothing arrives any more, also of what is sent later. A connection has no gaps. */
+static const int64_t NEVER = INT64_MAX / 2;
+
 static void post(struct sim *s, int t, int r, int to, struct message *q)
 {
     struct conn *c = &s->conn[t][r];
     int64_t at = s->now + 1000 + (int64_t)sim_below(s, (uint64_t)s->delay);
     if (sim_chance(s, 2))
         at += (int64_t)sim_below(s, (uint64_t)s->delay * 20);
+    if (c->clear_at[to] == NEVER) {
+        repl_buf_unref(&q->buf);
+        return;
+    }
     if (c->blocked[to] > at)
         at = c->blocked[to];
     if (at <= c->clear_at[to])
@@ -88,7 +95,7 @@ void conn_break(struct sim *s, int t, int r)
     for (int side = 0; side < 2; side++)
         if (c->up[side])
             tell_broken(s, t, r, side);
-    c->clear_at[0] = c->clear_at[1] = INT64_MAX / 2; /* nothing arrives any more */
+    c->clear_at[0] = c->clear_at[1] = NEVER;
 }
 
 static void dial(struct sim *s, int r)
@@ -235,7 +242,7 @@ static void target_end(struct sim *s, int i, int lost)
         if (s->conn[i][r].up[0])
             conn_end(s, i, r, 0);
         if (sim_chance(s, lost))
-            s->conn[i][r].clear_at[1] = INT64_MAX / 2; /* what was under way is lost, or not */
+            s->conn[i][r].clear_at[1] = NEVER; /* what was under way is lost, or not */
     }
     repl_target_free(t->core);
     t->core = NULL;
@@ -566,7 +573,7 @@ static void message(struct sim *s, struct event *e)
     int t = e->a / REPLICAS, r = e->a % REPLICAS;
     struct conn *c = &s->conn[t][r];
     struct message *q = e->p;
-    if (c->life != e->life || !c->up[e->b] || c->clear_at[e->b] == INT64_MAX / 2) {
+    if (c->life != e->life || !c->up[e->b] || c->clear_at[e->b] == NEVER) {
         repl_buf_unref(&q->buf);
         return;
     }

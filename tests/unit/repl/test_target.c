@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "repl/frame.h"
+#include "repl/meta.h"
 #include "repl/replica.h"
 #include "repl/target.h"
 #include "unit.h"
@@ -430,6 +431,72 @@ static void scrubbed(void **state)
     assert_int_equal(status().replica[1].scrub_errors, 1);
 }
 
+/* A replica's greeting or promise, as if it were there; not formed: it has a view, but of the beginning. */
+static void says(int link, uint8_t type, uint32_t epoch, uint16_t flags, bool formed, uint64_t pos)
+{
+    uint8_t block[REPL_SUPER_SIZE];
+    struct repl_super s = {.generation = 1, .promised = epoch, .pos = pos};
+    s.replica.bytes[0] = (uint8_t)(link + 1);
+    if (!(flags & REPL_BLANK)) {
+        s.view = (struct repl_view){.version = (uint64_t)1 << 32 | (formed ? 2 : 1),
+                                    .flags = formed ? REPL_FORMED : 0,
+                                    .size = SIZE,
+                                    .rf = 3,
+                                    .cf = 2,
+                                    .region_shift = 16,
+                                    .block_shift = 12,
+                                    .n = 3};
+        for (int i = 0; i < 3; i++) {
+            s.view.member[i].id.bytes[0] = (uint8_t)(i + 1);
+            s.view.member[i].flags = REPL_VOTER | REPL_OLD;
+        }
+    }
+    repl_super_encode(&s, block);
+    struct repl_msg m = {
+        .type = type, .flags = flags, .epoch = epoch, .seq = pos, .length = sizeof(block)};
+    if (type == REPL_HELLO)
+        repl_target_open(w.t, link);
+    repl_target_input(w.t, link, &m, block, NULL);
+    repl_target_turn(w.t, w.now);
+}
+
+static int sent(uint8_t type)
+{
+    int n = 0;
+    for (int i = 0; i < w.n; i++)
+        n += w.queue[i].m.type == type;
+    return n;
+}
+
+static int start_alone(void **state)
+{
+    (void)state;
+    memset(&w, 0, sizeof(w));
+    w.now = 1000 * MS;
+    struct repl_target_config c = {
+        .owner_seed = 99, .size = SIZE, .rf = 3, .window = 64, .reads = 16};
+    w.t = repl_target_new(&c, &t_ops, NULL);
+    return 0;
+}
+
+/* The only one that told of a formed view comes back with a new disk: its promise does not count. */
+static void blank_in_election(void **state)
+{
+    (void)state;
+    says(0, REPL_HELLO, 1, 0, true, repl_pos(1, 5));
+    says(1, REPL_HELLO, 1, 0, false, 0);
+    assert_int_equal(sent(REPL_PROMISE), 2);
+    says(1, REPL_PROMISED, 2, 0, false, 0);
+    repl_target_close(w.t, 0);
+    says(0, REPL_HELLO, 0, REPL_BLANK, false, 0);
+    assert_int_equal(sent(REPL_PROMISE), 3);
+    says(0, REPL_PROMISED, 2, REPL_BLANK, false, 0);
+    assert_int_equal(sent(REPL_VIEW), 0);
+    says(2, REPL_HELLO, 1, REPL_INTACT, true, repl_pos(1, 5));
+    says(2, REPL_PROMISED, 2, REPL_INTACT, true, repl_pos(1, 5));
+    assert_int_equal(sent(REPL_VIEW), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +508,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rebuilt_idle, start, stop),
         cmocka_unit_test_setup_teardown(rebuilt_busy, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed, start, stop),
+        cmocka_unit_test_setup_teardown(blank_in_election, start_alone, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
