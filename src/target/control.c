@@ -8,7 +8,9 @@
  *     {"command":"rate","bytes":N}           {"command":"snapshot","id":N}
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,6 +18,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "io/stream.h"
 #include "json/json.h"
@@ -26,6 +29,7 @@ enum { LINE_MOST = 4096, CLIENTS_MOST = 16 };
 struct target_control {
     struct target *target;
     struct io_watch watch;
+    int lock; /* of the path, as long as the process lives */
     char *path;
     struct list_link clients;
     unsigned count;
@@ -281,13 +285,33 @@ static void acceptable(struct io_watch *watch)
     io_stream_start(&c->stream, control->target->loop, fd, &ops);
 }
 
-/* A socket that nobody answers at is left over from a crash. */
+/*
+ * The folder entry belongs to whoever holds the lock beside it. Whether something answers at the
+ * socket would not tell: the kernel takes a killed process's ring apart in its own time, and until
+ * then its sockets still accept.
+ */
+static int take_path(const char *path, struct err *e)
+{
+    _cleanup_free_ char *beside = mem_printf("%s.lock", path);
+    int fd = open(beside, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot open %s", beside);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    if (errno == EWOULDBLOCK)
+        err_set(e, ERR_FAILED_PRECONDITION, "InUse",
+                "another target has its control socket at %s; name another with --control", path);
+    else
+        err_errno(e, errno, "cannot lock %s", beside);
+    close(fd);
+    return -1;
+}
+
+/* What is there is left over from a crash: only a socket is taken away. */
 static int bind_socket(int fd, const struct sockaddr_un *a, struct err *e)
 {
-    if (connect(fd, (const void *)a, sizeof(*a)) == 0)
-        return err_set(e, ERR_FAILED_PRECONDITION, "InUse", "another target answers at %s",
-                       a->sun_path);
-    if (errno == ECONNREFUSED)
+    struct stat st;
+    if (lstat(a->sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
         unlink(a->sun_path);
     mode_t was = umask(0177);
     int status = bind(fd, (const void *)a, sizeof(*a));
@@ -306,16 +330,21 @@ struct target_control *target_control_new(struct target *t, const char *path, st
         return NULL;
     }
     memcpy(a.sun_path, path, strlen(path) + 1);
+    int lock = take_path(path, e);
+    if (lock < 0)
+        return NULL;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind_socket(fd, &a, e) < 0) {
         if (fd < 0)
             err_errno(e, errno, "socket");
         else
             close(fd);
+        close(lock);
         return NULL;
     }
     struct target_control *c = NEW(struct target_control);
     c->target = t;
+    c->lock = lock;
     c->path = mem_strdup(path);
     list_init(&c->clients);
     c->watch.readable = acceptable;
@@ -335,6 +364,7 @@ void target_control_close(struct target_control *c)
         io_loop_turn(loop, 0);
     close(c->watch.fd);
     unlink(c->path);
+    close(c->lock);
     free(c->path);
     free(c);
 }
