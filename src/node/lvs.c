@@ -71,15 +71,6 @@ static void free_all(void *context)
     free(s);
 }
 
-/* A server that says that it has no such group will not have it; one that does not answer may. */
-static bool has_group(struct node *n, const char *version)
-{
-    struct err e = {0};
-    _cleanup_(str_done) struct str body = {0};
-    _cleanup_free_ char *path = mem_printf("/apis/%s", version);
-    return kube_raw(n->client, "GET", path, NULL, &body, &e) == 0 || e.code != ERR_NOT_FOUND;
-}
-
 static void add_group(struct node_lvs *s, const char *version)
 {
     struct lv_group *g = &s->groups[s->n_groups++];
@@ -202,7 +193,7 @@ int node_lvs_setup(struct node *n, struct err *e)
     if (add_controller(s, "logicalvolumes", works ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
         return -1;
     for (size_t i = 0; i < LV_GROUPS; i++) {
-        if (has_group(n, versions[i]))
+        if (kube_serves(n->client, versions[i]))
             add_group(s, versions[i]);
     }
     return works ? setup_keeper(s, e) : 0;
