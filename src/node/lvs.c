@@ -60,6 +60,7 @@ static void free_all(void *context)
         free(it->value);
     map_done(&s->judged);
     lv_orphans_done(s);
+    map_done(&s->pools);
     vec_done(&s->given);
     lvm_view_unref(s->view);
     lvm_classes_done(&s->classes);
