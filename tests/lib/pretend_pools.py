@@ -335,4 +335,8 @@ class Clusters:
         return [e["message"] for e in self.items(f"/api/v1/namespaces/{NS}/events") if e["reason"] == reason]
 
     def describe(self, name):
-        return json.dumps([self.get(name), self.instances(name), self.claims(name)], indent=1)
+        """For people, without what nobody asks for."""
+        found = [self.get(name), *self.instances(name), *self.claims(name).values()]
+        for it in found:
+            it.get("metadata", {}).pop("managedFields", None)
+        return "\n".join(json.dumps(it) for it in found)

@@ -100,10 +100,10 @@ static bool migrate(struct operation *o, json_t **ret_node)
             return false;
         const char *host = kube_label(node, CSPC_HOSTNAME);
         o->host = host ? host : kube_name(node);
-        json_object_set_new(o->spec, "hostName", json_string(kube_name(node)));
-        describe_devices(o);
         str_appendf(&o->done, "it moves from node %s to %s", from ? from : "(none)",
                     kube_name(node));
+        json_object_set_new(o->spec, "hostName", json_string(kube_name(node))); /* it was from */
+        describe_devices(o);
     }
     json_object_set(o->spec, "nodeSelector", selector);
     return true;
