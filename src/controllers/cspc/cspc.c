@@ -32,6 +32,12 @@ bool cspc_is_of(const json_t *object, const json_t *cluster)
     return of && str_eq(of, kube_name(cluster));
 }
 
+bool cspc_is_guarded(const json_t *instance)
+{
+    return kube_finalizer_has(instance, CSPC_POOL_GUARD) ||
+           kube_finalizer_has(instance, CSPC_POOL_OWN);
+}
+
 int cspc_patch(struct cspc *c, const struct kube_resource *resource, json_t *object, json_t *patch,
                const char *what, struct err *e)
 {

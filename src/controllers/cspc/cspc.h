@@ -36,7 +36,9 @@
 
 #define CSPC_VERSION      "openebs.io/v1alpha1"
 #define CSPC_FINALIZER    "cstorpoolcluster.openebs.io/finalizer"
-#define CSPC_POOL_GUARD   "openebs.io/pool-protection" /* on instances: goes when the pool is gone */
+/* On instances: what goes when the pool is gone; as it is published, and orlop-pool's own. */
+#define CSPC_POOL_GUARD   "openebs.io/pool-protection"
+#define CSPC_POOL_OWN     "cstorpoolinstance.openebs.io/finalizer"
 #define CSPC_CLUSTER      "openebs.io/cstor-pool-cluster"
 #define CSPC_INSTANCE     "openebs.io/cstor-pool-instance"
 #define CSPC_PREDECESSOR  "openebs.io/bd-predecessor"
@@ -100,6 +102,8 @@ void cspc_plan_again(struct cspc_run *r);
  * plans anew. ABORTED when the cluster is another one now.
  */
 int cspc_refresh(struct cspc_run *r, bool cluster, struct err *e);
+/* Whether orlop-pool has still to do with it. */
+bool cspc_is_guarded(const json_t *instance);
 bool cspc_is_of(const json_t *object, const json_t *cluster);
 /*
  * Merge-patches the object with its resourceVersion as a precondition; the object becomes what is there

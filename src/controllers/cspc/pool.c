@@ -215,7 +215,7 @@ int cspc_keep_deployments(struct cspc_run *r, struct err *e)
     json_t *instance;
     json_array_foreach(r->instances, i, instance) {
         /* One that is going is needed until the pool is closed. */
-        bool needed = !kube_deleting(instance) || kube_finalizer_has(instance, CSPC_POOL_GUARD);
+        bool needed = !kube_deleting(instance) || cspc_is_guarded(instance);
         if (needed && keep(r, instance, e) < 0)
             return -1;
     }

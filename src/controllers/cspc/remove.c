@@ -78,7 +78,7 @@ static int destroy(struct cspc_run *r, json_t *instance, const char *why, struct
     note_going(r, instance);
     if (!kube_deleting(instance))
         return cspc_delete(r->c, &r->c->instances_r, instance, e); /* the event calls us again */
-    if (kube_finalizer_has(instance, CSPC_POOL_GUARD))
+    if (cspc_is_guarded(instance))
         return 0;
     /* Before it can come again under its name, nobody may take it for the one that was. */
     if (cspc_write_records(r, e) < 0)
@@ -93,12 +93,12 @@ static int revive(struct cspc_run *r, json_t *instance, struct err *e)
                  "instance %s was deleted and is made again; its pool stays", kube_name(instance));
     if (cspc_write_records(r, e) < 0 || cspc_remove_deployment(r, instance, e) < 0)
         return -1;
+    static const char *const ours[] = {CSPC_FINALIZER, CSPC_POOL_GUARD, CSPC_POOL_OWN, NULL};
     json_t *left = json_array();
     size_t i;
     json_t *it;
     json_array_foreach((json_t *)json_at(instance, "metadata", "finalizers"), i, it) {
-        const char *name = json_string_value(it);
-        if (!str_eq(name, CSPC_FINALIZER) && !str_eq(name, CSPC_POOL_GUARD))
+        if (!str_in(json_string_value(it), ours))
             json_array_append(left, it);
     }
     struct err why = {0};
