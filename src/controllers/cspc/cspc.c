@@ -4,6 +4,7 @@
 #include "api/normalize.h"
 #include "base/crash.h"
 #include "controllers/controllers.h"
+#include "embedded/pods.h"
 #include "kube/condition.h"
 
 enum { WORKERS = 8 };
@@ -28,8 +29,8 @@ void cspc_trouble(struct cspc_run *r, enum cspc_part part, bool progress, const 
 
 bool cspc_is_of(const json_t *object, const json_t *cluster)
 {
-    const char *of = kube_label(object, CSPC_CLUSTER);
-    return of && str_eq(of, kube_name(cluster));
+    const char *of = kube_label(object, CSPC_CLUSTER), *owner = pods_controller(object);
+    return of && str_eq(of, kube_name(cluster)) && (!*owner || str_eq(owner, kube_uid(cluster)));
 }
 
 bool cspc_is_guarded(const json_t *instance)
@@ -216,6 +217,39 @@ static int keep(struct cspc_run *r, struct err *e)
     return cspc_write_status(r, e);
 }
 
+/*
+ * Whether the cluster is an object that the first group has too, and so sees to. Its cache may not have it
+ * yet: then the server is asked. 1, 0, -1.
+ */
+static int is_known(struct cspc *s, const json_t *cluster, struct err *e)
+{
+    if (!s->first || !kube_informer_served(s->first->clusters))
+        return 0;
+    _cleanup_(kube_object_unrefp) struct kube_object *first =
+        kube_informer_get(s->first->clusters, kube_namespace(cluster), kube_name(cluster));
+    if (first && str_eq(first->uid, kube_uid(cluster)))
+        return 1;
+    struct err why = {0};
+    json_auto_t *there = kube_get(s->client, &s->first->clusters_r, kube_namespace(cluster),
+                                  kube_name(cluster), &why);
+    if (there || why.code == ERR_NOT_FOUND)
+        return there && str_eq(kube_uid(there), kube_uid(cluster));
+    *e = why;
+    return -1;
+}
+
+static int act(struct cspc_run *r, struct err *e)
+{
+    int known = is_known(r->c, r->cluster, e);
+    if (known)
+        return known < 0 ? -1 : 0;
+    if (is_disabled(r->cluster))
+        return 0;
+    if (!kube_deleting(r->cluster))
+        return keep(r, e);
+    return kube_finalizer_has(r->cluster, CSPC_FINALIZER) ? go(r, e) : 0;
+}
+
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
                      struct err *e)
 {
@@ -225,10 +259,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         return 0;
     normalize(&api_cstor_pool_cluster, r.cluster);
     find_instances(&r);
-    int status = is_disabled(r.cluster)                          ? 0
-                 : !kube_deleting(r.cluster)                     ? keep(&r, e)
-                 : kube_finalizer_has(r.cluster, CSPC_FINALIZER) ? go(&r, e)
-                                                                 : 0;
+    int status = act(&r, e);
     for (size_t i = 0; i < CSPC_PARTS; i++)
         str_done(&r.trouble[i].text);
     cspc_plan_done(&r.plan);
@@ -260,11 +291,13 @@ static void index_device(void *context, const char *name)
     kube_index_add(i->out, key);
 }
 
-static void by_device(const json_t *cluster, struct kube_index_values *out)
+static void by_device(const json_t *object, struct kube_index_values *out)
 {
-    struct indexing i = {kube_namespace(cluster), out};
+    json_auto_t *cluster = json_deep_copy(object);
+    struct indexing i = {kube_namespace(object), out};
     size_t n;
     json_t *pool;
+    normalize(&api_cstor_pool_cluster, cluster);
     json_array_foreach((json_t *)json_at(cluster, "spec", "pools"), n, pool)
         cspc_each_device(pool, index_device, &i);
 }
@@ -396,7 +429,17 @@ static void free_all(void *context)
     free(s);
 }
 
-int controllers_cspc(struct kube_manager *m, struct err *e)
+static struct kube_informer *follow(struct kube_manager *m, const char *version, const char *kind,
+                                    const char *labels, struct kube_resource *ret_resource)
+{
+    struct kube_resource resource = kube_resource(version, kind);
+    resource.optional = true; /* a server may have one of the two groups alone */
+    if (ret_resource)
+        *ret_resource = resource;
+    return kube_manager_informer(m, resource, NULL, labels, NULL);
+}
+
+static struct cspc *group_new(struct kube_manager *m, const char *version)
 {
     struct cspc *s = NEW(struct cspc);
     pthread_mutex_init(&s->lock, NULL);
@@ -404,25 +447,38 @@ int controllers_cspc(struct kube_manager *m, struct err *e)
     s->clock = kube_manager_clock(m);
     s->client = kube_manager_client(m);
     s->recorder = kube_manager_recorder(m);
-    s->clusters_r = kube_resource(CSPC_VERSION, "CStorPoolCluster");
-    s->instances_r = kube_resource(CSPC_VERSION, "CStorPoolInstance");
-    s->claims_r = kube_resource(CSPC_VERSION, "BlockDeviceClaim");
-    s->deployments_r = kube_resource("apps/v1", "Deployment");
-    s->replicas_r = kube_resource("cstor.openebs.io/v1", "CStorVolumeReplica");
-    s->clusters = kube_manager_informer(m, s->clusters_r, NULL, NULL, NULL);
-    s->instances = kube_manager_informer(m, s->instances_r, NULL, NULL, NULL);
-    s->claims = kube_manager_informer(m, s->claims_r, NULL, NULL, NULL);
-    s->devices =
-        kube_manager_informer(m, kube_resource(CSPC_VERSION, "BlockDevice"), NULL, NULL, NULL);
-    s->deployments = kube_manager_informer(m, s->deployments_r, NULL, CSPC_APP, NULL);
-    s->replicas = kube_manager_informer(m, s->replicas_r, NULL, NULL, NULL);
-    s->nodes = kube_manager_informer(m, kube_resource("v1", "Node"), NULL, NULL, NULL);
+    s->clusters = follow(m, version, "CStorPoolCluster", NULL, &s->clusters_r);
+    s->instances = follow(m, version, "CStorPoolInstance", NULL, &s->instances_r);
+    s->claims = follow(m, "openebs.io/v1alpha1", "BlockDeviceClaim", NULL, &s->claims_r);
+    s->devices = follow(m, "openebs.io/v1alpha1", "BlockDevice", NULL, NULL);
+    s->replicas = follow(m, "cstor.openebs.io/v1", "CStorVolumeReplica", NULL, &s->replicas_r);
+    s->deployments = follow(m, "apps/v1", "Deployment", CSPC_APP, &s->deployments_r);
+    s->nodes = follow(m, "v1", "Node", NULL, NULL);
     add_indexes(s);
+    return s;
+}
+
+static int start(struct kube_manager *m, struct cspc *s, const char *name, unsigned workers,
+                 struct err *e)
+{
     const struct kube_controller_options o = {
-        .name = "cspc-operator", .workers = WORKERS, .reconcile = reconcile, .context = s};
+        .name = name, .workers = workers, .reconcile = reconcile, .context = s};
     s->controller = kube_manager_controller(m, &o, e);
     if (!s->controller)
         return -1;
     watch_all(s);
+    /* Whose a cluster is can be known only when the other group is: it is asked for before we begin. */
+    if (s->first)
+        kube_controller_watch(s->controller, (struct kube_source){.informer = s->first->clusters});
     return 0;
+}
+
+int controllers_cspc(struct kube_manager *m, struct err *e)
+{
+    struct cspc *seed = group_new(m, "openebs.io/v1alpha1");
+    struct cspc *published = group_new(m, "cstor.openebs.io/v1");
+    published->first = seed;
+    if (start(m, seed, "cspc-operator", WORKERS, e) < 0)
+        return -1;
+    return start(m, published, "cspc-operator-published", WORKERS / 4, e);
 }

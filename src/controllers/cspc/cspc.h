@@ -34,7 +34,6 @@
 #include "controllers/cspc/plan.h"
 #include "kube/manager.h"
 
-#define CSPC_VERSION      "openebs.io/v1alpha1"
 #define CSPC_FINALIZER    "cstorpoolcluster.openebs.io/finalizer"
 /* On instances: what goes when the pool is gone; as it is published, and orlop-pool's own. */
 #define CSPC_POOL_GUARD   "openebs.io/pool-protection"
@@ -51,9 +50,9 @@
 #define CSPC_TEMPLATE     "orlop.io/template-hash"
 /* Which Deployments are of pools; and the indexes of the caches. */
 #define CSPC_APP          "app=cstor-pool"
-#define CSPC_BY_CLUSTER   "cluster"
-#define CSPC_BY_DEVICE    "device"
-#define CSPC_BY_LABEL     "label"
+#define CSPC_BY_CLUSTER   "cspc-cluster"
+#define CSPC_BY_DEVICE    "cspc-device"
+#define CSPC_BY_LABEL     "cspc-label"
 /* The account, role and image of the pods. */
 #define CSPC_ACCOUNT      "orlop-pool"
 #define CSPC_ROLE         "system:orlop:pool"
@@ -61,7 +60,12 @@
 
 enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
 
+/*
+ * The same for each of the two groups that clusters and instances may be of; in an embedded server both
+ * are views of one object, which the first one has.
+ */
 struct cspc {
+    const struct cspc *first; /* NULL: this is it */
     const struct clock *clock;
     struct kube_client *client;
     struct kube_recorder *recorder;
