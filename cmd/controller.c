@@ -12,7 +12,7 @@
 #include "cmd/flags.h"
 #include "controllers/controllers.h"
 
-enum { HEALTH_PORT = 10281 };
+enum { HEALTH_PORT = 10281, QPS = 500, BURST = 1000, RATE_MAX = 100000 };
 
 enum elect { ELECT_AUTO, ELECT_YES, ELECT_NO };
 
@@ -23,6 +23,7 @@ struct settings {
     int64_t lease_ns;
     const char *health_address;
     int health_port;
+    unsigned qps, burst;
     enum log_format log_format;
     enum log_level log_level;
 };
@@ -106,6 +107,16 @@ static int take_health_port(struct settings *s, const char *text, struct err *e)
     return status;
 }
 
+static int take_qps(struct settings *s, const char *text, struct err *e)
+{
+    return flags_number(text, RATE_MAX, &s->qps, e);
+}
+
+static int take_burst(struct settings *s, const char *text, struct err *e)
+{
+    return flags_number(text, RATE_MAX, &s->burst, e);
+}
+
 static int take_node_grace(struct settings *s, const char *text, struct err *e)
 {
     (void)s;
@@ -147,6 +158,8 @@ static const struct flag table[] = {
     {"health-port", "PORT", take_health_port, "and on which port (10281); 0 is any, off is none"},
     {"node-monitor-grace-period", "TIME", take_node_grace,
      "how long a node may be silent (40s); node-lifecycle"},
+    {"kube-api-qps", "NUMBER", take_qps, "requests a second to the API, at most (500)"},
+    {"kube-api-burst", "NUMBER", take_burst, "and that many at once (1000)"},
     {"log-format", "FORMAT", take_log_format, "text or json, on standard error"},
     {"log-level", "LEVEL", take_log_level, "error, warn, info or debug"},
     {0},
@@ -164,6 +177,8 @@ static int run(const struct settings *s, const struct kube_config *config, int s
         .lease_ns = s->ns,
         .lease_name = s->lease_name,
         .lease_duration_ns = s->lease_ns,
+        .qps = s->qps,
+        .burst = s->burst,
     };
     _cleanup_(kube_manager_freep) struct kube_manager *m = kube_manager_new(&o, e);
     if (!m || controllers_setup(m, s->controllers, s->embedded, e) < 0)
@@ -186,6 +201,8 @@ int main(int argc, char **argv)
     struct settings s = {
         .controllers = "*",
         .health_port = HEALTH_PORT,
+        .qps = QPS,
+        .burst = BURST,
         .log_format = LOG_FORMAT_TEXT,
         .log_level = LOG_LEVEL_INFO,
     };
