@@ -75,10 +75,15 @@ const char *const cli_programs[][2] = {
     {NULL},
 };
 
+/* In the order in which `orlop help` shows them; commands of a group stand together. */
 const struct cli_command *const cli_commands[] = {
-    &cli_up,        &cli_down,       &cli_status,       &cli_logs,      &cli_token,
-    &cli_validate,  &cli_explain,    &cli_convert,      &cli_crds,      &cli_docs,
-    &cli_backup,    &cli_restore,    &cli_lv_list,      &cli_lv_create, &cli_lv_resize,
-    &cli_lv_delete, &cli_lv_audit,   &cli_node_forget,  &cli_target,    &cli_replica,
-    &cli_bench,     &cli_completion, &cli_help_command, &cli_version,   NULL,
+    &cli_up,          &cli_down,         &cli_status,      &cli_logs,
+    &cli_token,       &cli_validate,     &cli_explain,     &cli_convert,
+    &cli_crds,        &cli_docs,         &cli_backup,      &cli_restore,
+    &cli_disk_list,   &cli_disk_show,    &cli_disk_locate, &cli_pool_list,
+    &cli_pool_show,   &cli_pool_create,  &cli_pool_expand, &cli_pool_replace,
+    &cli_pool_scrub,  &cli_pool_migrate, &cli_pool_delete, &cli_lv_list,
+    &cli_lv_create,   &cli_lv_resize,    &cli_lv_delete,   &cli_lv_audit,
+    &cli_node_forget, &cli_target,       &cli_replica,     &cli_bench,
+    &cli_completion,  &cli_help_command, &cli_version,     NULL,
 };
