@@ -16,8 +16,8 @@ struct change {
     struct kube_client *client; /* NULL of a dry run without an API */
     const char *ns, *name;
     /* Of a wait. */
-    const char *device; /* that is to be part of a pool and filled; NULL: all */
-    const char *node;   /* whose pool is to go; NULL: all */
+    char *device;     /* owned: that is to be part of a pool and filled; NULL: all */
+    const char *node; /* whose pool is to go; NULL: all */
 };
 
 typedef int edit_fn(struct change *c, json_t *cluster, struct err *e);
@@ -149,11 +149,11 @@ static int begin(const struct cli_args *args, struct change *c)
 
 static int end(struct change *c, int status, const struct err *e)
 {
+    free(c->device);
     if (c->client)
         kube_client_free(c->client);
     if (status < 0)
-        return str_eq(e->reason, "Usage") ? cli_misuse(c->args, "%s", e->msg)
-                                          : cli_fail(c->args, "%s", e->msg);
+        return cli_fail(c->args, "%s", e->msg);
     return cli_finish(c->args);
 }
 
@@ -181,13 +181,27 @@ static void set_config(const struct change *c, json_t *cluster)
     }
 }
 
+static json_t *new_cluster(const char *ns, const char *name)
+{
+    const struct kube_resource r = ctl_clusters();
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:[]}}", "apiVersion", r.api_version, "kind",
+                     r.kind, "metadata", "name", name, "namespace", ns, "spec", "pools");
+}
+
+/* What is wrong with the command line is said before anybody is asked. */
+static int check_groups(const struct cli_args *args)
+{
+    struct err e = {0};
+    json_auto_t *scratch = new_cluster("", args->words[0]);
+    return ctl_add_groups(args, scratch, NULL, NULL, &e) < 0 ? cli_misuse(args, "%s", e.msg)
+                                                             : CLI_DONE;
+}
+
 static int create(struct change *c, struct err *e)
 {
     const struct kube_resource r = ctl_clusters();
     bool dry = has(c, "dry-run");
-    json_auto_t *cluster =
-        json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:[]}}", "apiVersion", r.api_version, "kind", r.kind,
-                  "metadata", "name", c->name, "namespace", c->ns, "spec", "pools");
+    json_auto_t *cluster = new_cluster(c->ns, c->name);
     if ((dry ? ctl_add_groups(c->args, cluster, NULL, NULL, e) : add_groups(c, cluster, e)) < 0)
         return -1;
     set_config(c, cluster);
@@ -202,21 +216,30 @@ int ctl_pool_create(const struct cli_args *args)
 {
     struct err e = {0};
     struct change c = {.args = args, .name = args->words[0], .ns = ctl_namespace(args, NULL)};
-    int status = cli_get(args, "dry-run") ? CLI_DONE : begin(args, &c);
+    int status = check_groups(args);
+    if (status == CLI_DONE && !cli_get(args, "dry-run"))
+        status = begin(args, &c);
     return status != CLI_DONE ? status : end(&c, create(&c, &e), &e);
 }
 
-int ctl_pool_expand(const struct cli_args *args)
+/* An edit from the command line to its end. */
+static int run_edit(const struct cli_args *args, edit_fn *fn, const char *done)
 {
     struct err e = {0};
     struct change c;
     int status = begin(args, &c);
     if (status != CLI_DONE)
         return status;
-    int r = edit(&c, add_groups, "expanded", &e);
+    int r = edit(&c, fn, done, &e);
     if (r == 0 && !has(&c, "dry-run"))
         r = wait_for(&c, is_converged, &e);
     return end(&c, r, &e);
+}
+
+int ctl_pool_expand(const struct cli_args *args)
+{
+    int status = check_groups(args);
+    return status != CLI_DONE ? status : run_edit(args, add_groups, "expanded");
 }
 
 /* Replace. */
@@ -258,7 +281,8 @@ static int replace(struct change *c, json_t *cluster, struct err *e)
         disk = ctl_disk_find(disks, NULL, new, e); /* where it is instead, admission says */
     if (!disk)
         return -1;
-    c->device = mem_strdup(kube_name(disk)); /* the process ends soon */
+    free(c->device); /* of an earlier try */
+    c->device = mem_strdup(kube_name(disk));
     json_object_set_new(entry, "blockDeviceName", json_string(c->device));
     json_object_del(entry, "capacity"); /* those were of the old one */
     json_object_del(entry, "devLink");
@@ -267,15 +291,7 @@ static int replace(struct change *c, json_t *cluster, struct err *e)
 
 int ctl_pool_replace(const struct cli_args *args)
 {
-    struct err e = {0};
-    struct change c;
-    int status = begin(args, &c);
-    if (status != CLI_DONE)
-        return status;
-    int r = edit(&c, replace, "changed", &e);
-    if (r == 0 && !has(&c, "dry-run"))
-        r = wait_for(&c, is_converged, &e);
-    return end(&c, r, &e);
+    return run_edit(args, replace, "changed");
 }
 
 /* Migrate, scrub, delete. */
@@ -311,15 +327,7 @@ static int migrate(struct change *c, json_t *cluster, struct err *e)
 
 int ctl_pool_migrate(const struct cli_args *args)
 {
-    struct err e = {0};
-    struct change c;
-    int status = begin(args, &c);
-    if (status != CLI_DONE)
-        return status;
-    int r = edit(&c, migrate, "changed", &e);
-    if (r == 0 && !has(&c, "dry-run"))
-        r = wait_for(&c, is_converged, &e);
-    return end(&c, r, &e);
+    return run_edit(args, migrate, "changed");
 }
 
 static int scrub(struct change *c, struct err *e)
