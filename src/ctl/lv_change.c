@@ -49,7 +49,7 @@ struct waiting {
 static int look(void *context, struct str *ret_progress, struct err *e)
 {
     const struct waiting *w = context;
-    const struct kube_resource r = ctl_lvs();
+    const struct kube_resource r = ctl_lvs(w->client);
     struct err why = {0};
     json_auto_t *lv = kube_get(w->client, &r, NULL, w->name, &why);
     if (!lv && why.code != ERR_NOT_FOUND) {
@@ -63,33 +63,8 @@ static int look(void *context, struct str *ret_progress, struct err *e)
 static int wait_until(const struct cli_args *args, struct kube_client *client, const char *name,
                       is_done_fn is_done, struct err *e)
 {
-<<<<<<< HEAD
     struct waiting w = {client, name, is_done};
     return ctl_wait(args, "lv list", look, &w, e);
-=======
-    const struct kube_resource r = ctl_lvs(client);
-    int64_t began = clock_mono_ns(clock_system()), waited = 0;
-    int64_t most = seconds_of(args) * CLOCK_SECOND;
-    for (;;) {
-        struct err why = {0};
-        json_auto_t *lv = kube_get(client, &r, NULL, name, &why);
-        if (!lv && why.code != ERR_NOT_FOUND) {
-            *e = why;
-            return -1;
-        }
-        waited = clock_mono_ns(clock_system()) - began;
-        int done = is_done(lv, e);
-        progress(name, lv, waited, done || waited >= most);
-        if (done)
-            return done < 0 ? -1 : 0;
-        if (waited >= most)
-            return err_set(
-                e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                "node %s has not done it in %d s; `orlop lv list %s` shows how far it is",
-                json_str(json_object_get(lv, "spec"), "nodeName"), seconds_of(args), name);
-        usleep(POLL_US);
-    }
->>>>>>> main
 }
 
 /* What all of them check first. */
