@@ -1,14 +1,10 @@
 /*
  * lv create, resize and delete: one write each, and with --wait the answer of the node.
  */
-#include <unistd.h>
-
 #include "base/quantity.h"
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/ctl.h"
-
-enum { TIMEOUT = 60, TIMEOUT_MAX = 86400, POLL_US = 200000 };
 
 /* Waiting. */
 
@@ -44,53 +40,31 @@ static int is_gone(const json_t *lv, struct err *e)
     return !lv;
 }
 
-static int seconds_of(const struct cli_args *args)
-{
-    const char *text = cli_get(args, "timeout");
-    char *end = NULL;
-    long seconds = text ? strtol(text, &end, 10) : TIMEOUT;
-    return text && (end == text || *end || seconds < 1 || seconds > TIMEOUT_MAX) ? -1
-                                                                                 : (int)seconds;
-}
+struct waiting {
+    struct kube_client *client;
+    const char *name;
+    is_done_fn is_done;
+};
 
-/* On a terminal it says what it waits for; the line goes when it ends. */
-static void progress(const char *name, const json_t *lv, int64_t waited_ns, bool end)
+static int look(void *context, struct str *ret_progress, struct err *e)
 {
-    if (!isatty(STDERR_FILENO))
-        return;
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    fprintf(stderr, "\r\033[K");
-    if (!end)
-        fprintf(stderr, "%s: waiting for node %s, %lld s", name, node ? node : "",
-                (long long)(waited_ns / CLOCK_SECOND));
-    fflush(stderr);
+    const struct waiting *w = context;
+    const struct kube_resource r = ctl_lvs(w->client);
+    struct err why = {0};
+    json_auto_t *lv = kube_get(w->client, &r, NULL, w->name, &why);
+    if (!lv && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    str_appendf(ret_progress, "%s: waiting for node %s", w->name, ctl_text(lv, "spec", "nodeName"));
+    return w->is_done(lv, e);
 }
 
 static int wait_until(const struct cli_args *args, struct kube_client *client, const char *name,
                       is_done_fn is_done, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs();
-    int64_t began = clock_mono_ns(clock_system()), waited = 0;
-    int64_t most = seconds_of(args) * CLOCK_SECOND;
-    for (;;) {
-        struct err why = {0};
-        json_auto_t *lv = kube_get(client, &r, NULL, name, &why);
-        if (!lv && why.code != ERR_NOT_FOUND) {
-            *e = why;
-            return -1;
-        }
-        waited = clock_mono_ns(clock_system()) - began;
-        int done = is_done(lv, e);
-        progress(name, lv, waited, done || waited >= most);
-        if (done)
-            return done < 0 ? -1 : 0;
-        if (waited >= most)
-            return err_set(
-                e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                "node %s has not done it in %d s; `orlop lv list %s` shows how far it is",
-                json_str(json_object_get(lv, "spec"), "nodeName"), seconds_of(args), name);
-        usleep(POLL_US);
-    }
+    struct waiting w = {client, name, is_done};
+    return ctl_wait(args, "lv list", look, &w, e);
 }
 
 /* What all of them check first. */
@@ -98,9 +72,8 @@ static int check(const struct cli_args *args, const char *size)
 {
     struct err e = {0};
     uint64_t bytes;
-    if (seconds_of(args) < 0)
-        return cli_misuse(args, "--timeout takes seconds, from 1 to %d, not '%s'", TIMEOUT_MAX,
-                          cli_get(args, "timeout"));
+    if (ctl_check_timeout(args) != CLI_DONE)
+        return CLI_USAGE;
     if (size && quantity_parse_bytes(size, &bytes, &e) < 0)
         return cli_misuse(args, "%s", e.msg);
     return CLI_DONE;
@@ -108,13 +81,15 @@ static int check(const struct cli_args *args, const char *size)
 
 /* Create. */
 
-static json_t *make(const struct cli_args *args)
+static json_t *make(const struct cli_args *args, const char *version)
 {
     const char *name = args->words[0], *class = cli_get(args, "class");
-    json_t *lv = json_pack("{s:s,s:s,s:{s:s,s:[s]},s:{s:s,s:s,s:s}}", "apiVersion", TOPOLVM_VERSION,
-                           "kind", "LogicalVolume", "metadata", "name", name, "finalizers",
-                           TOPOLVM_LEGACY "/logicalvolume", "spec", "name", name, "nodeName",
-                           cli_get(args, "node"), "size", cli_get(args, "size"));
+    _cleanup_free_ char *finalizer =
+        mem_printf("%.*s/logicalvolume", (int)strcspn(version, "/"), version);
+    json_t *lv =
+        json_pack("{s:s,s:s,s:{s:s,s:[s]},s:{s:s,s:s,s:s}}", "apiVersion", version, "kind",
+                  "LogicalVolume", "metadata", "name", name, "finalizers", finalizer, "spec",
+                  "name", name, "nodeName", cli_get(args, "node"), "size", cli_get(args, "size"));
     if (class)
         json_object_set_new(json_object_get(lv, "spec"), "vgName", json_string(class));
     return lv;
@@ -122,10 +97,11 @@ static json_t *make(const struct cli_args *args)
 
 static int create(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(), nodes = kube_resource("v1", "Node");
+    const struct kube_resource r = ctl_lvs(client), nodes = kube_resource("v1", "Node");
     const char *output = cli_get(args, "output");
     json_auto_t *node = kube_get(client, &nodes, NULL, cli_get(args, "node"), e);
-    json_auto_t *lv = make(args), *made = node ? kube_create(client, &r, lv, NULL, e) : NULL;
+    json_auto_t *lv = make(args, r.api_version),
+                *made = node ? kube_create(client, &r, lv, NULL, e) : NULL;
     if (!made)
         return -1;
     if (!output || str_eq(output, "name"))
@@ -180,7 +156,7 @@ static int refuse_claimed(struct kube_client *client, const json_t *lv, const ch
 
 static int resize(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs();
+    const struct kube_resource r = ctl_lvs(client);
     const char *name = args->words[0], *size = args->words[1];
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_MICRO, now);
@@ -222,7 +198,7 @@ int ctl_lv_resize(const struct cli_args *args)
 static int delete_one(const struct cli_args *args, struct kube_client *client, const char *name,
                       struct err *e)
 {
-    const struct kube_resource r = ctl_lvs();
+    const struct kube_resource r = ctl_lvs(client);
     json_auto_t *lv = kube_get(client, &r, NULL, name, e);
     struct err why = {0};
     json_auto_t *volume = lv && !cli_get(args, "force") ? ctl_volume_of(client, lv, &why) : NULL;
