@@ -301,7 +301,7 @@ static void go(struct run *u)
             break;
         }
         int64_t t = now();
-        u->stopping |= t >= u->until;
+        u->stopping |= t >= u->until || *u->o->stop;
         if (u->stopping && deadline == INT64_MAX)
             deadline = t + DRAIN * CLOCK_SECOND;
         if (t > deadline)
