@@ -12,6 +12,11 @@ int main(int argc, char **argv)
         {"lv delete", ctl_lv_delete},
         {"lv audit", ctl_lv_audit},
         {"node forget", ctl_node_forget},
+        {"volume list", ctl_volume_list},
+        {"volume show", ctl_volume_show},
+        {"volume create", ctl_volume_create},
+        {"volume resize", ctl_volume_resize},
+        {"volume delete", ctl_volume_delete},
         {NULL},
     };
     return cli_program_main(argc, argv, handlers);

@@ -3,7 +3,12 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "cli/cli.h"
 
 /* `orlop replica ...`. */
 int replica_command(const struct cli_args *args);
+
+/* erase.c: that there is no such folder is success; FAILED_PRECONDITION: it is not this volume's, or in use. */
+struct uuid;
+int replica_erase(const char *dir, const struct uuid *volume, struct err *e);

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <netinet/in.h>
+
 #include "replio/conn.h"
 #include "replio/volume.h"
 
@@ -11,6 +13,7 @@ struct link {
     struct replio_conn conn;
     struct replio_volume *volume;
     bool used, open; /* used: the connection is not gone; open: the core knows it */
+    char address[INET6_ADDRSTRLEN]; /* of the other side */
 };
 
 struct replio_volume {
