@@ -17,6 +17,7 @@ static const struct cli_option options[] = {
     {"key-file", 0, "FILE", .complete = CLI_FILES,
      .doc = "The volume's key, which target and replicas share: 16 characters or more in its first "
             "line. They then speak TLS; between machines they must."},
+    {"except", 0, "UUID,...", .doc = "Replicas that erase leaves alone, by their file `id`."},
     {"insecure", 0, .doc = "Between machines in the clear, without a key."},
     {"io", 0, "HOW", .choices = (const char *const[]){"auto", "uring", "epoll", NULL},
      .doc = "The event loop's back end (auto: io_uring, or epoll where that is refused)."},

@@ -122,7 +122,8 @@ static int erase(const struct cli_args *args)
     if (!dir || !name)
         return cli_misuse(args, "erase needs --dir and --volume");
     const struct uuid volume = uuid_of_name(name);
-    return replica_erase(dir, &volume, &e) < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
+    const char *except = cli_get(args, "except");
+    return replica_erase(dir, &volume, except ? except : "", &e) < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
 }
 
 int replica_command(const struct cli_args *args)

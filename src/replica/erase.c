@@ -59,12 +59,28 @@ static int remove_data(const char *dir, bool known, struct err *e)
     return status;
 }
 
-int replica_erase(const char *dir, const struct uuid *volume, struct err *e)
+/* Whether it is one that must stay. */
+static int check_name(const char *dir, const char *except, struct err *e)
+{
+    _cleanup_free_ char *path = mem_printf("%s/id", dir);
+    _cleanup_(str_done) struct str id = {0};
+    if (file_read(path, 100, &id, NULL) < 0)
+        return 0;
+    id.p[strcspn(id.p, "\n")] = '\0';
+    return strstr(except, id.p)
+               ? err_set(e, ERR_FAILED_PRECONDITION, "InUse", "%s is replica %s, which is in use",
+                         dir, id.p)
+               : 0;
+}
+
+int replica_erase(const char *dir, const struct uuid *volume, const char *except, struct err *e)
 {
     int fd = -1, status = 0;
     if (access(dir, F_OK) < 0 && errno == ENOENT)
         return 0;
     status = check_owner(dir, volume, &fd, e);
+    if (status == 0)
+        status = check_name(dir, except, e);
     if (status == 0)
         status = remove_data(dir, fd >= 0, e);
     if (status == 0)

@@ -114,6 +114,27 @@ static json_t *initiators_of(const json_t *shown)
     return list;
 }
 
+/*
+ * A target that has just been started does not know the replicas before enough of them have come: they
+ * are still who they were, and none is in sync.
+ */
+static json_t *replicas_of(const json_t *volume, const json_t *shown)
+{
+    const json_t *now = json_object_get(volume_shown(shown), "replicaStatus"),
+                 *before = json_at(volume, "status", "replicaStatus");
+    json_t *list = json_array(), *it;
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)now, i, it)
+        json_array_append_new(list, replica_of(volume, it));
+    json_array_foreach((json_t *)(uintptr_t)(json_array_size(now) ? NULL : before), i, it) {
+        json_t *replica = json_deep_copy(it);
+        json_object_set_new(replica, "state", json_string("Offline"));
+        json_object_set_new(replica, "mode", json_string("ERR"));
+        json_array_append_new(list, replica);
+    }
+    return list;
+}
+
 /* The volume. */
 
 struct health {
@@ -140,14 +161,14 @@ static struct health health_of(const json_t *shown)
     return h;
 }
 
-static const char *phase_of(const struct health *h, unsigned factor)
+static const char *phase_of(const struct health *h, unsigned factor, bool made)
 {
-    if (!h->members)
+    if (!h->members && !made)
         return "Pending";
     return h->serving && h->healthy == h->members && h->members == factor ? "Ready" : "Syncing";
 }
 
-static void set_serving(json_t *conditions, const struct health *h, unsigned factor,
+static void set_serving(json_t *conditions, const struct health *h, unsigned factor, bool made,
                         const struct clock *clock)
 {
     struct kube_condition c = {.type = "Serving", .status = h->serving ? "True" : "False"};
@@ -155,6 +176,10 @@ static void set_serving(json_t *conditions, const struct health *h, unsigned fac
     if (h->serving) {
         c.reason = h->healthy == h->members ? "AllReplicas" : "SomeReplicas";
         snprintf(text, sizeof(text), "%u of %u replicas have all data", h->healthy, h->members);
+    } else if (!h->members && made) {
+        c.reason = "WaitsForReplicas";
+        snprintf(text, sizeof(text),
+                 "I/O waits: the target has been started and waits for its replicas");
     } else if (!h->members) {
         c.reason = "WaitsForReplicas";
         snprintf(text, sizeof(text), "The volume is made when %u replicas have come: %u are here",
@@ -189,19 +214,13 @@ static json_t *quantity_of(uint64_t bytes)
 
 static void show(json_t *status, const json_t *volume, const json_t *shown)
 {
-    const json_t *replicas = json_object_get(volume_shown(shown), "replicaStatus");
     const json_t *snapshots = json_object_get(shown, "snapshots");
     struct health h = health_of(shown);
-    json_t *list = json_array();
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)(uintptr_t)replicas, i, it)
-        json_array_append_new(list, replica_of(volume, it));
     const char *doing = json_str(shown, "doing");
-    json_object_set_new(status, "phase", json_string(phase_of(&h, factor_of(volume))));
+    json_object_set_new(status, "phase", json_string(phase_of(&h, factor_of(volume), json_at(volume, "status", "capacity"))));
     json_object_set_new(status, "status", json_string(h.serving ? "RW" : "Offline"));
     json_object_set_new(status, "replicaCount", json_integer(h.connected));
-    json_object_set_new(status, "replicaStatus", list);
+    json_object_set_new(status, "replicaStatus", replicas_of(volume, shown));
     json_object_set_new(status, "initiators", initiators_of(shown));
     json_object_set_new(status, "operation", json_string(doing ? doing : ""));
     if (json_is_array(snapshots))
@@ -230,7 +249,8 @@ static json_t *status(const json_t *volume, const json_t *shown, const char *why
     if (shown) {
         struct health h = health_of(shown);
         show(o, volume, shown);
-        set_serving(conditions, &h, factor_of(volume), clock);
+        set_serving(conditions, &h, factor_of(volume), json_at(volume, "status", "capacity"),
+                    clock);
     } else if (json_object_get(o, "capacity")) {
         json_object_set_new(o, "phase", json_string("Unknown"));
         json_object_set_new(o, "status", json_string("Offline"));

@@ -200,11 +200,11 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address, const 
     _cleanup_free_ char *portal = mem_printf("%s:%d", at, JIVA_ISCSI_PORT);
     _cleanup_free_ char *listen = mem_printf("%s:%d", at, JIVA_REPLICA_PORT);
     json_t *target = json_pack(
-        "{s:s,s:o,s:[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s],s:[o],s:[o,o],s:[{s:s,s:i},{s:s,s:i}]}",
+        "{s:s,s:o,s:[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s],s:[o],s:[o,o],s:[{s:s,s:i},{s:s,s:i}]}",
         "name", "target", "image", image("orlop-target"), "args", "target", "serve", "--volume",
         jiva_id(volume), "--iqn", jiva_text(volume, "iscsi", "iqn"), "--portal", portal,
         "--replica-listen", listen, "--key-file", RUN "/key/key", "--control", CONTROL,
-        "--state-dir", RUN "/control", "env", env_of("POD_IP", "status.podIP"), "volumeMounts",
+        "--state-dir", RUN "/control", "--drain-seconds", "1", "env", env_of("POD_IP", "status.podIP"), "volumeMounts",
         mount_at("control", RUN "/control"), mount_at("key", RUN "/key"), "ports", "name", "iscsi",
         "containerPort", JIVA_ISCSI_PORT, "name", "replication", "containerPort",
         JIVA_REPLICA_PORT);
@@ -277,17 +277,22 @@ json_t *jiva_eraser(const json_t *volume, const char *node)
     _cleanup_free_ char *suffix = mem_printf("-erase-%s", node);
     _cleanup_free_ char *folder = folder_of(volume, node);
     _cleanup_free_ char *path = mem_printf(RUN "/data/%s", folder);
+    /* Whatever led here: who is a member is not erased while there is a volume. */
+    _cleanup_(str_done) struct str members = {0};
+    const json_t *it, *all = json_at(volume, "status", "replicaStatus");
+    for (size_t i = 0; !kube_deleting(volume) && (it = json_array_get(all, i)); i++)
+        str_appendf(&members, "%s%s", i ? "," : "", json_str(it, "replicaId"));
     json_t *o = child(volume, "v1", "Pod", suffix, "jiva-eraser");
     json_object_set_new(
         o, "spec",
-        json_pack("{s:b,s:s,s:{s:s},s:[o,o],s:[{s:s,s:o,s:[s,s,s,s,s,s],s:[o]}],s:[o]}",
+        json_pack("{s:b,s:s,s:{s:s},s:[o,o],s:[{s:s,s:o,s:[s,s,s,s,s,s,s,s],s:[o]}],s:[o]}",
                   "automountServiceAccountToken", 0, "restartPolicy", "OnFailure", "nodeSelector",
                   "kubernetes.io/hostname", node, "tolerations",
                   json_pack("{s:s,s:s}", "operator", "Exists", "effect", "NoSchedule"),
                   json_pack("{s:s,s:s}", "operator", "Exists", "effect", "NoExecute"), "containers",
                   "name", "erase", "image", image("orlop-replica"), "args", "replica", "erase",
-                  "--dir", path, "--volume", jiva_id(volume), "volumeMounts",
-                  mount_at("data", RUN "/data"), "volumes", data_volume()));
+                  "--dir", path, "--volume", jiva_id(volume), "--except", str_get(&members),
+                  "volumeMounts", mount_at("data", RUN "/data"), "volumes", data_volume()));
     return o;
 }
 

@@ -21,6 +21,7 @@ static const json_t *members(const json_t *volume)
     return json_at(volume, "status", "replicaStatus");
 }
 
+/* Every member is there, at the address that the status has for it, and has all data. */
 static bool all_healthy(const json_t *volume)
 {
     size_t i;
@@ -30,17 +31,20 @@ static bool all_healthy(const json_t *volume)
         if (!state || !str_eq(state, "Healthy"))
             return false;
     }
-    return true;
+    return str_eq(jiva_text(volume, "status", "status"), "RW") && json_array_size(members(volume));
 }
 
 unsigned jiva_replica_count(const json_t *volume, unsigned now)
 {
     unsigned wanted = jiva_factor(volume), have = (unsigned)json_array_size(members(volume));
-    if (!json_at(volume, "status", "capacity"))
-        return wanted; /* it is still to be made, of that many */
-    if (wanted > have) /* one more, and the next when that has all data */
-        return now > have || !all_healthy(volume) ? (now > have ? have + 1 : have) : have + 1;
-    return have > wanted ? (now > have ? now : have) : wanted;
+    if (!json_at(volume, "status", "capacity") || !have)
+        return now > wanted ? now : wanted; /* it is still to be made, of that many */
+    if (have > wanted)
+        return have; /* each needs its pod until it is no member any more */
+    if (have == wanted)
+        return all_healthy(volume) || now < wanted ? wanted : now;
+    /* One more, and the next when that has all data. */
+    return all_healthy(volume) || now > have ? have + 1 : have;
 }
 
 /* Pods. */
@@ -338,6 +342,8 @@ static bool is_member(const json_t *volume, const json_t *pod)
 /* The pod whose replica is no member any more is the cheapest, and its node's folder of no use. */
 int jiva_choose_leaver(struct jiva_work *w, struct err *e)
 {
+    if (!all_healthy(w->volume))
+        return 0; /* who is a member is known by address, of those that are there */
     json_auto_t *pods = jiva_pods(w->j, w->volume, "jiva-replica");
     json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES), *stale = jiva_list(w->volume, JIVA_STALE);
     size_t i;

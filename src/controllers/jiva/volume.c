@@ -221,7 +221,7 @@ static int take_capacity(struct jiva_work *w, struct err *e)
     if (jiva_patch_volume(w, patch, "capacity", e) < 0)
         return -1;
     kube_event_normal(w->j->recorder, w->volume, "Resized", "The volume has %s now, by %s",
-                      json_string_value(wanted), lock);
+                      json_string_value(wanted), kube_name(resize));
     return 0;
 }
 
