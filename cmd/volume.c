@@ -1,6 +1,8 @@
 /*
  * orlop-volume: flags, and looking after one volume's target until it is told to stop.
  */
+#include "volume/volume.h"
+
 #include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -9,7 +11,6 @@
 #include "base/mem.h"
 #include "base/stop.h"
 #include "cmd/flags.h"
-#include "volume/volume.h"
 
 struct settings {
     struct volume_options o;
@@ -21,9 +22,9 @@ struct settings {
 static int take_kind(struct settings *s, const char *text, struct err *e)
 {
     s->o.kind = volume_kind_find(text);
-    return s->o.kind ? 0
-                     : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write JivaVolume, not \"%s\"",
-                               text);
+    return s->o.kind
+               ? 0
+               : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write JivaVolume, not \"%s\"", text);
 }
 
 static int take_namespace(struct settings *s, const char *text, struct err *e)

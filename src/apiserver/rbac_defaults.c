@@ -158,8 +158,7 @@ static const struct rbac_default_rule orlop_controller[] = {
     {"discovery.k8s.io", "endpointslices", NULL, READ " " WRITE},
     {"core", "limitranges resourcequotas", NULL, READ},
     {"core", "secrets serviceaccounts", NULL, READ " create delete patch update"},
-    {"rbac.authorization.k8s.io", "roles rolebindings", NULL,
-     READ " create delete patch update"},
+    {"rbac.authorization.k8s.io", "roles rolebindings", NULL, READ " create delete patch update"},
     {"core events.k8s.io", "events", NULL, READ " " WRITE},
     {"apps",
      "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "

@@ -49,8 +49,8 @@ static int receive(int fd, const char *path, struct str *answer, struct err *e)
     return 0;
 }
 
-int ask_unix(const char *path, const struct str *request, int64_t timeout_ns, struct str *ret_answer,
-             struct err *e)
+int ask_unix(const char *path, const struct str *request, int64_t timeout_ns,
+             struct str *ret_answer, struct err *e)
 {
     int fd = -1;
     if (connect_to(path, timeout_ns, &fd, e) < 0)

@@ -41,10 +41,11 @@ static int wait_until(struct ctl_volume *v, const char *name, is_done_fn is_done
         const json_t *trouble = ctl_volume_trouble(volume);
         const char *message = json_str(trouble, "message");
         if (clock_mono_ns(clock_system()) >= end)
-            return err_set(e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                           "it is not done in %d s; it is %s%s%s; `orlop volume show %s` shows more",
-                           v->seconds, ctl_text(volume, "status", "phase"), message ? ": " : "",
-                           message ? message : "", name);
+            return err_set(
+                e, ERR_DEADLINE_EXCEEDED, "Timeout",
+                "it is not done in %d s; it is %s%s%s; `orlop volume show %s` shows more",
+                v->seconds, ctl_text(volume, "status", "phase"), message ? ": " : "",
+                message ? message : "", name);
         usleep(POLL_US);
     }
 }
@@ -53,11 +54,11 @@ static json_t *make(struct ctl_volume *v)
 {
     const struct cli_args *args = v->args;
     const char *replicas = cli_get(args, "replicas"), *reclaim = cli_get(args, "reclaim");
-    json_t *volume = json_pack(
-        "{s:s,s:s,s:{s:s,s:s,s:{s:s}},s:{s:s}}", "apiVersion", v->volumes.api_version, "kind",
-        v->volumes.kind, "metadata", "name", args->words[0], "namespace", v->ns, "annotations",
-        "resize.jiva.openebs.io/enabled", cli_get(args, "fixed") ? "false" : "true", "spec",
-        "capacity", args->words[1]);
+    json_t *volume =
+        json_pack("{s:s,s:s,s:{s:s,s:s,s:{s:s}},s:{s:s}}", "apiVersion", v->volumes.api_version,
+                  "kind", v->volumes.kind, "metadata", "name", args->words[0], "namespace", v->ns,
+                  "annotations", "resize.jiva.openebs.io/enabled",
+                  cli_get(args, "fixed") ? "false" : "true", "spec", "capacity", args->words[1]);
     if (replicas)
         json_object_set_new(json_object_get(volume, "spec"), "desiredReplicationFactor",
                             json_integer(strtoll(replicas, NULL, 10)));
@@ -112,8 +113,8 @@ static int delete_one(struct ctl_volume *v, const char *name, struct err *e)
     if (cli_get(v->args, "erase")) {
         json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
                                        "jiva.openebs.io/reclaim-policy", "Delete");
-        json_auto_t *said = kube_patch(v->client, &v->volumes, v->ns, name, KUBE_MERGE_PATCH, patch,
-                                       NULL, e);
+        json_auto_t *said =
+            kube_patch(v->client, &v->volumes, v->ns, name, KUBE_MERGE_PATCH, patch, NULL, e);
         if (!said)
             return -1;
     }

@@ -79,8 +79,9 @@ static int follow(struct ctl_volume *v, const char *name, int stop_fd, struct er
                            v->seconds, ctl_text(resize, "status", "message"), name, v->ns);
         struct pollfd p = {.fd = stop_fd, .events = POLLIN};
         if (poll(&p, 1, POLL_MS) > 0)
-            return err_set(e, ERR_CANCELLED, "Interrupted", "interrupted: it is withdrawn, unless "
-                                                            "the target has begun");
+            return err_set(e, ERR_CANCELLED, "Interrupted",
+                           "interrupted: it is withdrawn, unless "
+                           "the target has begun");
     }
 }
 

@@ -27,15 +27,18 @@ static void add_row(struct ctl_table *t, const json_t *volume, bool with_ns)
                            replicas,
                            age,
                            ctl_text(volume, "iscsi", "targetPortal"),
-                           *operation ? operation : resize ? resize : "",
+                           *operation ? operation
+                           : resize   ? resize
+                                      : "",
                            trouble ? json_str(trouble, "message") : ""};
     ctl_table_add(t, cells + !with_ns);
 }
 
 static void print_table(const json_t *volumes, bool with_ns, bool wide)
 {
-    static const char *const titles[] = {"NAMESPACE", "NAME", "SIZE", "PHASE", "STATUS", "REPLICAS",
-                                         "AGE", "PORTAL", "OPERATION", "MESSAGE", NULL};
+    static const char *const titles[] = {"NAMESPACE", "NAME",     "SIZE", "PHASE",
+                                         "STATUS",    "REPLICAS", "AGE",  "PORTAL",
+                                         "OPERATION", "MESSAGE",  NULL};
     const char *narrow[8] = {NULL};
     memcpy(narrow, titles, 7 * sizeof(*narrow));
     struct ctl_table t;
@@ -246,7 +249,8 @@ int ctl_volume_show(const struct cli_args *args)
     }
     _cleanup_free_ char *labels = mem_printf("openebs.io/persistent-volume=%s", name);
     const struct kube_query q = {.labels = labels};
-    json_auto_t *pods = kube_list(v.client, &v.pods, v.ns, &q, NULL); /* who may not see them sees less */
+    json_auto_t *pods =
+        kube_list(v.client, &v.pods, v.ns, &q, NULL); /* who may not see them sees less */
     draw(volume, pods);
     return cli_finish(args);
 }

@@ -123,7 +123,8 @@ static int erase(const struct cli_args *args)
         return cli_misuse(args, "erase needs --dir and --volume");
     const struct uuid volume = uuid_of_name(name);
     const char *except = cli_get(args, "except");
-    return replica_erase(dir, &volume, except ? except : "", &e) < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
+    return replica_erase(dir, &volume, except ? except : "", &e) < 0 ? cli_fail(args, "%s", e.msg)
+                                                                     : cli_finish(args);
 }
 
 int replica_command(const struct cli_args *args)

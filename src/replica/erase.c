@@ -67,10 +67,9 @@ static int check_name(const char *dir, const char *except, struct err *e)
     if (file_read(path, 100, &id, NULL) < 0)
         return 0;
     id.p[strcspn(id.p, "\n")] = '\0';
-    return strstr(except, id.p)
-               ? err_set(e, ERR_FAILED_PRECONDITION, "InUse", "%s is replica %s, which is in use",
-                         dir, id.p)
-               : 0;
+    return strstr(except, id.p) ? err_set(e, ERR_FAILED_PRECONDITION, "InUse",
+                                          "%s is replica %s, which is in use", dir, id.p)
+                                : 0;
 }
 
 int replica_erase(const char *dir, const struct uuid *volume, const char *except, struct err *e)

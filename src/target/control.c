@@ -243,9 +243,9 @@ static void obey(struct client *c)
     static const struct {
         const char *name;
         void (*fn)(struct client *c, const json_t *request);
-    } verbs[] = {{"show", show},   {"grow", grow},         {"drain", drain}, {"add", add},
-                 {"remove", drop}, {"snapshot", snapshot}, {"scrub", scrub}, {"rate", rate},
-                 {"create", create}};
+    } verbs[] = {{"show", show},   {"grow", grow},   {"drain", drain},
+                 {"add", add},     {"remove", drop}, {"snapshot", snapshot},
+                 {"scrub", scrub}, {"rate", rate},   {"create", create}};
     struct err e = {0};
     json_auto_t *request = json_parse(str_get(&c->line), c->line.len, NULL, &e);
     const char *name = request ? json_str(request, "command") : NULL;

@@ -97,11 +97,10 @@ static json_t *volume_json(const struct target *t)
     json_t *guests = json_array();
     for (int i = 0; i < s.guests; i++) {
         char id[UUID_TEXT_MAX];
-        json_array_append_new(
-            guests, json_pack("{s:s,s:s,s:b}", "replicaId",
-                              uuid_format(&s.guest[i].replica_id, id), "address",
-                              replio_volume_address(t->volume, s.guest[i].link), "blank",
-                              (int)s.guest[i].blank));
+        json_array_append_new(guests, json_pack("{s:s,s:s,s:b}", "replicaId",
+                                                uuid_format(&s.guest[i].replica_id, id), "address",
+                                                replio_volume_address(t->volume, s.guest[i].link),
+                                                "blank", (int)s.guest[i].blank));
     }
     json_object_set_new(o, "guests", guests);
     json_object_set_new(o, "serving", json_boolean(s.serving));

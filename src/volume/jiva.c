@@ -2,6 +2,7 @@
  * JivaVolume: what its object asks for, and what its status says.
  */
 #include "api/kinds/jiva.h"
+
 #include "base/quantity.h"
 #include "kube/condition.h"
 #include "volume/volume.h"
@@ -217,7 +218,9 @@ static void show(json_t *status, const json_t *volume, const json_t *shown)
     const json_t *snapshots = json_object_get(shown, "snapshots");
     struct health h = health_of(shown);
     const char *doing = json_str(shown, "doing");
-    json_object_set_new(status, "phase", json_string(phase_of(&h, factor_of(volume), json_at(volume, "status", "capacity"))));
+    json_object_set_new(
+        status, "phase",
+        json_string(phase_of(&h, factor_of(volume), json_at(volume, "status", "capacity"))));
     json_object_set_new(status, "status", json_string(h.serving ? "RW" : "Offline"));
     json_object_set_new(status, "replicaCount", json_integer(h.connected));
     json_object_set_new(status, "replicaStatus", replicas_of(volume, shown));
@@ -227,9 +230,9 @@ static void show(json_t *status, const json_t *volume, const json_t *shown)
         json_object_set(status, "snapshots", (json_t *)(uintptr_t)snapshots);
     /* The size is known, and is the volume's, once it has been served. */
     if (json_is_true(json_object_get(shown, "ready")))
-        json_object_set_new(status, "capacity",
-                            quantity_of((uint64_t)json_integer_value(
-                                json_object_get(shown, "size"))));
+        json_object_set_new(
+            status, "capacity",
+            quantity_of((uint64_t)json_integer_value(json_object_get(shown, "size"))));
 }
 
 static json_t *status(const json_t *volume, const json_t *shown, const char *why,

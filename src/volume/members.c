@@ -41,7 +41,8 @@ static const json_t *find(const json_t *replicas, bool (*is)(const json_t *), bo
 
 static json_t *request(const char *command, const json_t *replica, const json_t *instead)
 {
-    json_t *o = json_pack("{s:s,s:s}", "command", command, "replica", json_str(replica, "replicaId"));
+    json_t *o =
+        json_pack("{s:s,s:s}", "command", command, "replica", json_str(replica, "replicaId"));
     if (instead)
         json_object_set_new(o, "instead", json_string(json_str(instead, "replicaId")));
     return o;
@@ -69,10 +70,10 @@ json_t *volume_next(const json_t *shown, const struct volume_wanted *wanted)
     if (!v || (doing && *doing))
         return NULL;
     if (!n)
-        return wanted->create ? json_pack("{s:s,s:I,s:i}", "command", "create", "size",
-                                          (json_int_t)wanted->size, "replicas",
-                                          (int)wanted->replicas)
-                              : NULL;
+        return wanted->create
+                   ? json_pack("{s:s,s:I,s:i}", "command", "create", "size",
+                               (json_int_t)wanted->size, "replicas", (int)wanted->replicas)
+                   : NULL;
     if (!json_is_true(json_object_get(v, "serving")))
         return NULL;
     const json_t *learner = find(replicas, votes, false), *lost = find(replicas, is_offline, true);

@@ -8,7 +8,8 @@
 
 static const int64_t PATIENCE = 5 * CLOCK_SECOND;
 static const int64_t GROWTH_PATIENCE = 30 * CLOCK_SECOND;
-static const int64_t SHORTLY = CLOCK_SECOND / 4; /* for what takes its time: it is looked at later */
+static const int64_t SHORTLY =
+    CLOCK_SECOND / 4; /* for what takes its time: it is looked at later */
 static const int64_t IDLE = CLOCK_SECOND, BUSY = CLOCK_SECOND / 4;
 
 struct manager {
@@ -44,10 +45,9 @@ static int grow(struct manager *m, json_t **volume, const struct volume_wanted *
     struct err why = {0};
     log_info("volume grows", LOG_S("resize", w->resize), LOG_U("size", w->grow_to));
     crash_point("grow");
-    json_auto_t *shown =
-        volume_ask(m->o->control,
-                   json_pack("{s:s,s:I}", "command", "grow", "size", (json_int_t)w->grow_to),
-                   GROWTH_PATIENCE, &why);
+    json_auto_t *shown = volume_ask(
+        m->o->control, json_pack("{s:s,s:I}", "command", "grow", "size", (json_int_t)w->grow_to),
+        GROWTH_PATIENCE, &why);
     crash_point("grow");
     if (shown || why.code != ERR_FAILED_PRECONDITION)
         return 0; /* what it shows next says what became of it */

@@ -32,16 +32,16 @@
 #include "kube/condition.h"
 #include "kube/manager.h"
 
-#define JIVA_VERSION   "openebs.io/v1alpha1"
-#define JIVA_FINALIZER "jiva.openebs.io/volume"
+#define JIVA_VERSION          "openebs.io/v1alpha1"
+#define JIVA_FINALIZER        "jiva.openebs.io/volume"
 #define JIVA_RESIZE_FINALIZER "resize.jiva.openebs.io/cleanup"
-#define JIVA_ID        "jiva.openebs.io/volume-id"
-#define JIVA_NODES     "jiva.openebs.io/nodes"
-#define JIVA_STALE     "jiva.openebs.io/stale-nodes" /* folders to be erased when the node is back */
-#define JIVA_RECLAIM   "jiva.openebs.io/reclaim-policy"
-#define JIVA_GATE      "jiva.openebs.io/placement"
-#define JIVA_VOLUME_LABEL "openebs.io/persistent-volume"
-#define JIVA_COMPONENT "openebs.io/component"
+#define JIVA_ID               "jiva.openebs.io/volume-id"
+#define JIVA_NODES            "jiva.openebs.io/nodes"
+#define JIVA_STALE            "jiva.openebs.io/stale-nodes" /* folders to be erased when the node is back */
+#define JIVA_RECLAIM          "jiva.openebs.io/reclaim-policy"
+#define JIVA_GATE             "jiva.openebs.io/placement"
+#define JIVA_VOLUME_LABEL     "openebs.io/persistent-volume"
+#define JIVA_COMPONENT        "openebs.io/component"
 
 enum { JIVA_ISCSI_PORT = 3260, JIVA_REPLICA_PORT = 6060, JIVA_BLOCK = 4096, JIVA_FACTOR = 3 };
 
@@ -109,8 +109,10 @@ json_t *jiva_account(const json_t *volume);
 json_t *jiva_role(const json_t *volume);
 json_t *jiva_role_binding(const json_t *volume);
 json_t *jiva_service(const json_t *volume);
-json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key_hash);
-json_t *jiva_replica_deployment(const json_t *volume, const char *address, const char *key_hash,
+/* key, account: the uids of the Secret and the account, so that pods are made anew with them. */
+json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key,
+                               const char *account);
+json_t *jiva_replica_deployment(const json_t *volume, const char *address, const char *key,
                                 unsigned replicas);
 /* A pod that erases the volume's folder on a node. */
 json_t *jiva_eraser(const json_t *volume, const char *node);

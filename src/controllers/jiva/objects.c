@@ -33,8 +33,8 @@ static json_t *child(const json_t *volume, const char *version, const char *kind
 {
     return json_pack("{s:s,s:s,s:{s:o,s:s,s:o,s:[o]}}", "apiVersion", version, "kind", kind,
                      "metadata", "name", text(suffix, kube_name(volume)), "namespace",
-                     kube_namespace(volume), "labels", labels(volume, component),
-                     "ownerReferences", kube_owner_reference(volume));
+                     kube_namespace(volume), "labels", labels(volume, component), "ownerReferences",
+                     kube_owner_reference(volume));
 }
 
 json_t *jiva_secret(const json_t *volume, const char *key)
@@ -55,17 +55,16 @@ json_t *jiva_account(const json_t *volume)
 /* orlop-volume reads its volume and says how it is; events have no names to be limited to. */
 json_t *jiva_role(const json_t *volume)
 {
-    json_t *o =
-        child(volume, "rbac.authorization.k8s.io/v1", "Role", "-ctrl", "jiva-controller");
-    json_object_set_new(
-        o, "rules",
-        json_pack("[{s:[s],s:[s],s:[s],s:[s,s,s]},{s:[s],s:[s],s:[s],s:[s,s,s]},"
-                  "{s:[s],s:[s],s:[s,s]}]",
-                  "apiGroups", "openebs.io", "resources", "jivavolumes", "resourceNames",
-                  kube_name(volume), "verbs", "get", "list", "watch", "apiGroups", "openebs.io",
-                  "resources", "jivavolumes/status", "resourceNames", kube_name(volume), "verbs",
-                  "get", "patch", "update", "apiGroups", "", "resources", "events", "verbs",
-                  "create", "patch"));
+    json_t *o = child(volume, "rbac.authorization.k8s.io/v1", "Role", "-ctrl", "jiva-controller");
+    json_object_set_new(o, "rules",
+                        json_pack("[{s:[s],s:[s],s:[s],s:[s,s,s]},{s:[s],s:[s],s:[s],s:[s,s,s]},"
+                                  "{s:[s],s:[s],s:[s,s]}]",
+                                  "apiGroups", "openebs.io", "resources", "jivavolumes",
+                                  "resourceNames", kube_name(volume), "verbs", "get", "list",
+                                  "watch", "apiGroups", "openebs.io", "resources",
+                                  "jivavolumes/status", "resourceNames", kube_name(volume), "verbs",
+                                  "get", "patch", "update", "apiGroups", "", "resources", "events",
+                                  "verbs", "create", "patch"));
     return o;
 }
 
@@ -89,13 +88,13 @@ json_t *jiva_service(const json_t *volume)
     json_t *o = child(volume, "v1", "Service", "-svc", "jiva-controller-service");
     json_object_set_new(json_object_get(o, "metadata"), "annotations",
                         json_pack("{s:s}", "orlop.io/forward", "false"));
-    json_object_set_new(
-        o, "spec",
-        json_pack("{s:o,s:b,s:[{s:s,s:i,s:i,s:s},{s:s,s:i,s:i,s:s}]}", "selector",
-                  labels(volume, "jiva-controller"), "publishNotReadyAddresses", 1, "ports", "name",
-                  "iscsi", "port", JIVA_ISCSI_PORT, "targetPort", JIVA_ISCSI_PORT, "protocol",
-                  "TCP", "name", "replication", "port", JIVA_REPLICA_PORT, "targetPort",
-                  JIVA_REPLICA_PORT, "protocol", "TCP"));
+    json_object_set_new(o, "spec",
+                        json_pack("{s:o,s:b,s:[{s:s,s:i,s:i,s:s},{s:s,s:i,s:i,s:s}]}", "selector",
+                                  labels(volume, "jiva-controller"), "publishNotReadyAddresses", 1,
+                                  "ports", "name", "iscsi", "port", JIVA_ISCSI_PORT, "targetPort",
+                                  JIVA_ISCSI_PORT, "protocol", "TCP", "name", "replication", "port",
+                                  JIVA_REPLICA_PORT, "targetPort", JIVA_REPLICA_PORT, "protocol",
+                                  "TCP"));
     return o;
 }
 
@@ -167,8 +166,8 @@ static void apply_policy(const json_t *volume, const char *part, json_t *pod, js
 /* A toleration of a node that is lost; seconds < 0: for ever. */
 static json_t *tolerate(const char *taint, int seconds)
 {
-    json_t *o = json_pack("{s:s,s:s,s:s}", "key", taint, "operator", "Exists", "effect",
-                          "NoExecute");
+    json_t *o =
+        json_pack("{s:s,s:s,s:s}", "key", taint, "operator", "Exists", "effect", "NoExecute");
     if (seconds >= 0)
         json_object_set_new(o, "tolerationSeconds", json_integer(seconds));
     return o;
@@ -181,19 +180,20 @@ static json_t *tolerations(int seconds)
 }
 
 static json_t *deployment(const json_t *volume, const char *suffix, const char *component,
-                          unsigned replicas, json_t *strategy, const char *key_hash, json_t *pod)
+                          unsigned replicas, json_t *strategy, const char *key, json_t *pod)
 {
     json_t *o = child(volume, "apps/v1", "Deployment", suffix, component);
-    json_object_set_new(
-        o, "spec",
-        json_pack("{s:i,s:o,s:{s:o},s:{s:{s:o,s:{s:s}},s:o}}", "replicas", (int)replicas,
-                  "strategy", strategy, "selector", "matchLabels", labels(volume, component),
-                  "template", "metadata", "labels", labels(volume, component), "annotations",
-                  "orlop.io/key", key_hash, "spec", pod));
+    json_object_set_new(o, "spec",
+                        json_pack("{s:i,s:o,s:{s:o},s:{s:{s:o,s:{s:s}},s:o}}", "replicas",
+                                  (int)replicas, "strategy", strategy, "selector", "matchLabels",
+                                  labels(volume, component), "template", "metadata", "labels",
+                                  labels(volume, component), "annotations", "orlop.io/key", key,
+                                  "spec", pod));
     return o;
 }
 
-json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key_hash)
+json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key,
+                               const char *account)
 {
     /* On one machine a Service's address is this machine's, and the target is there itself. */
     const char *at = net_is_loopback(address) ? address : "$(POD_IP)";
@@ -204,10 +204,10 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address, const 
         "name", "target", "image", image("orlop-target"), "args", "target", "serve", "--volume",
         jiva_id(volume), "--iqn", jiva_text(volume, "iscsi", "iqn"), "--portal", portal,
         "--replica-listen", listen, "--key-file", RUN "/key/key", "--control", CONTROL,
-        "--state-dir", RUN "/control", "--drain-seconds", "1", "env", env_of("POD_IP", "status.podIP"), "volumeMounts",
-        mount_at("control", RUN "/control"), mount_at("key", RUN "/key"), "ports", "name", "iscsi",
-        "containerPort", JIVA_ISCSI_PORT, "name", "replication", "containerPort",
-        JIVA_REPLICA_PORT);
+        "--state-dir", RUN "/control", "--drain-seconds", "1", "env",
+        env_of("POD_IP", "status.podIP"), "volumeMounts", mount_at("control", RUN "/control"),
+        mount_at("key", RUN "/key"), "ports", "name", "iscsi", "containerPort", JIVA_ISCSI_PORT,
+        "name", "replication", "containerPort", JIVA_REPLICA_PORT);
     json_t *manager = json_pack("{s:s,s:o,s:[s,s,s,s,s,s,s,s],s:[o,o]}", "name", "manager", "image",
                                 image("orlop-volume"), "args", "--kind", "JivaVolume",
                                 "--namespace", kube_namespace(volume), "--name", kube_name(volume),
@@ -216,16 +216,22 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address, const 
     const json_t *aux = json_at(volume, "spec", "policy", "target", "auxResources");
     if (aux)
         json_object_set(manager, "resources", (json_t *)(uintptr_t)aux);
-    json_t *pod = json_pack("{s:o,s:b,s:i,s:o,s:[O,o],s:[{s:s,s:{}},o,o]}", "serviceAccountName",
-                            text("-ctrl", kube_name(volume)), "automountServiceAccountToken", 0,
-                            "terminationGracePeriodSeconds", TARGET_GRACE, "tolerations",
-                            tolerations(TARGET_MOVES_AFTER), "containers", target, manager,
-                            "volumes", "name", "control", "emptyDir", key_volume(volume),
-                            account_volume());
+    json_t *pod =
+        json_pack("{s:o,s:b,s:i,s:o,s:[O,o],s:[{s:s,s:{}},o,o]}", "serviceAccountName",
+                  text("-ctrl", kube_name(volume)), "automountServiceAccountToken", 0,
+                  "terminationGracePeriodSeconds", TARGET_GRACE, "tolerations",
+                  tolerations(TARGET_MOVES_AFTER), "containers", target, manager, "volumes", "name",
+                  "control", "emptyDir", key_volume(volume), account_volume());
     apply_policy(volume, "target", pod, target);
     json_decref(target);
-    return deployment(volume, "-ctrl", "jiva-controller", 1, json_pack("{s:s}", "type", "Recreate"),
-                      key_hash, pod);
+    json_t *o = deployment(volume, "-ctrl", "jiva-controller", 1,
+                           json_pack("{s:s}", "type", "Recreate"), key, pod);
+    /* Tokens of an account that was made anew are not those of the old one. */
+    json_t *meta =
+        json_object_get(json_object_get(json_object_get(o, "spec"), "template"), "metadata");
+    json_object_set_new(json_object_get(meta, "annotations"), "orlop.io/account",
+                        json_string(account));
+    return o;
 }
 
 /* The folder of a replica below the one that all have; the node's name is put in by itself. */
@@ -241,7 +247,7 @@ static json_t *data_volume(void)
                      "type", "DirectoryOrCreate");
 }
 
-json_t *jiva_replica_deployment(const json_t *volume, const char *address, const char *key_hash,
+json_t *jiva_replica_deployment(const json_t *volume, const char *address, const char *key,
                                 unsigned replicas)
 {
     _cleanup_free_ char *target = mem_printf("%s:%d", address, JIVA_REPLICA_PORT);
@@ -269,7 +275,7 @@ json_t *jiva_replica_deployment(const json_t *volume, const char *address, const
     return deployment(volume, "-rep", "jiva-replica", replicas,
                       json_pack("{s:s,s:{s:i,s:i}}", "type", "RollingUpdate", "rollingUpdate",
                                 "maxSurge", 0, "maxUnavailable", 1),
-                      key_hash, pod);
+                      key, pod);
 }
 
 json_t *jiva_eraser(const json_t *volume, const char *node)

@@ -46,8 +46,8 @@ bool resizing_over_quota(const struct resizing *g, struct str *ret_why)
         json_auto_t *quota = kube_object_json(quotas.p[i]);
         const json_t *hard = json_at(quota, "spec", "hard", RESOURCE);
         uint64_t most = jiva_bytes(hard);
-        uint64_t used = jiva_bytes(json_at(quota, "status", "used", RESOURCE)) +
-                        unclaimed(g->w.j, g->w.ns);
+        uint64_t used =
+            jiva_bytes(json_at(quota, "status", "used", RESOURCE)) + unclaimed(g->w.j, g->w.ns);
         if (!hard || used + more <= most)
             continue;
         char text[3][QUANTITY_TEXT_MAX];

@@ -39,8 +39,7 @@ static bool wants_erasure(struct jiva_work *w)
 {
     const char *said = kube_annotation(w->volume, JIVA_RECLAIM);
     const char *pv = jiva_text(w->volume, "spec", "pv");
-    json_auto_t *volume =
-        !said && *pv ? kube_informer_json(w->j->pvs, NULL, pv, NULL) : NULL;
+    json_auto_t *volume = !said && *pv ? kube_informer_json(w->j->pvs, NULL, pv, NULL) : NULL;
     if (volume)
         said = json_str(json_object_get(volume, "spec"), "persistentVolumeReclaimPolicy");
     return said && str_eq(said, "Delete");
@@ -72,8 +71,7 @@ static int erase_all(struct jiva_work *w, struct err *e)
     return all;
 }
 
-static int say_deleting(struct jiva_work *w, const char *reason, const char *message,
-                        struct err *e)
+static int say_deleting(struct jiva_work *w, const char *reason, const char *message, struct err *e)
 {
     const struct kube_condition c = {
         .type = "Deleting", .status = "True", .reason = reason, .message = message};
@@ -88,8 +86,9 @@ int jiva_remove(struct jiva_work *w, struct err *e)
     int gone = end_part(w, "ctrl", "jiva-controller", e);
     if (gone <= 0)
         return gone < 0 ? -1
-                        : say_deleting(w, "TargetEnds", "The target ends first, so that all that "
-                                                        "was written is with the replicas",
+                        : say_deleting(w, "TargetEnds",
+                                       "The target ends first, so that all that "
+                                       "was written is with the replicas",
                                        e);
     gone = end_part(w, "rep", "jiva-replica", e);
     if (gone <= 0)

@@ -105,7 +105,8 @@ static int write_lists(struct jiva_work *w, const json_t *nodes, const json_t *s
 /* A node has a folder from when its pod is bound to it. */
 static int note_nodes(struct jiva_work *w, const json_t *pods, struct err *e)
 {
-    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES), *stale = jiva_list(w->volume, JIVA_STALE);
+    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES),
+                *stale = jiva_list(w->volume, JIVA_STALE);
     size_t i, before = json_array_size(nodes);
     json_t *pod;
     json_array_foreach((json_t *)(uintptr_t)pods, i, pod) {
@@ -232,9 +233,8 @@ static int rehome(struct jiva_work *w, struct err *e)
 
 static int let_go(struct jiva_work *w, const json_t *pod, const char *node, struct err *e)
 {
-    json_auto_t *patch =
-        json_pack("{s:{s:s},s:{s:n}}", "metadata", "resourceVersion", kube_version(pod), "spec",
-                  "schedulingGates");
+    json_auto_t *patch = json_pack("{s:{s:s},s:{s:n}}", "metadata", "resourceVersion",
+                                   kube_version(pod), "spec", "schedulingGates");
     if (node)
         json_object_set_new(json_object_get(patch, "spec"), "nodeSelector",
                             json_pack("{s:s}", "kubernetes.io/hostname", node));
@@ -300,7 +300,8 @@ int jiva_erase(struct jiva_work *w, const char *node, struct err *e)
 
 static int erase_stale(struct jiva_work *w, const json_t *pods, struct err *e)
 {
-    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES), *stale = jiva_list(w->volume, JIVA_STALE);
+    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES),
+                *stale = jiva_list(w->volume, JIVA_STALE);
     const json_t *first = json_array_get(stale, 0);
     if (!first)
         return 0;
@@ -345,7 +346,8 @@ int jiva_choose_leaver(struct jiva_work *w, struct err *e)
     if (!all_healthy(w->volume))
         return 0; /* who is a member is known by address, of those that are there */
     json_auto_t *pods = jiva_pods(w->j, w->volume, "jiva-replica");
-    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES), *stale = jiva_list(w->volume, JIVA_STALE);
+    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES),
+                *stale = jiva_list(w->volume, JIVA_STALE);
     size_t i;
     json_t *pod;
     json_array_foreach(pods, i, pod) {

@@ -94,9 +94,8 @@ static int unlock(struct resizing *g, struct err *e)
 {
     if (!holds_lock(g))
         return 0;
-    return jiva_annotate(
-        &g->w, "unlock",
-        json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER), e);
+    return jiva_annotate(&g->w, "unlock",
+                         json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER), e);
 }
 
 static int fail(struct resizing *g, const char *reason, const char *message, struct err *e)
@@ -114,8 +113,8 @@ static int is_feasible(struct resizing *g, struct err *e)
     const char *reason = NULL;
     if (!volume) {
         reason = "VolumeNotFound";
-        snprintf(text, sizeof(text), "There is no JivaVolume \"%s\" in namespace \"%s\"",
-                 g->w.name, g->w.ns);
+        snprintf(text, sizeof(text), "There is no JivaVolume \"%s\" in namespace \"%s\"", g->w.name,
+                 g->w.ns);
     } else if (kube_deleting(volume)) {
         reason = "VolumeDeleted";
         snprintf(text, sizeof(text), "JivaVolume \"%s\" is being deleted", g->w.name);
@@ -174,8 +173,7 @@ static int break_lock(struct resizing *g, const char *holder, struct err *e)
     if (other && about && str_eq(about, g->w.name))
         return 0; /* it lives, or it will take the lock off itself */
     return jiva_annotate(&g->w, "break lock",
-                         json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER),
-                         e) < 0
+                         json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER), e) < 0
                ? -1
                : 1;
 }
@@ -199,8 +197,8 @@ static int lock(struct resizing *g, struct err *e)
             mem_printf("Waits for its turn: JivaVolumeResize \"%s\" comes before", before);
         return wait_for(g, "WaitsForTurn", text, e);
     }
-    if (jiva_annotate(&g->w, "lock",
-                      json_pack("{s:s}", API_JIVA_RESIZE_LOCK, kube_name(g->resize)), e) < 0)
+    if (jiva_annotate(&g->w, "lock", json_pack("{s:s}", API_JIVA_RESIZE_LOCK, kube_name(g->resize)),
+                      e) < 0)
         return -1;
     return 1;
 }
@@ -239,8 +237,8 @@ static json_t *progress(const struct resizing *g)
     json_t *list = json_array();
     size_t i;
     json_t *it;
-    json_array_foreach(
-        (json_t *)(uintptr_t)json_at(g->w.volume, "status", "replicaStatus"), i, it) {
+    json_array_foreach((json_t *)(uintptr_t)json_at(g->w.volume, "status", "replicaStatus"), i,
+                       it) {
         const char *address = json_str(it, "address"), *state = json_str(it, "state");
         if (address && *address)
             json_array_append_new(list, json_pack("{s:s,s:s,s:O}", "address", address, "state",
@@ -254,9 +252,9 @@ static int begin(struct resizing *g, struct err *e)
     _cleanup_(str_done) struct str text = {0};
     const char *reason = NULL;
     if (!json_at(g->resize, "status", "startTime")) {
-        json_t *more = json_pack("{s:O,s:o}", "fromCapacity",
-                                 json_at(g->w.volume, "spec", "capacity"), "startTime",
-                                 resizing_now(g));
+        json_t *more =
+            json_pack("{s:O,s:o}", "fromCapacity", json_at(g->w.volume, "spec", "capacity"),
+                      "startTime", resizing_now(g));
         if (tell(g, "INIT", "Locked", "Has the volume's lock", more, e) < 0)
             return -1;
     }
@@ -352,9 +350,9 @@ static int step(struct resizing *g, struct err *e)
 
 static int work(struct resizing *g, struct err *e)
 {
-    bool begun = str_eq(phase_of(g->resize), "SUCCEEDED") ||
-                 (str_eq(phase_of(g->resize), "IN-PROGRESS") && holds_lock(g) &&
-                  (has_grown(g) || taken(g)));
+    bool begun =
+        str_eq(phase_of(g->resize), "SUCCEEDED") ||
+        (str_eq(phase_of(g->resize), "IN-PROGRESS") && holds_lock(g) && (has_grown(g) || taken(g)));
     if (!kube_deleting(g->resize)) {
         crash_point("finalizer");
         if (kube_finalizer_add(g->w.j->client, &g->w.j->resizes_r, &g->resize,

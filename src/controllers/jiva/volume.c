@@ -79,13 +79,35 @@ static int ensure_key(struct jiva_work *w, json_t **ret_secret, struct err *e)
     return ensure(w, &w->j->secrets, wanted, ret_secret, e);
 }
 
+/* A Service that is made again asks for the address that initiators and replicas know. */
+static int ensure_service(struct jiva_work *w, json_t **ret_service, struct err *e)
+{
+    json_t *wanted = jiva_service(w->volume);
+    const char *portal = jiva_text(w->volume, "iscsi", "targetPortal"),
+               *colon = strrchr(portal, ':');
+    json_auto_t *live = kube_informer_json(w->j->services.informer, w->ns, kube_name(wanted), NULL);
+    if (!live && colon && *portal != '[') {
+        json_t *with = json_deep_copy(wanted);
+        json_object_set_new(json_object_get(with, "spec"), "clusterIP",
+                            json_stringn(portal, (size_t)(colon - portal)));
+        struct err why = {0};
+        int r = ensure(w, &w->j->services, with, ret_service, &why);
+        if (r == 0 || why.code != ERR_INVALID_ARGUMENT) { /* else: somebody else has it now */
+            json_decref(wanted);
+            *e = r == 0 ? *e : why;
+            return r;
+        }
+    }
+    return ensure(w, &w->j->services, wanted, ret_service, e);
+}
+
 static int64_t replicas_of(const json_t *deployment)
 {
     return json_integer_value(json_at(deployment, "spec", "replicas"));
 }
 
 static int ensure_deployments(struct jiva_work *w, const char *address, const char *key,
-                              struct err *e)
+                              const char *account, struct err *e)
 {
     _cleanup_free_ char *name = mem_printf("%s-rep", w->name);
     json_auto_t *live = kube_informer_json(w->j->deployments.informer, w->ns, name, NULL);
@@ -97,10 +119,11 @@ static int ensure_deployments(struct jiva_work *w, const char *address, const ch
             return -1;
         count = said ? count : now;
     }
-    if (ensure(w, &w->j->deployments, jiva_target_deployment(w->volume, address, key), NULL, e) < 0)
+    if (ensure(w, &w->j->deployments, jiva_target_deployment(w->volume, address, key, account),
+               NULL, e) < 0)
         return -1;
-    return ensure(w, &w->j->deployments,
-                  jiva_replica_deployment(w->volume, address, key, count), NULL, e);
+    return ensure(w, &w->j->deployments, jiva_replica_deployment(w->volume, address, key, count),
+                  NULL, e);
 }
 
 /* What the object says of itself: who it is, and where its parts are. */
@@ -113,9 +136,9 @@ static json_t *identity(const json_t *volume)
         json_object_set_new(patch, "metadata",
                             json_pack("{s:{s:s}}", "annotations", JIVA_ID, kube_uid(volume)));
     if (!*iqn)
-        json_object_set_new(patch, "iscsi",
-                            json_pack("{s:o}", "iqn",
-                                      json_sprintf("iqn.2016-09.com.openebs.jiva:%s", name)));
+        json_object_set_new(
+            patch, "iscsi",
+            json_pack("{s:o}", "iqn", json_sprintf("iqn.2016-09.com.openebs.jiva:%s", name)));
     static const char *const parts[][2] = {
         {"service", "svc"}, {"targetDeployment", "ctrl"}, {"replicaDeployment", "rep"}};
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -142,8 +165,7 @@ static int ensure_identity(struct jiva_work *w, struct err *e)
 static int ensure_portal(struct jiva_work *w, const char *address, struct err *e)
 {
     bool v6 = strchr(address, ':');
-    _cleanup_free_ char *portal =
-        mem_printf(v6 ? "[%s]:%d" : "%s:%d", address, JIVA_ISCSI_PORT);
+    _cleanup_free_ char *portal = mem_printf(v6 ? "[%s]:%d" : "%s:%d", address, JIVA_ISCSI_PORT);
     if (str_eq(jiva_text(w->volume, "iscsi", "targetPortal"), portal))
         return 0;
     json_auto_t *patch = json_pack("{s:{s:s}}", "iscsi", "targetPortal", portal);
@@ -152,21 +174,23 @@ static int ensure_portal(struct jiva_work *w, const char *address, struct err *e
 
 static int ensure_children(struct jiva_work *w, struct err *e)
 {
-    json_t *secret = NULL, *service = NULL;
+    json_t *secret = NULL, *service = NULL, *made = NULL;
     if (ensure_key(w, &secret, e) < 0)
         return -1;
     json_auto_t *key = secret;
-    if (ensure(w, &w->j->accounts, jiva_account(w->volume), NULL, e) < 0 ||
-        ensure(w, &w->j->roles, jiva_role(w->volume), NULL, e) < 0 ||
+    if (ensure(w, &w->j->accounts, jiva_account(w->volume), &made, e) < 0)
+        return -1;
+    json_auto_t *account = made;
+    if (ensure(w, &w->j->roles, jiva_role(w->volume), NULL, e) < 0 ||
         ensure(w, &w->j->bindings, jiva_role_binding(w->volume), NULL, e) < 0 ||
-        ensure(w, &w->j->services, jiva_service(w->volume), &service, e) < 0)
+        ensure_service(w, &service, e) < 0)
         return -1;
     json_auto_t *svc = service;
     const char *address = jiva_text(svc, "spec", "clusterIP");
     if (!*address)
         return err_set(e, ERR_UNAVAILABLE, "NoAddress", "Service %s has no address yet",
                        kube_name(svc));
-    if (ensure_deployments(w, address, kube_uid(key), e) < 0)
+    if (ensure_deployments(w, address, kube_uid(key), kube_uid(account), e) < 0)
         return -1;
     return ensure_portal(w, address, e);
 }
@@ -294,22 +318,23 @@ static void map_all(struct kube_controller *c, const struct kube_object *object,
 
 int jiva_setup_volume(struct jiva *j, struct kube_manager *m, struct err *e)
 {
-    const struct kube_controller_options o = {.name = "jiva-volume-controller",
-                                              .workers = WORKERS,
-                                              .reconcile = reconcile,
-                                              .context = j};
+    const struct kube_controller_options o = {
+        .name = "jiva-volume-controller", .workers = WORKERS, .reconcile = reconcile, .context = j};
     struct kube_controller *c = kube_manager_controller(m, &o, e);
     if (!c)
         return -1;
-    struct kube_informer *const children[] = {
-        j->pods,           j->secrets.informer,  j->accounts.informer,   j->roles.informer,
-        j->bindings.informer, j->services.informer, j->deployments.informer};
+    struct kube_informer *const children[] = {j->pods,
+                                              j->secrets.informer,
+                                              j->accounts.informer,
+                                              j->roles.informer,
+                                              j->bindings.informer,
+                                              j->services.informer,
+                                              j->deployments.informer};
     kube_controller_watch(c, (struct kube_source){.informer = j->volumes});
     kube_controller_watch(c, (struct kube_source){.informer = j->resizes, .map = map_resize});
-    kube_controller_watch(c, (struct kube_source){.informer = j->nodes,
-                                                  .predicate = readiness_changed,
-                                                  .map = map_all,
-                                                  .context = j});
+    kube_controller_watch(
+        c, (struct kube_source){
+               .informer = j->nodes, .predicate = readiness_changed, .map = map_all, .context = j});
     for (size_t i = 0; i < ARRAY_SIZE(children); i++)
         kube_controller_watch(c, (struct kube_source){.informer = children[i], .map = map_label});
     return 0;
