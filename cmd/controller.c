@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cmd/flags.h"
 #include "controllers/controllers.h"
+#include "controllers/jiva/jiva.h"
 
 enum { HEALTH_PORT = 10281, WEBHOOK_PORT = 9443, QPS = 500, BURST = 1000, RATE_MAX = 100000 };
 
@@ -181,6 +182,33 @@ static int take_node_grace(struct settings *s, const char *text, struct err *e)
     return 0;
 }
 
+static int take_jiva_dir(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    jiva_settings.dir = text;
+    return *text == '/' ? 0 : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write a path from /");
+}
+
+static int take_image_prefix(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    (void)e;
+    jiva_settings.image_prefix = text;
+    return 0;
+}
+
+static int take_rehome_after(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    return flags_duration(text, &jiva_settings.rehome_ns, e);
+}
+
+static int take_rehome_most(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    return flags_number(text, 1000, &jiva_settings.rehome_most, e);
+}
+
 static int take_log_format(struct settings *s, const char *text, struct err *e)
 {
     return log_format_parse(text, &s->log_format, e);
@@ -228,6 +256,15 @@ static const struct flag table[] = {
      "how long a node may be silent (40s); node-lifecycle"},
     {"kube-api-qps", "NUMBER", take_qps, "requests a second to the API, at most (500)"},
     {"kube-api-burst", "NUMBER", take_burst, "and that many at once (1000)"},
+    {"image-prefix", "TEXT", take_image_prefix,
+     "in front of the images of pods that controllers make: host/path/"},
+    {"jiva-dir", "DIR", take_jiva_dir,
+     "on the nodes, where replicas of JivaVolumes have their folders\n"
+     "(/var/lib/orlop/jiva)"},
+    {"jiva-rehome-after", "TIME", take_rehome_after,
+     "how long a node is silent before its replicas go to another (5m)"},
+    {"jiva-rehome-most", "N", take_rehome_most,
+     "volumes that are being re-homed at a time at most (2)"},
     {"log-format", "FORMAT", take_log_format, "text or json, on standard error"},
     {"log-level", "LEVEL", take_log_level, "error, warn, info or debug"},
     {0},

@@ -156,10 +156,10 @@ static const struct rbac_default_rule orlop_controller[] = {
      NULL, READ " " WRITE},
     {"core", "pods/binding", NULL, "create"},
     {"discovery.k8s.io", "endpointslices", NULL, READ " " WRITE},
-    {"core", "limitranges resourcequotas secrets serviceaccounts", NULL, READ},
-    /* Pods of pools have an account of their own in each namespace, with the role that is theirs. */
-    {"core", "serviceaccounts", NULL, "create"},
-    {"rbac.authorization.k8s.io", "rolebindings", NULL, "get create"},
+    {"core", "limitranges resourcequotas", NULL, READ},
+    /* Pods of volumes and pools have accounts of their own, with rights on what is theirs. */
+    {"core", "secrets serviceaccounts", NULL, READ " create delete patch update"},
+    {"rbac.authorization.k8s.io", "roles rolebindings", NULL, READ " create delete patch update"},
     {"rbac.authorization.k8s.io", "clusterroles", "system:orlop:pool", "bind"},
     {"core events.k8s.io", "events", NULL, READ " " WRITE},
     {"apps",

@@ -3,8 +3,6 @@
  */
 #pragma once
 
-#include <signal.h>
-
 #include "bench/histogram.h"
 #include "bench/map.h"
 #include "bench/session.h"
@@ -24,7 +22,6 @@ struct bench_options {
     bool verify, fua, header_digest, reconnect, keep_going, progress;
     bool expect_flushed; /* for CHECK: what was acknowledged and not flushed may be gone */
     const char *save_map, *load_map;
-    const volatile sig_atomic_t *stop; /* not 0: the time is over */
 };
 
 struct bench_result {

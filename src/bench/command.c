@@ -118,17 +118,9 @@ static bool take_options(const struct cli_args *args, struct bench_options *o)
     return true;
 }
 
-static volatile sig_atomic_t stop;
-
-static void interrupted(int number)
-{
-    (void)number;
-    stop = 1;
-}
-
 int bench_command(const struct cli_args *args)
 {
-    struct bench_options o = {.stop = &stop};
+    struct bench_options o = {0};
     static struct bench_result r;
     struct err e;
     const char *format = cli_get(args, "output");
@@ -137,8 +129,6 @@ int bench_command(const struct cli_args *args)
         return cli_misuse(args, "'%s' cannot be measured; write iscsi", args->words[0]);
     if (!take_options(args, &o))
         return CLI_USAGE;
-    signal(SIGINT, interrupted); /* as if the time were over: what was found so far counts */
-    signal(SIGTERM, interrupted);
     if (bench_run(&o, &r, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     if (format && str_eq(format, "json"))

@@ -10,6 +10,8 @@ static const struct cli_option options[] = {
             "data. Made where there is none."},
     {"target", 't', "ADDRESS[:PORT]",
      .doc = "Where the volume's target awaits its replicas (port 6060)."},
+    {"source", 0, "ADDRESS",
+     .doc = "The address of this machine to dial from, under which the target shows the replica."},
     {"volume", 0, "NAME", .doc = "The volume's name, or its UUID: as the target was told."},
     {"id", 0, "NAME",
      .doc =
@@ -18,13 +20,14 @@ static const struct cli_option options[] = {
     {"store", 's', "STORE",
      .doc = "Where the data is (file:DIR/data): file:PATH or file:PATH?direct=1."},
     CLI_KEY_OPTIONS,
+    {"except", 0, "UUID,...", .doc = "Replicas that erase leaves alone, by their file `id`."},
     CLI_SERVING_OPTIONS,
     {0},
 };
 
 const struct cli_command cli_replica = {
     .name = "replica",
-    .arguments = "serve",
+    .arguments = "serve|erase",
     .least = 1,
     .most = 1,
     .summary = "Keep a replica of a volume",
@@ -32,9 +35,11 @@ const struct cli_command cli_replica = {
            "SIGTERM. It dials the volume's target and dials again whenever the connection ends; "
            "what it "
            "missed meanwhile is copied to it while the volume goes on. No API is needed.\n\n"
-           "The target is `orlop target serve --replicas N`.",
+           "The target is `orlop target serve --replicas N`.\n\n"
+           "`erase` removes the folder of a replica of that volume which does not run. A folder "
+           "that is anything else stays.",
     .options = options,
-    .choices = (const char *const[]){"serve", NULL},
+    .choices = (const char *const[]){"serve", "erase", NULL},
     .examples =
         (const char *const[][2]){
             {"orlop replica serve --dir /srv/replica --target 192.0.2.10 --volume data",

@@ -59,6 +59,19 @@ struct repl_target *repl_target_new(const struct repl_target_config *c,
     return t;
 }
 
+void repl_target_create(struct repl_target *t, uint64_t size, uint8_t rf, uint8_t cf)
+{
+    if (t->view.flags & REPL_FORMED || t->cfg.create)
+        return;
+    t->cfg.create = true;
+    t->cfg.size = size;
+    t->cfg.rf = rf;
+    t->cfg.cf = cf;
+    t->cfg.region_shift = 0; /* by the size */
+    set_defaults(&t->cfg);
+    t->changed = true;
+}
+
 void repl_target_free(struct repl_target *t)
 {
     if (!t)

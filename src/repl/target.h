@@ -133,6 +133,8 @@ bool repl_target_remove(struct repl_target *t, const struct uuid *id);
  */
 int repl_target_force_out(struct repl_target *t, const struct uuid *id);
 bool repl_target_scrub(struct repl_target *t);
+/* Makes the volume of the next rf blank replicas, as `create` would have; nothing if there is a volume. */
+void repl_target_create(struct repl_target *t, uint64_t size, uint8_t rf, uint8_t cf);
 void repl_target_set_rate(struct repl_target *t, uint64_t bytes_per_second);
 /* Before an end in order: replicas need not wait for the lease. */
 void repl_target_bye(struct repl_target *t);
@@ -155,6 +157,13 @@ struct repl_status_replica {
     uint64_t scrub_errors;
 };
 
+/* Somebody who has said hello and is no member: a blank replica before the volume is made, or a new one. */
+struct repl_status_guest {
+    struct uuid replica_id;
+    int link;
+    bool blank;
+};
+
 struct repl_status {
     const char *phase; /* Init, Offline (no quorum), Degraded, Healthy, Fenced */
     bool serving;
@@ -164,5 +173,7 @@ struct repl_status {
     uint8_t rf, cf;
     int n;
     struct repl_status_replica replica[REPL_MEMBERS];
+    int guests;
+    struct repl_status_guest guest[REPL_LINKS];
 };
 void repl_target_status(const struct repl_target *t, struct repl_status *ret_status);

@@ -69,6 +69,7 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
     *o = (struct replio_replica_options){
         .dir = cli_get(args, "dir"),
         .store = cli_get(args, "store"),
+        .source = cli_get(args, "source"),
     };
     if (!o->dir || !target || !volume)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
@@ -107,8 +108,23 @@ static int serve(const struct cli_args *args)
     return status;
 }
 
+static int erase(const struct cli_args *args)
+{
+    const char *dir = cli_get(args, "dir"), *name = cli_get(args, "volume");
+    struct err e = {0};
+    if (!dir || !name)
+        return cli_misuse(args, "erase needs --dir and --volume");
+    const struct uuid volume = uuid_of_name(name);
+    const char *except = cli_get(args, "except");
+    return replica_erase(dir, &volume, except ? except : "", &e) < 0 ? cli_fail(args, "%s", e.msg)
+                                                                     : cli_finish(args);
+}
+
 int replica_command(const struct cli_args *args)
 {
-    return str_eq(args->words[0], "serve") ? serve(args)
-                                           : cli_misuse(args, "'%s' is not serve", args->words[0]);
+    const char *verb = args->words[0];
+    if (str_eq(verb, "serve"))
+        return serve(args);
+    return str_eq(verb, "erase") ? erase(args)
+                                 : cli_misuse(args, "'%s' is none of serve, erase", verb);
 }

@@ -108,7 +108,7 @@ static void dial(struct io_timer *timer)
     struct replio_replica *r = container_of(timer, struct replio_replica, dial);
     struct err e = {0};
     int fd;
-    if (net_dial(r->target, r->port, &fd, &e) < 0) {
+    if (net_dial(r->target, r->port, r->source, &fd, &e) < 0) {
         note_end(r, e.msg);
         io_timer_start(r->loop, &r->dial, io_loop_now(r->loop) + DIAL_MOST);
         return;
@@ -167,6 +167,7 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
     struct replio_replica *r = NEW(struct replio_replica);
     r->loop = o->loop;
     r->target = mem_strdup(o->target);
+    r->source = o->source ? mem_strdup(o->source) : NULL;
     r->port = o->port;
     r->key = o->key;
     r->meta_fd = -1;
@@ -217,6 +218,7 @@ static void free_now(struct replio_replica *r)
     replica_free_jobs(r);
     replio_payloads_done(&r->payloads);
     free(r->target);
+    free(r->source);
     free(r);
 }
 

@@ -27,6 +27,7 @@ struct replio_replica_options {
     const char *dir;
     const char *store;  /* its name for store_open(); NULL: file:DIR/data */
     const char *target; /* numeric address */
+    const char *source; /* numeric address to dial from, by which the target shows it; NULL: any */
     uint16_t port;
     struct uuid volume;
     struct uuid id; /* of a new one; zeros: at random. Of one that exists it must be this */

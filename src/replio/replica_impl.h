@@ -24,7 +24,7 @@ struct replio_replica {
 
     struct replio_payloads payloads;
     const struct replio_key *key;
-    char *target;
+    char *target, *source;
     uint16_t port;
     struct replio_conn conn;
     bool connected, gone; /* gone: nothing of the connection is in use */

@@ -187,6 +187,20 @@ void replio_volume_set_rate(struct replio_volume *v, uint64_t bytes_per_second)
     repl_target_set_rate(v->core, bytes_per_second);
 }
 
+void replio_volume_create(struct replio_volume *v, uint64_t size, uint8_t replicas,
+                          uint8_t consistency)
+{
+    repl_target_create(v->core, size, replicas, consistency);
+    turn_soon(v);
+}
+
+const char *replio_volume_address(const struct replio_volume *v, int link)
+{
+    return link >= 0 && link < (int)ARRAY_SIZE(v->links) && v->links[link].used
+               ? v->links[link].address
+               : "";
+}
+
 void replio_volume_status(const struct replio_volume *v, struct repl_status *ret_status)
 {
     repl_target_status(v->core, ret_status);
@@ -247,6 +261,10 @@ static void take(struct replio_volume *v, int fd)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         *l = (struct link){
             .volume = v, .used = true, .open = true, .conn = {.ops = &conn_ops, .volume = v->id}};
+        struct sockaddr_storage peer = {0};
+        socklen_t size = sizeof(peer);
+        if (getpeername(fd, (void *)&peer, &size) == 0)
+            net_address_text((void *)&peer, l->address, sizeof(l->address));
         replio_conn_start(&l->conn, v->loop, &v->payloads, fd, v->key, true);
         repl_target_open(v->core, (int)i);
         turn_soon(v);

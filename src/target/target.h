@@ -77,6 +77,8 @@ int target_serve(const struct target_options *o, int stop_fd, struct err *e);
 
 /* control.c: a unix socket. */
 struct target_control *target_control_new(struct target *t, const char *path, struct err *e);
+/* What is under way that was asked for there: "growth"; "" */
+const char *target_control_doing(const struct target_control *c);
 void target_control_close(
     struct target_control *c); /* its connections end with the loop's next turns */
 

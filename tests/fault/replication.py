@@ -105,7 +105,7 @@ def kill_targets(volume, load):
         volume.target.start()
         done += 1
     volume.written(100)
-    load.send_signal(signal.SIGTERM)
+    load.send_signal(signal.SIGINT)
     tap.equal(done, int(amount), "so many times the target was killed")
     return {"target": done}
 
