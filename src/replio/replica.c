@@ -133,18 +133,15 @@ static int store_request(void *context, struct repl_req *req)
     };
     struct replio_replica *r = context;
     struct job *j = job_take(r, req);
-    char name[32];
     switch (req->kind) {
     case REPL_STORE_RESIZE:
         store_grow(r->store, req->length, changed, j);
         break;
     case REPL_STORE_SNAPSHOT:
-        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
-        store_snapshot(r->store, name, changed, j);
+        store_snapshot(r->store, req->offset, changed, j);
         break;
     case REPL_STORE_SNAP_DROP:
-        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
-        store_snapshot_drop(r->store, name, changed, j);
+        store_snapshot_drop(r->store, req->offset, changed, j);
         break;
     default:
         j->io.op = req->kind == REPL_STORE_ZERO && req->unmap ? STORE_UNMAP : ops[req->kind];
