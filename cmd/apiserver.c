@@ -83,6 +83,14 @@ static int take_plain(struct settings *s, const char *text, struct err *e)
     return 0;
 }
 
+static int take_only_kubernetes(struct settings *s, const char *text, struct err *e)
+{
+    (void)text;
+    (void)e;
+    s->server.only_kubernetes = true;
+    return 0;
+}
+
 static int take_audit_path(struct settings *s, const char *text, struct err *e)
 {
     (void)e;
@@ -178,6 +186,9 @@ static const struct flag table[] = {
      "addresses of services (127.96.0.0/12: on loopback, for one machine)"},
     {"pod-logs", "DIR", take_pod_logs,
      "where nodes write the logs of containers (DIR/pods); {node} in it is a node's name"},
+    {"only-kubernetes", NULL, take_only_kubernetes,
+     "Orlop's kinds are not built in: they come with their definitions (orlop crds), as on any "
+     "cluster"},
     {"plain-http", NULL, take_plain,
      "no TLS, for tests: whoever reaches it may do everything, so only on loopback"},
     {"audit-log-path", "FILE", take_audit_path, "the audit log (DIR/audit.log); - is stdout"},

@@ -101,6 +101,8 @@ struct api_kind {
 
 /* All kinds; ends with NULL. Ours first, then Kubernetes' own. */
 extern const struct api_kind *const api_kinds[];
+/* The end of them that is Kubernetes' own. */
+const struct api_kind *const *api_kinds_of_kubernetes(void);
 
 /* By "group/version" (or "v1") and kind; NULL. *ret_other, if given: a kind of that name in
  * another group or version, to say so. */

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "apiserver/kinds.h"
+
 static void take(struct map *m, const char *name)
 {
     if (name && *name)
@@ -34,7 +36,7 @@ static void add_table(struct apiserver_taken *t, const struct api_kind *kind)
 
 void apiserver_taken_add_tables(struct apiserver_taken *t, const char *group, const char *plural)
 {
-    for (const struct api_kind *const *k = api_kinds; *k; k++) {
+    for (const struct api_kind *const *k = apiserver_kinds_tables(); *k; k++) {
         for (const struct api_group_version *gv = (*k)->versions; gv->group; gv++) {
             if (str_eq(gv->group, group) && !str_eq((*k)->plural, plural)) {
                 add_table(t, *k);

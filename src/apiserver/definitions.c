@@ -68,7 +68,7 @@ void definitions_free(struct definitions *d)
 /* The kind of the tables that has this plural in this group; NULL. */
 static const struct api_kind *find_table(const char *group, const char *plural)
 {
-    for (const struct api_kind *const *k = api_kinds; *k; k++) {
+    for (const struct api_kind *const *k = apiserver_kinds_tables(); *k; k++) {
         for (const struct api_group_version *gv = (*k)->versions; gv->group; gv++) {
             if (str_eq(gv->group, group) && str_eq((*k)->plural, plural))
                 return *k;

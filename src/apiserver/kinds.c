@@ -7,6 +7,16 @@
 /* What is in service when there are no definitions; it is not counted. */
 static struct apiserver_kinds tables = {.all = api_kinds, .lock = PTHREAD_MUTEX_INITIALIZER};
 
+void apiserver_kinds_only_kubernetes(void)
+{
+    tables.all = api_kinds_of_kubernetes();
+}
+
+const struct api_kind *const *apiserver_kinds_tables(void)
+{
+    return tables.all;
+}
+
 struct apiserver_kinds *apiserver_kinds_ref(struct apiserver_kinds *k)
 {
     if (k != &tables)
@@ -47,7 +57,7 @@ static struct apiserver_kinds *make(struct apiserver_definition *const *added, s
     k->refs = 1;
     pthread_mutex_init(&k->lock, NULL);
     k->definitions = mem_realloc_array(NULL, n + 1, sizeof(struct apiserver_definition *));
-    for (const struct api_kind *const *kind = api_kinds; *kind; kind++)
+    for (const struct api_kind *const *kind = tables.all; *kind; kind++)
         vec_push(&all, *kind);
     for (size_t i = 0; i < n; i++) {
         k->definitions[i] = apiserver_definition_ref(added[i]);

@@ -29,6 +29,10 @@ struct apiserver_document {
     char hash[APISERVER_HASH_MAX];
 };
 
+/* The kinds of the tables: all that there are, or Kubernetes' own. Said once, before the first request. */
+void apiserver_kinds_only_kubernetes(void);
+const struct api_kind *const *apiserver_kinds_tables(void);
+
 /* The set in service, a new reference. */
 struct apiserver_kinds *apiserver_kinds_get(struct apiserver_registry *g);
 /* Puts the kinds of these definitions, and of the tables, in service. */

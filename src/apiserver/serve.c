@@ -323,6 +323,8 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->converters = http_pool_new(CONVERTERS);
     apiserver_health_init(&a->health);
     a->plain_http = options->plain_http;
+    if (options->only_kubernetes)
+        apiserver_kinds_only_kubernetes();
     pthread_mutex_init(&a->lock, NULL);
     pthread_mutex_init(&a->registry.kinds_lock, NULL);
     pthread_mutex_init(&a->shared_lock, NULL);

@@ -20,6 +20,8 @@ struct apiserver_options {
     const char *address; /* numeric; NULL: loopback */
     uint16_t port;       /* 0: any that is free */
     const char *pki;     /* folder for keys and certificates */
+    bool
+        only_kubernetes; /* Orlop's kinds are not built in: they come as CustomResourceDefinitions */
     bool plain_http;     /* for tests: no TLS, everybody is the administrator, loopback only */
     /* The following may be NULL. */
     const char *control;       /* folder for the control socket */

@@ -31,9 +31,11 @@ struct kube_client *ctl_connect(const struct cli_args *args, struct err *e)
     return client;
 }
 
-struct kube_resource ctl_lvs(void)
+struct kube_resource ctl_lvs(struct kube_client *c)
 {
-    return kube_resource(TOPOLVM_VERSION, "LogicalVolume");
+    return kube_resource(kube_serves(c, TOPOLVM_LEGACY "/v1") ? TOPOLVM_LEGACY "/v1"
+                                                              : TOPOLVM_GROUP "/v1",
+                         "LogicalVolume");
 }
 
 json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e)

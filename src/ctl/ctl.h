@@ -11,8 +11,8 @@
 /* The API that the options mean; to be freed. */
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e);
 
-/* LogicalVolumes, in the one version that is used. */
-struct kube_resource ctl_lvs(void);
+/* LogicalVolumes, in the group that the server has; of two, in the older. */
+struct kube_resource ctl_lvs(struct kube_client *c);
 /* "logicalvolume.topolvm.cybozu.com" */
 #define CTL_LV "logicalvolume." TOPOLVM_LEGACY
 

@@ -69,7 +69,7 @@ static void progress(const char *name, const json_t *lv, int64_t waited_ns, bool
 static int wait_until(const struct cli_args *args, struct kube_client *client, const char *name,
                       is_done_fn is_done, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs();
+    const struct kube_resource r = ctl_lvs(client);
     int64_t began = clock_mono_ns(clock_system()), waited = 0;
     int64_t most = seconds_of(args) * CLOCK_SECOND;
     for (;;) {
@@ -108,13 +108,15 @@ static int check(const struct cli_args *args, const char *size)
 
 /* Create. */
 
-static json_t *make(const struct cli_args *args)
+static json_t *make(const struct cli_args *args, const char *version)
 {
     const char *name = args->words[0], *class = cli_get(args, "class");
-    json_t *lv = json_pack("{s:s,s:s,s:{s:s,s:[s]},s:{s:s,s:s,s:s}}", "apiVersion", TOPOLVM_VERSION,
-                           "kind", "LogicalVolume", "metadata", "name", name, "finalizers",
-                           TOPOLVM_LEGACY "/logicalvolume", "spec", "name", name, "nodeName",
-                           cli_get(args, "node"), "size", cli_get(args, "size"));
+    _cleanup_free_ char *finalizer =
+        mem_printf("%.*s/logicalvolume", (int)strcspn(version, "/"), version);
+    json_t *lv =
+        json_pack("{s:s,s:s,s:{s:s,s:[s]},s:{s:s,s:s,s:s}}", "apiVersion", version, "kind",
+                  "LogicalVolume", "metadata", "name", name, "finalizers", finalizer, "spec",
+                  "name", name, "nodeName", cli_get(args, "node"), "size", cli_get(args, "size"));
     if (class)
         json_object_set_new(json_object_get(lv, "spec"), "vgName", json_string(class));
     return lv;
@@ -122,10 +124,11 @@ static json_t *make(const struct cli_args *args)
 
 static int create(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(), nodes = kube_resource("v1", "Node");
+    const struct kube_resource r = ctl_lvs(client), nodes = kube_resource("v1", "Node");
     const char *output = cli_get(args, "output");
     json_auto_t *node = kube_get(client, &nodes, NULL, cli_get(args, "node"), e);
-    json_auto_t *lv = make(args), *made = node ? kube_create(client, &r, lv, NULL, e) : NULL;
+    json_auto_t *lv = make(args, r.api_version),
+                *made = node ? kube_create(client, &r, lv, NULL, e) : NULL;
     if (!made)
         return -1;
     if (!output || str_eq(output, "name"))
@@ -180,7 +183,7 @@ static int refuse_claimed(struct kube_client *client, const json_t *lv, const ch
 
 static int resize(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs();
+    const struct kube_resource r = ctl_lvs(client);
     const char *name = args->words[0], *size = args->words[1];
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_MICRO, now);
@@ -222,7 +225,7 @@ int ctl_lv_resize(const struct cli_args *args)
 static int delete_one(const struct cli_args *args, struct kube_client *client, const char *name,
                       struct err *e)
 {
-    const struct kube_resource r = ctl_lvs();
+    const struct kube_resource r = ctl_lvs(client);
     json_auto_t *lv = kube_get(client, &r, NULL, name, e);
     struct err why = {0};
     json_auto_t *volume = lv && !cli_get(args, "force") ? ctl_volume_of(client, lv, &why) : NULL;

@@ -79,7 +79,7 @@ static bool is_wanted(const struct cli_args *args, const json_t *lv)
 /* Those that were named, or all; NULL with an error. */
 static json_t *find(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs();
+    const struct kube_resource r = ctl_lvs(client);
     json_auto_t *all = args->count ? json_array() : kube_list(client, &r, NULL, NULL, e);
     if (!all)
         return NULL;

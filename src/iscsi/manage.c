@@ -66,6 +66,8 @@ static void abort_all(const struct iscsi_task *m)
 {
     for (struct iscsi_task *t; (t = next_to_abort(m));) {
         iscsi_count(&t->session->node->stats.aborts, 1);
+        if (t->session != m->session && m->function == ISCSI_CLEAR_TASK_SET)
+            scsi_nexus_cleared(t->session->nexus); /* of a reset all are told */
         iscsi_task_abort(t);
     }
 }

@@ -113,3 +113,5 @@ int kube_delete(struct kube_client *c, const struct kube_resource *r, const char
 /* Anything else: "/healthz", "/apis/...". ret_body gets the text of a 2xx answer; body may be NULL. */
 int kube_raw(struct kube_client *c, const char *method, const char *path, const json_t *body,
              struct str *ret_body, struct err *e);
+/* Whether it has the group, "topolvm.io/v1"; one that does not say that it has not may have it. */
+bool kube_serves(struct kube_client *c, const char *version);

@@ -151,3 +151,10 @@ int kube_raw(struct kube_client *c, const char *method, const char *path, const 
     http_response_done(&r);
     return status;
 }
+
+bool kube_serves(struct kube_client *c, const char *version)
+{
+    struct err e = {0};
+    _cleanup_free_ char *path = mem_printf("/apis/%s", version);
+    return kube_raw(c, "GET", path, NULL, NULL, &e) == 0 || e.code != ERR_NOT_FOUND;
+}

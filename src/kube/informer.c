@@ -19,7 +19,7 @@ struct kube_informer {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* synced, or nobody is there to become it; monotonic */
     struct cache cache;     /* under the lock; changed by the reflector's thread alone */
-    bool synced, ended;
+    bool synced, served, ended;
 };
 
 static void forget_pending(struct kube_informer *i)
@@ -90,6 +90,7 @@ static void set_synced(struct kube_informer *i)
 {
     pthread_mutex_lock(&i->lock);
     i->synced = true;
+    i->served = !kube_reflector_missing(i->reflector);
     pthread_cond_broadcast(&i->changed);
     pthread_mutex_unlock(&i->lock);
 }
@@ -251,6 +252,15 @@ bool kube_informer_synced(const struct kube_informer *i)
     bool synced = me->synced;
     pthread_mutex_unlock(&me->lock);
     return synced;
+}
+
+bool kube_informer_served(const struct kube_informer *i)
+{
+    struct kube_informer *me = (struct kube_informer *)i;
+    pthread_mutex_lock(&me->lock);
+    bool served = me->served;
+    pthread_mutex_unlock(&me->lock);
+    return served;
 }
 
 int kube_informer_wait(struct kube_informer *i, int64_t timeout_ns, struct err *e)

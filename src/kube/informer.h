@@ -61,6 +61,8 @@ DEFINE_CLEANUP(struct kube_informer *, kube_informer_free)
 
 /* Whether a first list is all in the cache and was told to the handlers. */
 bool kube_informer_synced(const struct kube_informer *i);
+/* Whether the server was seen to have the kind. */
+bool kube_informer_served(const struct kube_informer *i);
 /* Waits for that; DEADLINE_EXCEEDED with what was wrong last, or CANCELLED. */
 int kube_informer_wait(struct kube_informer *i, int64_t timeout_ns, struct err *e);
 

@@ -36,7 +36,8 @@ struct kube_reflector {
     int64_t failed_ns;  /* when it last went wrong, monotonic */
     struct str version; /* up to which all is known */
     unsigned refusals;
-    struct { /* of the list or the watch that is under way */
+    bool missing; /* the server has no such kind, which is optional */
+    struct {      /* of the list or the watch that is under way */
         size_t objects;
         uint64_t events; /* bookmarks too */
         bool error;      /* an event that says that it cannot go on */
@@ -162,6 +163,7 @@ static int list(struct kube_reflector *r, struct err *e)
         return -1;
     }
     set_version(r, str_get(&version));
+    r->missing = false;
     r->o.ops->replace(r->o.context);
     /* Trees of pages and what they replaced lie between the objects that stay. */
     if (r->now.objects >= TRIM_OBJECTS)
@@ -274,11 +276,27 @@ static enum next after_failure(struct kube_reflector *r, const char *what, unsig
     return kube_call_sleep(r->client, r->call, delay, NULL) < 0 ? NEXT_STOP : next;
 }
 
+/*
+ * There is no such kind, and there need not be. That is an answer only as long as there never was one: a
+ * server that is just starting may not know yet what it has.
+ */
+static enum next none_yet(struct kube_reflector *r)
+{
+    if (!r->version.len && !r->missing) {
+        r->missing = true;
+        r->o.ops->replace(r->o.context);
+    }
+    return kube_call_sleep(r->client, r->call, r->backoff.most_ns, NULL) < 0 ? NEXT_STOP
+                                                                             : NEXT_LIST;
+}
+
 static enum next list_once(struct kube_reflector *r)
 {
     struct err e = {0};
     if (list(r, &e) < 0)
-        return after_failure(r, "list", 0, &e, NEXT_LIST);
+        return r->o.resource.optional && e.code == ERR_NOT_FOUND
+                   ? none_yet(r)
+                   : after_failure(r, "list", 0, &e, NEXT_LIST);
     kube_call_note(r->client, r->call, &(struct err){0});
     r->refusals = 0;
     return NEXT_WATCH;
@@ -324,6 +342,11 @@ static void *run(void *context)
         next = next == NEXT_LIST ? list_once(r) : watch_once(r);
     r->o.ops->end(r->o.context);
     return NULL;
+}
+
+bool kube_reflector_missing(const struct kube_reflector *r)
+{
+    return r->missing;
 }
 
 int kube_reflector_start(struct kube_reflector *r, struct err *e)

@@ -53,5 +53,7 @@ struct kube_reflector *kube_reflector_new(const struct kube_reflector_options *o
 int kube_reflector_start(struct kube_reflector *r, struct err *e);
 void kube_reflector_stop(struct kube_reflector *r); /* ends its thread, if there is one */
 void kube_reflector_free(struct kube_reflector *r); /* stopped */
+/* On its thread: whether the last list found that the server has no such kind. */
+bool kube_reflector_missing(const struct kube_reflector *r);
 /* What went wrong last; code OK when nothing did since the last time that all was well. */
 void kube_reflector_last(struct kube_reflector *r, struct err *ret_e);

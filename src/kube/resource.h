@@ -12,6 +12,7 @@ struct kube_resource {
     const char *api_version; /* "v1", "openebs.io/v1alpha1" */
     const char *kind, *plural;
     bool namespaced;
+    bool optional; /* set by whoever can do without: a server that lacks the kind has none of it */
 };
 
 /* Of a kind in the tables of src/api, in that version of it; one that is not there is a mistake in

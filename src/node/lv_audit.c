@@ -151,6 +151,7 @@ int lv_audit(struct node_lvs *s, struct err *e)
         know(s, v, &after);
         find_orphans(s, v, &before, &after);
         say(s);
+        lv_pools_warn(s, v);
         if (s->n->options.lvs.reclaim_orphans)
             status = reclaim(s, v, e);
         kube_controller_add(s->keeper, "", LV_ANNOUNCE);

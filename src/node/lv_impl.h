@@ -53,6 +53,8 @@ struct node_lvs {
     VEC(struct lv_given) given;
     struct map judged;  /* uid -> for which spec and annotation it was said that it cannot be */
     struct map orphans; /* "vg/lv" -> struct lv_orphan */
+    struct map
+        pools; /* "vg/lv" of a thin pool -> how many levels it had passed; the audit's alone */
     struct metrics_family *resize_failures;
 };
 
@@ -141,6 +143,9 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
 /* lv_audit.c */
 int lv_audit(struct node_lvs *s, struct err *e);
 void lv_orphans_done(struct node_lvs *s);
+
+/* lv_pools.c */
+void lv_pools_warn(struct node_lvs *s, const struct lvm_view *v);
 
 /* lv_announce.c */
 int lv_announce(struct node_lvs *s, struct err *e);

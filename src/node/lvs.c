@@ -60,6 +60,7 @@ static void free_all(void *context)
         free(it->value);
     map_done(&s->judged);
     lv_orphans_done(s);
+    map_done(&s->pools);
     vec_done(&s->given);
     lvm_view_unref(s->view);
     lvm_classes_done(&s->classes);
@@ -69,15 +70,6 @@ static void free_all(void *context)
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->change);
     free(s);
-}
-
-/* A server that says that it has no such group will not have it; one that does not answer may. */
-static bool has_group(struct node *n, const char *version)
-{
-    struct err e = {0};
-    _cleanup_(str_done) struct str body = {0};
-    _cleanup_free_ char *path = mem_printf("/apis/%s", version);
-    return kube_raw(n->client, "GET", path, NULL, &body, &e) == 0 || e.code != ERR_NOT_FOUND;
 }
 
 static void add_group(struct node_lvs *s, const char *version)
@@ -202,7 +194,7 @@ int node_lvs_setup(struct node *n, struct err *e)
     if (add_controller(s, "logicalvolumes", works ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
         return -1;
     for (size_t i = 0; i < LV_GROUPS; i++) {
-        if (has_group(n, versions[i]))
+        if (kube_serves(n->client, versions[i]))
             add_group(s, versions[i]);
     }
     return works ? setup_keeper(s, e) : 0;

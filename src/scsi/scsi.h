@@ -128,6 +128,8 @@ void scsi_unit_resized(struct scsi_unit *unit);
 /* A nexus begins and ends. The names are iSCSI's: "iqn...,i,0x..." and "iqn...,t,0x0001". */
 struct scsi_nexus *scsi_nexus_new(struct scsi_unit *unit, const char *initiator_port,
                                   const char *target_port, uint16_t target_port_id);
+/* Another initiator had tasks of this one aborted, which have no answer: it is told that. */
+void scsi_nexus_cleared(struct scsi_nexus *n);
 void scsi_nexus_free(struct scsi_nexus *nexus);
 
 /* False: the CDB is refused; task holds the answer already and done() is not called. */

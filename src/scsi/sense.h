@@ -50,6 +50,7 @@ enum scsi_sense {
     SENSE_RESERVATIONS_RELEASED = 0x062a04,
     SENSE_REGISTRATIONS_PREEMPTED = 0x062a05,
     SENSE_CAPACITY_CHANGED = 0x062a09,
+    SENSE_COMMANDS_CLEARED = 0x062f00, /* by another initiator */
 };
 
 /* What else sense data can say. */

@@ -23,6 +23,7 @@ enum scsi_sense scsi_attention_take(struct scsi_nexus *n)
         [ATTENTION_PREEMPTED] = SENSE_RESERVATIONS_PREEMPTED,
         [ATTENTION_REGISTRATIONS] = SENSE_REGISTRATIONS_PREEMPTED,
         [ATTENTION_RELEASED] = SENSE_RESERVATIONS_RELEASED,
+        [ATTENTION_CLEARED] = SENSE_COMMANDS_CLEARED,
     };
     int first = __builtin_ctz(n->attentions);
     n->attentions &= ~(1U << first);
@@ -44,6 +45,11 @@ void scsi_unit_resized(struct scsi_unit *u)
 {
     u->blocks = u->store->size >> u->shift;
     scsi_attention_all(u, NULL, ATTENTION_CAPACITY);
+}
+
+void scsi_nexus_cleared(struct scsi_nexus *n)
+{
+    n->attentions |= 1U << ATTENTION_CLEARED;
 }
 
 /* Only what INQUIRY may say: printable ASCII. */

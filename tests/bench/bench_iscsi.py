@@ -38,6 +38,8 @@ CELLS = {
     "4K random write 4xQD32": (4096, "random", 0, 32, 4),
     "128K sequential read QD32": (131072, "sequential", 100, 32, 1),
     "128K sequential write QD32": (131072, "sequential", 0, 32, 1),
+    "128K sequential read 4xQD32": (131072, "sequential", 100, 32, 4),
+    "128K sequential write 4xQD32": (131072, "sequential", 0, 32, 4),
 }
 
 # (cell, figure, peer, at least or at most, ratio of ours to the peer's), memory-backed
@@ -127,11 +129,17 @@ class Peer:
 
 
 class Ours(Peer):
-    name = "orlop"
+    name, io = "orlop", "auto"
 
     def start(self):
         self.spawn(f"{BUILD}/cmd/orlop-target", "target", "serve", "--store", f"file:{self.file}",
-                   "--iqn", IQN, "--portal", f"127.0.0.1:{self.port}")
+                   "--iqn", IQN, "--portal", f"127.0.0.1:{self.port}", "--io", self.io)
+
+
+class Epoll(Ours):
+    """Ours, where io_uring is refused."""
+
+    name, io = "epoll", "epoll"
 
 
 class Tgt(Peer):
@@ -286,7 +294,7 @@ def main():
     parser.add_argument("--json")
     args = parser.parse_args()
     kinds = []
-    for kind in (Ours, Tgt, Istgt, Nbdkit):
+    for kind in (Ours, Epoll, Tgt, Istgt, Nbdkit):
         missing = [p for p in (kind.needs, "fio" if kind is Nbdkit else "") if p and not shutil.which(p)]
         if missing:
             print(f"iSCSI: {kind.name} is left out: {missing[0]} is not installed")

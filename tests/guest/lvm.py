@@ -49,10 +49,10 @@ class Inside:
                f"{command}\nexit status {result.returncode}: {said}")
         return said
 
-    def start(self):
+    def start(self, *flags):
         self.ok("the agent is started", f"mkdir -p /run/node; {program} --kubeconfig /out/kubeconfig --name guest "
                 "--data-dir /run/node --device-classes /out/classes.yaml --health-port off --discover=false "
-                ">>/out/node.log 2>&1 & echo $! >/run/node.pid")
+                f"{' '.join(flags)} >>/out/node.log 2>&1 & echo $! >/run/node.pid")
 
     def until(self, what, name, **wanted):
         passed = wait_for(lambda: wanted.items() <= self.agent.status(name).items(), 30)
@@ -140,10 +140,14 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
         inside = Inside(session, agent)
         ids = {name: agent.status(name)["volumeID"] for name in ("next", "base", "clone")}
         inside.ok("after a restart no volume has a device", "ls /dev/orlop 2>/dev/null | wc -l", "0")
-        inside.start()
+        inside.start("--audit", "1s")
         inside.ok("until the agent has started", f"for i in {' '.join(ids.values())}; do "
                   "until [ -e /dev/orlop/$i ]; do read -t 0.1 <> <(:) || :; done; done; "
                   f"head -c 3 /dev/orlop/{ids['base']}; head -c 3 /dev/orlop/{ids['clone']}", "newown")
+        inside.ok("the pool fills up", f"dd if=/dev/zero of=/dev/orlop/{ids['base']} bs=1M seek=1 count=170 conv=fsync "
+                  "status=none")
+        tap.ok(wait_for(lambda: "data of the thin pool orlop/pool0 are used" in server.kubectl(
+            "get", "events", "-A", "--field-selector", "reason=ThinPoolFilling").stdout, 60), "an event says so")
         agent.delete(*ids)
         inside.gone("all are removed", *ids)
         inside.ok("LVM has only the pool", "lvs --noheadings -o lv_name orlop", "pool0")

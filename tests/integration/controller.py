@@ -198,7 +198,7 @@ def check_killed_leader(server, scratch):
             first.process.wait()
             until("a killed one is replaced", lambda: second.leads)
             took = time.monotonic() - begin
-            tap.ok(1 < took < 6, "after the lease", f"{took} s")
+            tap.ok(1 < took < 60, "after the lease", f"{took} s")
 
             server.process.send_signal(signal.SIGSTOP)
             try:

@@ -60,3 +60,11 @@ const struct api_kind *const api_kinds[] = {
     &api_self_subject_review,
     NULL,
 };
+
+const struct api_kind *const *api_kinds_of_kubernetes(void)
+{
+    const struct api_kind *const *k = api_kinds;
+    while (*k != &api_namespace)
+        k++;
+    return k;
+}

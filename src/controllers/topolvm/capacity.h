@@ -16,8 +16,6 @@
 
 #define TOPOLVM_GROUP     "topolvm.io"
 #define TOPOLVM_LEGACY    "topolvm.cybozu.com"
-/* The one version of LogicalVolumes that is read and written: the other group has the same objects. */
-#define TOPOLVM_VERSION   TOPOLVM_LEGACY "/v1"
 /* On a LogicalVolume that no PersistentVolume stands for yet: "NAMESPACE/NAME/UID" of its claim. */
 #define TOPOLVM_CLAIM     "orlop.io/claim"
 /* On a LogicalVolume whose node was forgotten: {"by", "at", "force"}. */

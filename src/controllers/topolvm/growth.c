@@ -103,8 +103,8 @@ static int patch_lv(struct growth *g, json_t *patch, const char *subresource, st
 {
     json_auto_t *own = patch;
     const struct kube_write w = {.subresource = subresource};
-    json_t *now = kube_patch(g->t->client, &g->t->ledger->lvs_r, NULL, kube_name(g->lv),
-                             KUBE_MERGE_PATCH, own, &w, e);
+    json_t *now = kube_patch(g->t->client, topolvm_lvs_of(&g->t->ledger->lvs, g->lv), NULL,
+                             kube_name(g->lv), KUBE_MERGE_PATCH, own, &w, e);
     if (!now)
         return -1;
     json_decref(g->lv);

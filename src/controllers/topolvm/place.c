@@ -65,7 +65,8 @@ static void describe(const struct place *places, size_t n, const char *class, in
         str_appendf(out, ", %zu more nodes have less", n - 16);
 }
 
-static json_t *make_lv(const json_t *claim, const json_t *class, const char *node, const char *name)
+static json_t *make_lv(const char *version, const json_t *claim, const json_t *class,
+                       const char *node, const char *name)
 {
     const char *group = json_str(class, "provisioner"), *device = topolvm_class_of(class);
     const char *options =
@@ -74,8 +75,8 @@ static json_t *make_lv(const json_t *claim, const json_t *class, const char *nod
         mem_printf("%s/%s/%s", kube_namespace(claim), kube_name(claim), kube_uid(claim));
     _cleanup_free_ char *finalizer = mem_printf("%s/logicalvolume", group);
     json_t *lv =
-        json_pack("{s:s,s:s,s:{s:s,s:{s:s},s:{s:s},s:[s]},s:{s:s,s:s,s:O}}", "apiVersion",
-                  TOPOLVM_VERSION, "kind", "LogicalVolume", "metadata", "name", name, "labels",
+        json_pack("{s:s,s:s,s:{s:s,s:{s:s},s:{s:s},s:[s]},s:{s:s,s:s,s:O}}", "apiVersion", version,
+                  "kind", "LogicalVolume", "metadata", "name", name, "labels",
                   "app.kubernetes.io/created-by", "topolvm-controller", "annotations",
                   TOPOLVM_CLAIM, mark, "finalizers", finalizer, "spec", "name", name, "nodeName",
                   node, "size", json_at(claim, "spec", "resources", "requests", "storage"));
@@ -95,8 +96,10 @@ static int promise(struct topolvm *t, const json_t *claim, const json_t *class, 
         *ret_room = 0;
     if (*ret_room < size)
         return 0;
-    json_auto_t *lv = make_lv(claim, class, node, name);
-    json_auto_t *made = kube_create(t->client, &t->ledger->lvs_r, lv, NULL, e);
+    const struct kube_resource *r =
+        topolvm_lvs_for(&t->ledger->lvs, json_str(class, "provisioner"));
+    json_auto_t *lv = make_lv(r->api_version, claim, class, node, name);
+    json_auto_t *made = kube_create(t->client, r, lv, NULL, e);
     if (!made)
         return e->code == ERR_ALREADY_EXISTS ? err_set(e, ERR_ABORTED, "Conflict", "it is there")
                                              : -1;

@@ -205,12 +205,12 @@ int topolvm_setup_publish(struct topolvm *t, struct kube_manager *m, struct err 
         return -1;
     const struct kube_source sources[] = {
         {.informer = t->ledger->nodes},
-        {.informer = t->ledger->lvs, .map = map_lv},
         {.informer = t->classes, .map = map_class, .context = t},
         {.informer = t->capacities, .map = map_capacity},
         {.informer = t->drivers, .map = map_class, .context = t},
     };
     for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
         kube_controller_watch(c, sources[i]);
+    topolvm_lvs_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
     return 0;
 }

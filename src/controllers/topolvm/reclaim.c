@@ -33,7 +33,7 @@ static int end(struct topolvm *t, json_t **volume, struct err *e)
     json_auto_t *lv = topolvm_ledger_volume(t->ledger, *volume);
     if (!lv) { /* not in the cache: ask, so that nothing is left that was only not seen yet */
         struct err why = {0};
-        lv = kube_get(t->client, &t->ledger->lvs_r, NULL, kube_name(*volume), &why);
+        lv = topolvm_lvs_ask(&t->ledger->lvs, t->client, kube_name(*volume), &why);
         if (!lv && why.code != ERR_NOT_FOUND) {
             *e = why;
             return -1;
@@ -43,7 +43,8 @@ static int end(struct topolvm *t, json_t **volume, struct err *e)
         return 0;
     const struct kube_delete o = {.uid = kube_uid(lv ? lv : *volume), .grace_seconds = -1};
     if (lv)
-        return kube_delete(t->client, &t->ledger->lvs_r, NULL, kube_name(lv), &o, e);
+        return kube_delete(t->client, topolvm_lvs_of(&t->ledger->lvs, lv), NULL, kube_name(lv), &o,
+                           e);
     if (!kube_deleting(*volume) &&
         kube_delete(t->client, &t->volumes_r, NULL, kube_name(*volume), &o, e) < 0)
         return -1;
@@ -96,6 +97,6 @@ int topolvm_setup_reclaim(struct topolvm *t, struct kube_manager *m, struct err 
     if (!c)
         return -1;
     kube_controller_watch(c, (struct kube_source){.informer = t->volumes});
-    kube_controller_watch(c, (struct kube_source){.informer = t->ledger->lvs, .map = map_lv});
+    topolvm_lvs_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
     return 0;
 }

@@ -245,7 +245,6 @@ int topolvm_setup_resize(struct topolvm *t, struct kube_manager *m, struct err *
     const struct kube_source sources[] = {
         {.informer = t->claims},
         {.informer = t->volumes, .map = map_volume},
-        {.informer = t->ledger->lvs, .map = map_lv, .context = t},
         {.informer = t->ledger->nodes,
          .predicate = annotations_changed,
          .map = map_infeasible,
@@ -253,5 +252,6 @@ int topolvm_setup_resize(struct topolvm *t, struct kube_manager *m, struct err *
     };
     for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
         kube_controller_watch(c, sources[i]);
+    topolvm_lvs_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv, .context = t});
     return 0;
 }

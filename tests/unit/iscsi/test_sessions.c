@@ -130,6 +130,24 @@ static void test_task_management(void **state)
     assert_int_equal(h[3], SCSI_CHECK_CONDITION);
     assert_int_equal(other.data.p[2 + 12], 0x29);
 
+    /* a cleared set too, and those hear of it who had something in it */
+    wire_settle(&w);
+    wire_settle(&other);
+    wire_rw(&other, h, false, ISCSI_FINAL, 0, 1);
+    wire_send(&other, h, NULL, 0);
+    manage(&w, ISCSI_CLEAR_TASK_SET, ISCSI_NO_TAG);
+    turn_until_output(&w);
+    assert_true(wire_take(&w, h) && h[2] == ISCSI_TASK_COMPLETE);
+    assert_int_equal(iscsi_node_commands(t.node), 0);
+    wire_command(&w, h, ISCSI_FINAL, 0, ready, 6);
+    wire_send(&w, h, NULL, 0);
+    assert_true(wire_take(&w, h) && h[3] == SCSI_GOOD);
+    wire_command(&other, h, ISCSI_FINAL, 0, ready, 6);
+    wire_send(&other, h, NULL, 0);
+    assert_true(wire_take(&other, h));
+    assert_int_equal(h[3], SCSI_CHECK_CONDITION);
+    assert_int_equal(other.data.p[2 + 12], 0x2f);
+
     manage(&w, ISCSI_COLD_RESET, ISCSI_NO_TAG);
     assert_true(wire_take(&w, h) && h[2] == ISCSI_TASK_COMPLETE);
     assert_true(w.closed && other.closed);
