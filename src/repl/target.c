@@ -56,6 +56,7 @@ struct repl_target *repl_target_new(const struct repl_target_config *c,
     list_init(&t->queue);
     list_init(&t->syncs);
     list_init(&t->parked);
+    list_init(&t->revert.link);
     return t;
 }
 
@@ -94,6 +95,8 @@ static void restart(struct repl_target *t)
     }
     t->scrub.active = false;
     io_restart(t);
+    list_unlink(&t->revert.link); /* nobody is told that it failed and then sees it happen */
+    t->revert_status = 0;
     if (t->admin)
         admin_end(t, -EAGAIN);
 }
@@ -202,10 +205,14 @@ static bool form(struct repl_target *t)
     return v.n == t->cfg.rf;
 }
 
-/* A voter that is blank, or behind what it once had. */
-static bool has_lost(const struct peer *p, const struct repl_member *m)
+/* A voter that is blank, or behind what it once had, or without a snapshot that it must have taken. */
+static bool has_lost(const struct peer *p, const struct repl_member *m, const struct repl_view *v)
 {
-    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, !p->blank && p->sb.pos >= m->floor);
+    bool whole = !p->blank && p->sb.pos >= m->floor;
+    for (int i = 0; i < v->snaps.n; i++)
+        if (p->sb.pos > v->snaps.at[i].pos && !repl_held_has(&p->sb.held, v->snaps.at[i].id))
+            whole = false;
+    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, whole);
 }
 
 static void take_view(struct repl_target *t, const struct repl_view *v)
@@ -215,7 +222,7 @@ static void take_view(struct repl_target *t, const struct repl_view *v)
         t->view.member[m].flags &= (uint8_t)~REPL_INSYNC;
         int link = view_link(t, &v->member[m].id);
         if (link >= 0)
-            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m]);
+            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m], v);
     }
 }
 
@@ -323,6 +330,11 @@ static void elect(struct repl_target *t)
             continue;
         if (best < 0 || GUARD(16, p->pos > t->peer[best].pos))
             best = i;
+        /* Of those who have everything, one that has the snapshots too. */
+        else if (p->pos == t->peer[best].pos &&
+                 repl_held_lacks(&p->held, &t->view.snaps) <
+                     repl_held_lacks(&t->peer[best].held, &t->view.snaps))
+            best = i;
     }
     if (best < 0)
         return;
@@ -351,6 +363,8 @@ static void bring_in(struct repl_target *t)
             view_tell(t, i);
         if (p->ask != ASK_YES || p->joined || p->view_ok >> 32 != t->epoch)
             continue;
+        if (p->job.state != JOB_NONE || snap_taking(t))
+            continue;
         if (i == t->truth || t->insync)
             rebuild_start(t, i);
     }
@@ -374,6 +388,7 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
             return;
     }
     p->sb = s;
+    p->held = s.held;
     p->hello = true;
     p->pos = m->seq;
     p->blank = m->flags & REPL_BLANK;
@@ -386,7 +401,8 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
         int member = repl_view_find(&t->view, &s.replica);
         /* While the volume is being made there is nothing that could be lost. */
         p->lost =
-            member >= 0 && t->view.flags & REPL_FORMED && has_lost(p, &t->view.member[member]);
+            member >= 0 && t->view.flags & REPL_FORMED &&
+            has_lost(p, &t->view.member[member], &t->view);
         view_sets(t);
     }
 }
@@ -427,7 +443,7 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         return; /* an answer to an epoch that is over */
     switch (m->type) {
     case REPL_ACK:
-        if (p->joined)
+        if (p->joined && m->count == p->join)
             io_ack(t, link, m->seq, m->offset);
         break;
     case REPL_PONG:
@@ -454,6 +470,11 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         rebuild_answer(t, link, m, payload, owner);
         break;
     case REPL_SNAP_OK:
+        if (!(m->flags & REPL_FAILED))
+            repl_held_add(&p->held, m->seq);
+        rebuild_snapped(t, link, m);
+        admin_answer(t, link, m);
+        break;
     case REPL_PREPARE_OK:
         admin_answer(t, link, m);
         break;
@@ -488,7 +509,9 @@ static void watch(struct repl_target *t)
         struct peer *p = &t->peer[i];
         const struct entry *oldest = &t->window[(p->applied + 1) & t->mask];
         int64_t lag = p->joined && p->applied < t->last ? t->now - oldest->since : 0;
-        int64_t may = p->insync ? t->cfg.lag_ns : 10 * t->cfg.lag_ns;
+        /* A snapshot, or the way back to one, may take some time. */
+        bool patient = !p->insync || snap_taking(t) || t->revert_status > 0;
+        int64_t may = patient ? 10 * t->cfg.lag_ns : t->cfg.lag_ns;
         bool behind = lag > may || p->owed > t->cfg.lag_bytes;
         bool spare = !p->insync || quorum_met(t, counted(t) & (uint16_t)~bit(i));
         if ((behind && spare) || (p->ask == ASK_YES && t->now - p->heard > t->cfg.dead_ns)) {
@@ -516,6 +539,7 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now)
     if (t->phase == ACTIVE && t->changed) {
         t->changed = false;
         view_step(t);
+        snap_turn(t);
         bring_in(t);
     }
     ping(t);

@@ -55,7 +55,7 @@ struct replio_replica {
     struct io_timer dial, wake, silence;
     struct io_deferred turn;
 
-    bool stopping, freed;
+    bool stopping, quiet, freed; /* quiet: the store does nothing by itself any more */
     void (*done)(void *context);
     void *context;
 };
@@ -95,7 +95,7 @@ static void io_done(struct store_io *io, int error)
     job_end(container_of(io, struct job, io), error);
 }
 
-/* Growth, a snapshot, or the end of one. */
+/* Growth, a snapshot, its end, or the way back to it. */
 static void changed(void *context, int error)
 {
     job_end(context, error);
@@ -117,6 +117,7 @@ static struct job *job_take(struct replio_replica *r, struct repl_req *req)
     j->io.fua = false;
     j->io.offset = req->offset;
     j->io.length = req->length;
+    j->io.snapshot = req->snap;
     j->iov = (struct iovec){req->data, req->length};
     j->io.iov = &j->iov;
     j->io.iovs = 1;
@@ -139,6 +140,9 @@ static int store_request(void *context, struct repl_req *req)
         break;
     case REPL_STORE_SNAPSHOT:
         store_snapshot(r->store, req->offset, changed, j);
+        break;
+    case REPL_STORE_REVERT:
+        store_revert(r->store, req->offset, changed, j);
         break;
     case REPL_STORE_SNAP_DROP:
         store_snapshot_drop(r->store, req->offset, changed, j);
@@ -312,7 +316,7 @@ static void silence(struct io_timer *timer)
 
 static void stop_when_done(struct replio_replica *r)
 {
-    if (!r->stopping || !r->done || !repl_replica_stopped(r->core))
+    if (!r->stopping || !r->done || !r->quiet || !repl_replica_stopped(r->core))
         return;
     void (*done)(void *context) = r->done;
     r->done = NULL;
@@ -413,8 +417,12 @@ static int open_all(struct replio_replica *r, const struct replio_replica_option
     if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(o->dir, &r->id, e) < 0 ||
         open_meta(r, o->dir, e) < 0 || open_store(r, o, e) < 0 || sync_dir(o->dir, e) < 0)
         return -1;
-    const struct repl_replica_config config = {
+    struct repl_replica_config config = {
         .volume = o->volume, .replica = r->id, .store_size = r->store->size};
+    struct store_snapshot snaps[REPL_HELD];
+    unsigned n = store_snapshots(r->store, snaps, REPL_HELD);
+    for (unsigned i = 0; i < n; i++)
+        config.held.id[config.held.n++] = snaps[i].id;
     r->core = repl_replica_new(&config, &core_ops, r);
     return load(r, e) < 0 ? err_prefix(e, "%s", o->dir) : 0;
 }
@@ -449,6 +457,13 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
 
 /* Ending. */
 
+static void quiet(void *context)
+{
+    struct replio_replica *r = context;
+    r->quiet = true;
+    turn_soon(r);
+}
+
 void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), void *context)
 {
     r->stopping = true;
@@ -456,6 +471,7 @@ void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), 
     r->context = context;
     io_timer_stop(r->loop, &r->dial);
     repl_replica_stop(r->core);
+    store_pause(r->store, quiet, r);
     turn_soon(r);
 }
 

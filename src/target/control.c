@@ -5,7 +5,9 @@
  *     {"command":"show"}                     {"command":"add","replica":UUID[,"instead":UUID]}
  *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID}
  *     {"command":"drain"}                    {"command":"scrub"}
- *     {"command":"rate","bytes":N}           {"command":"snapshot","id":N}
+ *     {"command":"rate","bytes":N}           {"command":"snapshot","name":NAME}
+ *     {"command":"revert","name":NAME}       {"command":"snapshot-delete","name":NAME}
+ *     {"command":"snapshots"}                what there are, with the replicas that have them
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -187,14 +189,75 @@ static void scrub(struct client *c, const json_t *request)
         begun(c, replio_volume_scrub(c->control->target->volume, ended, c->control));
 }
 
+/* Snapshots. */
+
+static const char *take_name(struct client *c, const json_t *request)
+{
+    const char *name = json_str(request, "name");
+    if (name && target_snapshot_name(name))
+        return name;
+    reply_error(c, "\"name\" must be a snapshot's: up to 47 letters, digits, '.', '_' and '-', the "
+                   "first of them a letter or a digit");
+    return NULL;
+}
+
+/* What could not begin, and why. */
+static void snapshot_begun(struct client *c, const char *name, int error)
+{
+    struct target_control *control = c->control;
+    _cleanup_(str_done) struct str why = {0};
+    if (!error)
+        return;
+    control->doing = NULL;
+    control->asker = NULL;
+    target_snapshot_why(control->target, name, error, &why);
+    reply_error(c, str_get(&why));
+}
+
 static void snapshot(struct client *c, const json_t *request)
 {
-    json_int_t id = json_integer_value(json_object_get(request, "id"));
-    if (id <= 0)
-        reply_error(c, "\"id\" must be a number above 0");
-    else if (is_replicated(c) && begin(c, "a snapshot"))
-        begun(c,
-              replio_volume_snapshot(c->control->target->volume, (uint64_t)id, ended, c->control));
+    struct replio_volume *volume = c->control->target->volume;
+    const char *name = is_replicated(c) ? take_name(c, request) : NULL;
+    if (name && begin(c, "a snapshot"))
+        snapshot_begun(c, name, replio_volume_snapshot(volume, name, ended, c->control));
+}
+
+static void snapshot_delete(struct client *c, const json_t *request)
+{
+    struct replio_volume *volume = c->control->target->volume;
+    const char *name = is_replicated(c) ? take_name(c, request) : NULL;
+    if (name && begin(c, "the deletion of a snapshot"))
+        snapshot_begun(c, name, replio_volume_snap_delete(volume, name, ended, c->control));
+}
+
+static void reverted(void *context, int error)
+{
+    struct target_control *control = context;
+    if (!error)
+        scsi_unit_changed(control->target->unit); /* for who has logged in meanwhile */
+    ended(context, error);
+}
+
+static void revert(struct client *c, const json_t *request)
+{
+    struct target *t = c->control->target;
+    const char *name = is_replicated(c) ? take_name(c, request) : NULL;
+    if (name && iscsi_node_sessions(t->node))
+        reply_error(c, "initiators are logged in, and remember what would no longer be true: let "
+                       "them log out first");
+    else if (name && begin(c, "the way back to a snapshot"))
+        snapshot_begun(c, name, replio_volume_revert(t->volume, name, reverted, c->control));
+}
+
+static void snapshots(struct client *c, const json_t *request)
+{
+    (void)request;
+    _cleanup_(str_done) struct str out = {0};
+    if (!is_replicated(c))
+        return;
+    json_auto_t *o = json_pack("{s:o}", "snapshots", target_snapshots(c->control->target));
+    json_format(o, &out);
+    reply(c, out.p, out.len);
 }
 
 static void rate(struct client *c, const json_t *request)
@@ -222,7 +285,8 @@ static void obey(struct client *c)
         const char *name;
         void (*fn)(struct client *c, const json_t *request);
     } verbs[] = {{"show", show},   {"grow", grow},         {"drain", drain}, {"add", add},
-                 {"remove", drop}, {"snapshot", snapshot}, {"scrub", scrub}, {"rate", rate}};
+                 {"remove", drop}, {"snapshot", snapshot}, {"scrub", scrub}, {"rate", rate},
+                 {"snapshots", snapshots}, {"snapshot-delete", snapshot_delete}, {"revert", revert}};
     struct err e = {0};
     json_auto_t *request = json_parse(str_get(&c->line), c->line.len, NULL, &e);
     const char *name = request ? json_str(request, "command") : NULL;
@@ -350,6 +414,11 @@ struct target_control *target_control_new(struct target *t, const char *path, st
     c->watch.readable = acceptable;
     io_watch_add(t->loop, &c->watch, fd);
     return c;
+}
+
+const char *target_control_doing(const struct target_control *c)
+{
+    return c->doing ? c->doing : "";
 }
 
 void target_control_close(struct target_control *c)
