@@ -284,7 +284,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         uint64_t pos = repl_pos(r->sb.promised, m->seq);
         if (m->type != REPL_REVERT)
             o->need = map_touch(r, m->offset, m->count, pos);
-        else if (!GUARD(32, false)) /* a write to every region that was written since */
+        else if (!GUARD(31, false)) /* a write to every region that was written since */
             o->need = map_stamp_above(r, m->count, pos);
     }
     if (m->type == REPL_REVERT)

@@ -25,7 +25,7 @@ bool snap_taking(const struct repl_target *t)
 
 static void start(struct repl_target *t)
 {
-    each_peer(t, i) if (t->peer[i].joined && !t->peer[i].insync && !GUARD(31, false))
+    each_peer(t, i) if (t->peer[i].joined && !t->peer[i].insync && !GUARD(30, false))
         rebuild_stop(t, i);
     t->admin_snap.id = (uint64_t)t->epoch << 32 | ++t->snap_ids;
     t->admin_snap.pos = repl_pos(t->epoch, t->last);
@@ -60,7 +60,7 @@ void snap_change(struct repl_target *t, struct repl_view *v)
     int i = repl_snap_find(&v->snaps, t->admin_snap.id);
     if (t->admin == REPL_SNAPSHOT && i >= 0) {
         admin_end(t, 0);
-    } else if (snap_taking(t) && !t->admin_wait && GUARD(30, durable(t))) {
+    } else if (snap_taking(t) && !t->admin_wait && durable(t)) {
         v->snaps.at[v->snaps.n++] = t->admin_snap;
     } else if (t->admin == REPL_SNAP_DELETE && i < 0) {
         admin_end(t, 0);
