@@ -51,11 +51,9 @@ static void set_error(void *context, int error)
     *(int *)context = error;
 }
 
-static void grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
-                 void *context)
+int chain_grow_now(struct chain *c, uint64_t size)
 {
-    struct chain *c = chain_of(s);
-    int error = c->change ? EBUSY : layer_map_resize(chain_head(c), size);
+    int error = layer_map_resize(chain_head(c), size);
     if (!error && chain_mirrors(c)) {
         error = layer_map_resize(c->merge.lower, size);
         if (!error)
@@ -64,8 +62,18 @@ static void grow(struct store *s, uint64_t size, void (*done)(void *context, int
     if (!error)
         store_grow(chain_head(c)->file, size, set_error, &error);
     if (!error)
-        s->size = size;
-    done(context, error);
+        c->store.size = size;
+    return error;
+}
+
+static void grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                 void *context)
+{
+    struct chain *c = chain_of(s);
+    if (c->change)
+        chain_change_ask(s, CHANGE_GROW, size, done, context);
+    else
+        done(context, chain_grow_now(c, size));
 }
 
 static enum store_extent extent(struct store *s, uint64_t offset, uint64_t *ret_length)

@@ -76,9 +76,16 @@ struct chain_op {
 /* Something that changes the chain: waits for its turn, and for all I/O to be done. */
 struct chain_change {
     struct list_link link;
-    enum { CHANGE_SNAPSHOT, CHANGE_REVERT, CHANGE_DROP, CHANGE_MERGED, CHANGE_MARK } kind;
+    enum {
+        CHANGE_SNAPSHOT,
+        CHANGE_REVERT,
+        CHANGE_DROP,
+        CHANGE_GROW,   /* which only waits for the others */
+        CHANGE_MERGED, /* from here on: the merge's own */
+        CHANGE_MARK,
+    } kind;
     struct chain *chain;
-    uint64_t id;
+    uint64_t id; /* GROW: the size */
     void (*done)(void *context, int error);
     void *context;
     struct manifest next;
@@ -170,6 +177,7 @@ static inline bool layer_has(const struct layer *l, uint64_t granule)
 struct layer *chain_layer_open(const struct chain *c, const struct manifest_layer *m, uint64_t size,
                                struct err *e);
 void chain_layer_close(struct layer *l);
+int chain_grow_now(struct chain *c, uint64_t size);
 char *chain_layer_path(const char *path, uint32_t number, const char *suffix);
 struct layer *chain_find(const struct chain *c, uint64_t snapshot, unsigned *ret_index);
 
@@ -191,6 +199,8 @@ void chain_flush(struct chain *c, struct store_io *io);
 /* chain_change.c */
 void chain_change_add(struct chain *c, struct chain_change *change);
 void chain_change_go(struct chain *c); /* something ended: perhaps it can begin now */
+void chain_change_ask(struct store *s, int kind, uint64_t id,
+                      void (*done)(void *context, int error), void *context);
 void chain_snapshot(struct store *s, uint64_t id, void (*done)(void *context, int error),
                     void *context);
 void chain_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *context, int error),

@@ -69,6 +69,7 @@ static int plan(struct chain_change *ch)
         if (found)
             ch->next.layer[i].snapshot = ch->next.layer[i].size = 0;
         return 0;
+    case CHANGE_GROW:
     case CHANGE_MARK:
     case CHANGE_MERGED:
         break;
@@ -223,8 +224,10 @@ static void carried_out(struct io_request *request, int64_t result)
 static void flushed(struct store_io *io, int error)
 {
     struct chain_change *ch = container_of(io, struct chain_change, flush);
-    error = error ? error : plan(ch);
-    if (error) {
+    bool grows = ch->kind == CHANGE_GROW;
+    if (!error)
+        error = grows ? chain_grow_now(ch->chain, ch->id) : plan(ch);
+    if (error || grows) {
         finish(ch, error);
         return;
     }
@@ -253,8 +256,8 @@ void chain_change_add(struct chain *c, struct chain_change *change)
     chain_change_go(c);
 }
 
-static void ask(struct store *s, int kind, uint64_t id, void (*done)(void *context, int error),
-                void *context)
+void chain_change_ask(struct store *s, int kind, uint64_t id,
+                      void (*done)(void *context, int error), void *context)
 {
     struct chain_change *ch = NEW(struct chain_change);
     ch->kind = kind;
@@ -267,14 +270,14 @@ static void ask(struct store *s, int kind, uint64_t id, void (*done)(void *conte
 void chain_snapshot(struct store *s, uint64_t id, void (*done)(void *context, int error),
                     void *context)
 {
-    ask(s, CHANGE_SNAPSHOT, id, done, context);
+    chain_change_ask(s, CHANGE_SNAPSHOT, id, done, context);
 }
 
 void chain_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *context, int error),
                          void *context)
 {
     if (chain_find(chain_of(s), id, NULL))
-        ask(s, CHANGE_DROP, id, done, context);
+        chain_change_ask(s, CHANGE_DROP, id, done, context);
     else
         done(context, 0);
 }
@@ -282,7 +285,7 @@ void chain_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *contex
 void chain_revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
                   void *context)
 {
-    ask(s, CHANGE_REVERT, id, done, context);
+    chain_change_ask(s, CHANGE_REVERT, id, done, context);
 }
 
 static uint64_t blocks(const char *path)

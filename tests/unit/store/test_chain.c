@@ -364,6 +364,71 @@ static void test_model(void **state)
     }
 }
 
+/*
+ * Many at once, parts of the same granules among them, with and without a merge of the head: each sector is written by
+ * one alone, so each has what that one wrote.
+ */
+static void crowd_once(bool merging, int rounds)
+{
+    enum { N = 64 };
+    static struct waiter all[N];
+    static uint8_t data[N][3 * BLOCK];
+    struct iovec iov[N];
+    for (int round = 0; round < rounds; round++) {
+        if (round % 5 == 0)
+            do_snapshot();
+        if (merging && round % 5 == 1)
+            do_drop();
+        for (unsigned i = 0; i < N; i++) {
+            uint64_t n = 1 + chance(3), sector = i * 4 + chance((unsigned)(5 - n));
+            uint32_t value = ++w.values;
+            bool unmap = chance(10) == 0;
+            for (uint64_t k = 0; k < n * BLOCK; k += 4)
+                memcpy(data[i] + k, &value, 4);
+            for (uint64_t k = 0; k < n; k++)
+                w.value[sector + k] = unmap ? 0 : value;
+            iov[i] = (struct iovec){data[i], n * BLOCK};
+            all[i] = (struct waiter){.io = {.op = unmap ? STORE_UNMAP : STORE_WRITE,
+                                            .fua = chance(10) == 0,
+                                            .offset = sector * BLOCK,
+                                            .length = n * BLOCK,
+                                            .iov = &iov[i],
+                                            .iovs = 1,
+                                            .done = io_done}};
+            store_submit(w.store, &all[i].io);
+        }
+        for (unsigned i = 0; i < N; i++) {
+            while (!all[i].done)
+                io_loop_turn(w.loop, -1);
+            assert_int_equal(all[i].error, 0);
+        }
+        compare_all();
+    }
+}
+
+static void test_crowd(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *where;
+        enum io_backend io;
+    } rows[] = {
+        {"file:%s/data", "/dev/shm", IO_EPOLL},
+        {"file:%s/data?direct=1", "/var/tmp", IO_EPOLL},
+        {"file:%s/data?direct=1", "/var/tmp", IO_URING},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        for (int merging = 0; merging < 2; merging++) {
+            if (begin(rows[i].name, rows[i].io, rows[i].where, (unsigned)i + 1)) {
+                open_store(w.folder, SECTORS);
+                crowd_once(merging, i ? 10 : 30);
+                store_close(w.store);
+            }
+            end();
+        }
+    }
+}
+
 /* What is in a sector after a crash is what was certain, or something later. */
 static void check_sector(size_t count, uint64_t sector, uint32_t value)
 {
@@ -538,6 +603,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_manifest),
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_crowd),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_crashes),
     };
