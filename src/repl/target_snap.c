@@ -25,7 +25,7 @@ bool snap_taking(const struct repl_target *t)
 
 static void start(struct repl_target *t)
 {
-    each_peer(t, i) if (t->peer[i].joined && !t->peer[i].insync && !GUARD(30, false))
+    each_peer(t, i) if (t->peer[i].joined && !t->peer[i].insync && !GUARD(32, false))
         rebuild_stop(t, i);
     t->admin_snap.id = (uint64_t)t->epoch << 32 | ++t->snap_ids;
     t->admin_snap.pos = repl_pos(t->epoch, t->last);

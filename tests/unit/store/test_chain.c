@@ -375,9 +375,9 @@ static void crowd_once(bool merging, int rounds)
     static uint8_t data[N][3 * BLOCK];
     struct iovec iov[N];
     for (int round = 0; round < rounds; round++) {
-        if (round % 5 == 0)
+        if (merging ? round % 2 == 0 : round % 5 == 0)
             do_snapshot();
-        if (merging && round % 5 == 1)
+        while (merging && round % 2 && some_snap())
             do_drop();
         for (unsigned i = 0; i < N; i++) {
             uint64_t n = 1 + chance(3), sector = i * 4 + chance((unsigned)(5 - n));
@@ -396,6 +396,8 @@ static void crowd_once(bool merging, int rounds)
                                             .iovs = 1,
                                             .done = io_done}};
             store_submit(w.store, &all[i].io);
+            if (chance(3) == 0)
+                io_loop_turn(w.loop, 0);
         }
         for (unsigned i = 0; i < N; i++) {
             while (!all[i].done)
@@ -403,6 +405,10 @@ static void crowd_once(bool merging, int rounds)
             assert_int_equal(all[i].error, 0);
         }
         compare_all();
+        if (merging && round % 2) {
+            wait_merged(w.folder);
+            compare_all();
+        }
     }
 }
 
