@@ -119,6 +119,7 @@ static void turn(struct pool_engine *x, const struct pool_wish *w)
         .guid = x->pool ? zpool_guid(x->pool) : 0,
         .phase = open && !w->destroy ? NULL : phase,
         .read_only = x->read_only,
+        .answered = pool_answered(x, w),
         .why = &why,
         .adding = &x->errors[POOL_STEP_ADD],
         .replacing = &x->errors[POOL_STEP_REPLACE],

@@ -41,11 +41,15 @@ struct pool_engine {
     unsigned percent; /* used, when last looked at; UINT32_MAX: not known */
     bool read_only;
     char compression[16]; /* that was set last */
+    char answered[64];    /* the request for a scrub that was answered last; "": as the wish says */
 };
 
 /* keep.c: a pool that is open is made as it is wanted; *ret_status is how it is then. */
 int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret_status,
               struct err *e);
+
+/* The request for a scrub that was answered last. */
+const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w);
 
 /* faults.c: in builds for tests, devices fail as a file says. */
 void pool_faults_read(void);

@@ -21,7 +21,7 @@ static struct pool_seen *seen_of(struct pool_engine *x, const struct zpool_vdev 
         if (it->guid == v->guid)
             return it;
     }
-    vec_push(&x->seen, (struct pool_seen){v->guid, v->checksum_errors, ZPOOL_ONLINE});
+    vec_push(&x->seen, (struct pool_seen){v->guid, 0, ZPOOL_ONLINE});
     return &vec_last(&x->seen);
 }
 
@@ -119,6 +119,11 @@ static void revive(struct pool_engine *x, const struct pool_wish *w)
 
 /* Steps. */
 
+const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w)
+{
+    return x->answered[0] ? x->answered : w->scrub_answered;
+}
+
 /*
  * Does the first that can be done; whether one was. What fails is noted, and the next is tried; what has
  * failed is tried again only when that is due.
@@ -127,7 +132,7 @@ static bool step(struct pool_engine *x, const struct pool_wish *w, const struct 
                  bool due)
 {
     struct pool_step steps[POOL_PLAN_MAX];
-    size_t n = pool_plan(w, s, clock_real_ns(x->clock) / CLOCK_SECOND, steps);
+    size_t n = pool_plan(w, s, pool_answered(x, w), clock_real_ns(x->clock) / CLOCK_SECOND, steps);
     struct err errors[POOL_STEPS] = {0};
     bool done = false;
     for (size_t i = 0; i < n && !done; i++) {
@@ -138,6 +143,8 @@ static bool step(struct pool_engine *x, const struct pool_wish *w, const struct 
             continue;
         }
         done = pool_act(x->pool, w, &steps[i], x->recorder, &why) == 0;
+        if (done && steps[i].kind == POOL_STEP_SCRUB)
+            snprintf(x->answered, sizeof(x->answered), "%s", w->scrub_request);
         if (done || e->code)
             continue;
         *e = why;

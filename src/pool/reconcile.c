@@ -285,7 +285,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     }
     const struct pool_lookup lookup = {get_device, get_claim, s};
     _cleanup_(pool_wish_unrefp) struct pool_wish *w =
-        pool_wish_new(object, &s->options, &lookup, clock_real_ns(s->clock) / CLOCK_SECOND, &why);
+        pool_wish_new(object, &s->options, &lookup, &why);
     if (!w)
         return say_invalid(s, &object, &why, e);
     w->take_over = s->take_over;
@@ -313,6 +313,8 @@ static void serve_free(void *context)
     struct pool_serve *s = context;
     if (s->engine)
         pool_engine_stop(s->engine);
+    if (s->recorder)
+        kube_recorder_free(s->recorder);
     json_decref(s->lease);
     free(s->node);
     free(s);
@@ -344,7 +346,6 @@ int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, s
 {
     struct pool_serve *s = NEW(struct pool_serve);
     s->options = *o;
-    s->recorder = kube_manager_recorder(m);
     s->clock = kube_manager_clock(m);
     s->kinds = (struct pool_kinds){
         .client = kube_manager_client(m),
@@ -354,6 +355,10 @@ int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, s
         .node = kube_resource("v1", "Node"),
     };
     kube_manager_on_stop(m, serve_free, s);
+    /* One of its own, which is there as long as the engine is. */
+    s->recorder = kube_recorder_new(s->kinds.client, "orlop-pool", o->node, s->clock, e);
+    if (!s->recorder)
+        return -1;
     s->kinds.pool = find_kind(s);
     _cleanup_free_ char *fields = mem_printf("metadata.name=%s", o->name);
     s->pools = kube_manager_informer(m, s->kinds.pool, o->ns, NULL, fields);
