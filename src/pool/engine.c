@@ -142,6 +142,7 @@ static void export(struct pool_engine *x)
         log_info("the pool was exported");
     x->pool = NULL;
     vec_done(&x->seen);
+    x->scans = false;
 }
 
 static void *run(void *context)

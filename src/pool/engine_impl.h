@@ -37,7 +37,8 @@ struct pool_engine {
     uint32_t host_id;              /* who had the pool last, when that is in the way; 0 */
     struct err errors[POOL_STEPS]; /* the last failure of each kind of step; code 0: none */
     VEC(struct pool_seen) seen;
-    enum zpool_scan_state scan;
+    bool scans;         /* the next is known */
+    int64_t scan_ended; /* Unix time of the end of the last scan; 0: one runs, or none was */
     unsigned percent; /* used, when last looked at; UINT32_MAX: not known */
     bool read_only;
     char compression[16]; /* that was set last */

@@ -59,8 +59,10 @@ static void tell_devices(struct pool_engine *x, const struct pool_wish *w,
 static void tell_scan(struct pool_engine *x, const struct pool_wish *w,
                       const struct zpool_progress *scan)
 {
-    bool over = x->scan == ZPOOL_SCAN_RUNNING && scan->state == ZPOOL_SCAN_DONE;
-    x->scan = scan->state;
+    /* One that was over before this process knew the pool is no news. */
+    bool over = scan->state == ZPOOL_SCAN_DONE && x->scans && scan->ended != x->scan_ended;
+    x->scans = true;
+    x->scan_ended = scan->state == ZPOOL_SCAN_DONE ? scan->ended : 0;
     if (!over)
         return;
     const char *what = scan->kind == ZPOOL_SCAN_SCRUB ? "the scrub" : "the resilver";
@@ -176,6 +178,7 @@ int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_sta
         return -1;
     if (ret->suspended)
         revive(x, w);
+    tell_scan(x, w, &ret->scan);
     bool due = x->fresh || x->turns >= x->retry;
     if (!w->paused && !ret->suspended) {
         set_compression(x, w);
