@@ -124,7 +124,7 @@ static void turn(struct pool_engine *x, const struct pool_wish *w)
         .adding = &x->errors[POOL_STEP_ADD],
         .replacing = &x->errors[POOL_STEP_REPLACE],
     };
-    publish(x, w->name, pool_report(&facts), &why);
+    publish(x, x->pool ? zpool_name(x->pool) : w->name, pool_report(&facts), &why);
     zpool_status_done(&s);
     x->turns++;
     x->fresh = false;

@@ -39,7 +39,7 @@ struct pool_engine {
     VEC(struct pool_seen) seen;
     bool scans;         /* the next is known */
     int64_t scan_ended; /* Unix time of the end of the last scan; 0: one runs, or none was */
-    unsigned percent; /* used, when last looked at; UINT32_MAX: not known */
+    unsigned percent;   /* used, when last looked at; UINT32_MAX: not known */
     bool read_only;
     char compression[16]; /* that was set last */
     char answered[64];    /* the request for a scrub that was answered last; "": as the wish says */

@@ -15,7 +15,9 @@
 #define POOL_CLUSTER_LABEL   "openebs.io/cstor-pool-cluster"
 #define POOL_EXISTING        "import.cspi.cstor.openebs.io/existing-pool-name"
 #define POOL_PAUSED          "reconcile.openebs.io/disable"
-#define POOL_SCRUB_REQUEST   "cstorpoolinstance.openebs.io/scrub-requested-at"
+/* On an object that is deleted: its pool goes with it. */
+#define POOL_DESTROY         "orlop.io/destroy-pool"
+#define POOL_SCRUB_REQUEST   "openebs.io/scrub-requested-at"
 
 /* wish.c: what is wanted, from objects. Immutable and counted; strings are in its arena. */
 

@@ -178,7 +178,7 @@ def test_faults(bench):
         pool.start()
         wait_for(lambda: pool.phase() == "ONLINE" and pool.text().count("it was=imported") == 1)
         pool.faults(f"{disks.path('x-b')} read,write,sync eio")
-        pool.annotate("cstorpoolinstance.openebs.io/scrub-requested-at", "2030-01-01T00:00:00Z")
+        pool.annotate("openebs.io/scrub-requested-at", "2030-01-01T00:00:00Z")
         tap.ok(wait_for(lambda: pool.states().get("x-s") == "ONLINE" and "SpareInUse" in pool.events(), 120),
                "the spare takes over from a device that fails", pool.status())
         tap.equal(pool.phase(), "DEGRADED", "the pool is degraded, and says so")
@@ -198,7 +198,7 @@ def test_faults(bench):
     with pool:
         wait_for(lambda: pool.phase() == "ONLINE")
         started = pool.status().get("scrub", {}).get("startTime")
-        pool.annotate("cstorpoolinstance.openebs.io/scrub-requested-at", "2031-01-01T00:00:00Z")
+        pool.annotate("openebs.io/scrub-requested-at", "2031-01-01T00:00:00Z")
 
         def scrubbed():
             scrub = pool.status().get("scrub", {})
