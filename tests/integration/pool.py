@@ -129,6 +129,35 @@ def test_day_two(bench):
     tap.ran(zdb(disks.folder, pool.zname, "-bcc", "-Y"), "zdb reads every block and finds them right")
 
 
+def test_parallel(bench):
+    """Replacements in two groups and an expansion at once; the process is killed in the middle of them."""
+    disks, pool = bench.disks("par"), bench.pool("par")
+    disks.make("r-a", "r-b", "r-c", "r-d", "r-s")
+    pool.create(group("mirror", "r-a", "r-b"), group("mirror", "r-c", "r-d"))
+    with pool:
+        pool.wait()
+        pool.stop()
+        data(disks, "write", 24)
+        disks.make("r-e", predecessor="r-b")
+        disks.make("r-f", predecessor="r-d")
+        pool.groups(group("mirror", "r-a", "r-e"), group("mirror", "r-c", "r-f"), group("stripe", "r-s"))
+        pool.faults(f"{disks.path('r-e')} write slow", f"{disks.path('r-f')} write slow")
+        pool.start()
+        tap.ok(wait_for(lambda: pool.status().get("resilver") and pool.states().get("r-s") == "ONLINE"
+                        and {"r-b", "r-e", "r-d", "r-f"} <= set(pool.states())),
+               "two devices are replaced while the pool grows", pool.status())
+        tap.equal(pool.condition("DiskReplacement").get("status"), "True", "and the condition says so")
+        pool.kill()
+        pool.faults()
+        pool.start()
+        tap.ok(wait_for(lambda: not {"r-b", "r-d"} & set(pool.states()) and pool.states().get("r-f") == "ONLINE"
+                        and disks.predecessor("r-e") == "" and disks.predecessor("r-f") == "", 120),
+               "after kill -9 in the middle both go on to their end", pool.status())
+        pool.stop()
+    tap.equal(data(disks, "verify", 24, names=["r-e", "r-f", "r-s"]).stdout, "0\n",
+              "the new devices alone have all data")
+
+
 def test_foreign(bench):
     """Devices that have something else on them are left alone, to the last byte."""
     disks, pool = bench.disks("foreign"), bench.pool("foreign")
@@ -274,7 +303,7 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
-    for test in (test_layouts, test_day_two, test_foreign, test_faults, test_full, test_migration):
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_full, test_migration):
         if not only or test.__name__ in only:
             test(bench)
     logs = "".join(open(os.path.join(scratch.path, f), encoding="utf-8", errors="replace").read()
