@@ -31,6 +31,7 @@ struct pool_engine {
     /* The thread's own: */
     struct zpool *pool; /* NULL: not open */
     bool fresh, gone;
+    bool again; /* something was done: look again at once, there may be more to do */
     uint64_t turns, retry; /* how many looks there were; when to try again what failed */
     struct err failed;     /* to open, or to destroy */
     const char *failed_phase;
@@ -44,6 +45,9 @@ struct pool_engine {
     char compression[16]; /* that was set last */
     char answered[64];    /* the request for a scrub that was answered last; "": as the wish says */
 };
+
+/* What the thread is at from now on: a literal. */
+void pool_engine_say(struct pool_engine *x, const char *doing);
 
 /* keep.c: a pool that is open is made as it is wanted; *ret_status is how it is then. */
 int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret_status,

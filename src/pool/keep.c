@@ -1,6 +1,6 @@
 /*
- * Keeping a pool that is open: steps until there is nothing more to do, and a word to people about what
- * became other than it was.
+ * Keeping a pool that is open: one step towards what is wanted, and a word to people about what became
+ * other than it was.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "kube/event.h"
 #include "pool/engine_impl.h"
 
-enum { RETRY_TICKS = 5, ROUNDS_MAX = 64, HYSTERESIS = 2 };
+enum { RETRY_TICKS = 5, HYSTERESIS = 2 };
 static const unsigned levels[] = {75, 85, 95};
 
 /* Devices. */
@@ -144,6 +144,7 @@ static bool step(struct pool_engine *x, const struct pool_wish *w, const struct 
             *e = *before;
             continue;
         }
+        pool_engine_say(x, "changing the pool");
         done = pool_act(x->pool, w, &steps[i], x->recorder, &why) == 0;
         if (done && steps[i].kind == POOL_STEP_SCRUB)
             snprintf(x->answered, sizeof(x->answered), "%s", w->scrub_request);
@@ -174,6 +175,7 @@ static void set_compression(struct pool_engine *x, const struct pool_wish *w)
 int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret,
               struct err *e)
 {
+    pool_engine_say(x, "looking at the pool");
     if (zpool_status_read(x->pool, ret, e) < 0)
         return -1;
     if (ret->suspended)
@@ -182,13 +184,14 @@ int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_sta
     bool due = x->fresh || x->turns >= x->retry;
     if (!w->paused && !ret->suspended) {
         set_compression(x, w);
-        for (int i = 0; i < ROUNDS_MAX && step(x, w, ret, due); i++) {
+        x->again = step(x, w, ret, due);
+        if (due && !x->again)
+            x->retry = x->turns + RETRY_TICKS;
+        if (x->again) {
             zpool_status_done(ret);
             if (zpool_status_read(x->pool, ret, e) < 0)
                 return -1;
         }
-        if (due)
-            x->retry = x->turns + RETRY_TICKS;
     }
     tell_devices(x, w, ret);
     tell_scan(x, w, &ret->scan);
