@@ -199,14 +199,15 @@ static int64_t time_of(const char *stamp)
     return stamp && rfc3339_parse(stamp, &t, NULL) == 0 ? t.tv_sec : 0;
 }
 
-static void make_scrubs(struct maker *m, const struct pool_options *o, int64_t now_s)
+static void make_scrubs(struct maker *m, const struct pool_options *o)
 {
     struct pool_wish *w = m->w;
     const json_t *last = json_at(m->object, "status", "scrub");
     w->scrub_started = time_of(json_str(last, "startTime"));
-    w->scrub_requested = time_of(kube_annotation(m->object, POOL_SCRUB_REQUEST));
-    if (w->scrub_requested > now_s)
-        w->scrub_requested = now_s; /* by another clock than ours */
+    const char *request = kube_annotation(m->object, POOL_SCRUB_REQUEST);
+    const char *answered = json_str(last, "request");
+    w->scrub_request = arena_strdup(&w->arena, request ? request : "");
+    w->scrub_answered = arena_strdup(&w->arena, answered ? answered : "");
     int64_t since = w->scrub_started;
     if (!since)
         since = time_of(text(m->object, "metadata", "creationTimestamp"));
@@ -251,20 +252,20 @@ static void make_settings(struct maker *m)
 }
 
 struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options *o,
-                                const struct pool_lookup *lookup, int64_t now_s, struct err *e)
+                                const struct pool_lookup *lookup, struct err *e)
 {
     struct pool_wish *w = NEW(struct pool_wish);
     atomic_init(&w->refs, 1);
     struct maker m = {w, object, lookup, text(object, "spec", "hostName")};
     make_settings(&m);
-    make_scrubs(&m, o, now_s);
+    make_scrubs(&m, o);
     if (make_groups(&m, e) < 0) {
         pool_wish_unref(w);
         return NULL;
     }
     make_others(&m);
-    str_appendf(&w->text, "; %s %llu %s %u %lld %lld %d%d%d", w->name, (unsigned long long)w->guid,
-                w->compression, w->read_only_percent, (long long)w->scrub_requested,
+    str_appendf(&w->text, "; %s %llu %s %u %s %s %lld %d%d%d", w->name, (unsigned long long)w->guid,
+                w->compression, w->read_only_percent, w->scrub_request, w->scrub_answered,
                 (long long)w->scrub_due, w->guarded, w->destroy, w->paused);
     return w;
 }
