@@ -32,6 +32,7 @@ BELOW = {
     "embedded": ["base", "json", "api", "kube", "metrics"],
     "controllers": ["base", "json", "api", "kube", "metrics", "embedded"],
     "node": ["base", "json", "api", "pki", "http", "kube", "metrics", "shim", "lvm"],
+    "pool": ["base", "json", "api", "http", "metrics", "kube", "zpool", "ui", "cli"],
     "apiserver": ["base", "json", "cel", "api", "pki", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],
@@ -65,7 +66,7 @@ OWNERS.update(dict.fromkeys((
     "sys/zfs_context.h", "sys/spa.h", "sys/spa_impl.h", "sys/arc.h", "sys/arc_impl.h", "sys/dbuf.h",
     "sys/dmu.h", "sys/dmu_objset.h", "sys/dmu_recv.h", "sys/dmu_send.h", "sys/dmu_tx.h",
     "sys/dnode.h", "sys/dsl_dataset.h", "sys/dsl_destroy.h", "sys/dsl_dir.h", "sys/dsl_pool.h",
-    "sys/dsl_prop.h", "sys/dsl_scan.h", "sys/txg.h", "sys/vdev.h", "sys/vdev_impl.h", "sys/zap.h",
+    "sys/dsl_prop.h", "sys/dsl_scan.h", "sys/txg.h", "sys/vdev.h", "sys/vdev_impl.h", "sys/uberblock_impl.h", "sys/zap.h",
     "sys/zfs_file.h", "sys/zfs_rlock.h", "sys/zil.h", "sys/zio.h", "sys/zio_checksum.h",
     "zfeature_common.h", "zfs_namecheck.h", "zfs_prop.h",
 ), ["src/zpool/impl.h"]))
