@@ -14,8 +14,15 @@
 #define POOL_PREDECESSOR     "openebs.io/bd-predecessor"
 #define POOL_CLUSTER_LABEL   "openebs.io/cstor-pool-cluster"
 #define POOL_EXISTING        "import.cspi.cstor.openebs.io/existing-pool-name"
+#define POOL_DESTROY         "orlop.io/destroy-pool" /* cspc-operator's: the pool is to go too */
 #define POOL_PAUSED          "reconcile.openebs.io/disable"
 #define POOL_SCRUB_REQUEST   "cstorpoolinstance.openebs.io/scrub-requested-at"
+
+/*
+ * wish.c: whether the pool is to go with its object. One that a CStorPoolCluster owns comes again when
+ * it was merely deleted; its pool goes when the operator says so.
+ */
+bool pool_is_doomed(const json_t *object);
 
 /* wish.c: what is wanted, from objects. Immutable and counted; strings are in its arena. */
 
@@ -54,7 +61,7 @@ struct pool_wish {
     unsigned used_percent;      /* as the object says: what was told of the last time */
     bool was_read_only;         /* the same */
     bool guarded;               /* our finalizer is on it */
-    bool destroy;               /* the object is being deleted */
+    bool destroy;               /* the object is being deleted, and the pool with it */
     bool take_over;             /* the host that had the pool last is gone */
     bool existing;              /* `name` is of a pool that there is: it is never made */
     bool paused;

@@ -277,6 +277,10 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     normalize(object);
     if (has_moved(s, object))
         return 0;
+    if (kube_deleting(object) && !pool_is_doomed(object)) {
+        pool_engine_release(s->engine); /* the one that comes in its place imports the pool */
+        return 0;
+    }
     if (!kube_deleting(object) && !kube_finalizer_has(object, POOL_FINALIZER)) {
         crash_point("before the finalizer is added");
         if (kube_finalizer_add(s->kinds.client, &s->kinds.pool, &object, POOL_FINALIZER, e) < 0)
