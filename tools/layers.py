@@ -29,6 +29,7 @@ BELOW = {
     "target": ["base", "json", "metrics", "http", "io", "store", "scsi", "iscsi", "repl", "replio",
                "ui", "cli"],
     "kube": ["base", "json", "api", "http", "metrics"],
+    "admission": ["base", "json", "api", "pki", "http", "kube", "metrics"],
     "embedded": ["base", "json", "api", "kube", "metrics"],
     "controllers": ["base", "json", "api", "kube", "metrics", "embedded"],
     "node": ["base", "json", "api", "pki", "http", "kube", "metrics", "shim", "lvm"],

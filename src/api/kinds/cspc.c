@@ -121,7 +121,7 @@ static void check_duplicate_nodes(const json_t *pools, struct api_report *report
             api_problem(report, API_KEY(API_AT(pools_at, i), "nodeSelector"), API_DUPLICATE,
                         json_object_get(pool, "nodeSelector"),
                         "spec.pools[%zu] is for this node already; a node has one pool "
-                        "of a cluster",
+                        "of a cluster [one-pool-per-node]",
                         first - 1);
         else
             map_set(&seen, node, (void *)(i + 1));
@@ -180,7 +180,8 @@ static size_t find_by_device(const struct old_pools *old, bool *continued, const
                 const struct api_path *device_at = API_AT(API_KEY(group_at, "blockDevices"), j);
                 api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
                             json_object_get(device, "blockDeviceName"),
-                            "is in use by another pool of this cluster; use a free device");
+                            "is in use by another pool of this cluster; use a free device "
+                            "[device-one-group]");
                 return 0;
             }
             match = owner;
@@ -247,6 +248,7 @@ const struct api_kind api_cstor_pool_cluster = {
     .normalize = normalize,
     .validate = validate,
     .validate_update = validate_update,
+    .among = api_cstor_pool_cluster_among,
     .publish = publish,
     .doc = "ZFS pools over a set of nodes, and every change to them: add a device or a group to "
            "grow a pool, replace a device by writing another name, add or remove a pool.",

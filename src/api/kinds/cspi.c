@@ -149,6 +149,7 @@ const struct api_kind api_cstor_pool_instance = {
     .normalize = normalize,
     .validate = validate,
     .validate_update = validate_update,
+    .among = api_cstor_pool_instance_among,
     .publish = publish,
     .doc = "One ZFS pool on one node, made by the CStorPoolCluster that owns it.",
 };
