@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""orlop-controller --webhook: the same rules, asked by an API server that has none of its own. Its
-certificates, its configuration, what becomes of a cluster when it is down, and what it does with bytes
-that are no review.
+"""orlop-controller --webhook: the same rules, asked by an API server that has Kubernetes' kinds alone, and
+ours as definitions, each group apart, as on any cluster. Its certificates, its configuration, what becomes
+of a cluster when it is down, and what it does with bytes that are no review.
 
 webhook-server.py APISERVER TOP ORLOP CONTROLLER
 """
@@ -213,7 +213,7 @@ def check_down(server, hook):
            "without the webhook a spec does not change", reply)
     for name, method, url, body in (
             ("its labels do", "PATCH", f"{where}/mine", {"metadata": {"labels": {"a": "b"}}}),
-            ("its status does", "PATCH", f"{where}/mine/status", {"status": {"phase": "x"}}),
+            ("its status does", "PATCH", f"{where}/mine", {"status": {"phase": "x"}}),
             ("devices do", "PATCH", path("BlockDevice", "default") + "/a",
              {"status": {"state": "Inactive"}}),
             ("volumes grow", "PATCH", f"{LVS}/a", {"spec": {"size": "3Gi"}}),
@@ -248,7 +248,9 @@ def check_end(server, account, scratch):
 
 def main():
     with Scratch() as scratch, Server(program, scratch.file("data"), "--log-level", "warn",
-                                      "--feature-gates", "OrlopAdmission=false") as server:
+                                      "--only-kubernetes") as server:
+        tap.ran(server.kubectl("apply", "-f", f"{top}/deploy/crds"), "our definitions")
+        tap.ran(server.kubectl("wait", "--for=condition=Established", "crd", "--all"), "are there")
         server.create("/api/v1/namespaces", {"metadata": {"name": "openebs"}})
         check_off(server)
         account = Account(server, scratch)
