@@ -12,8 +12,9 @@
 #include "base/str.h"
 #include "cmd/flags.h"
 #include "controllers/controllers.h"
+#include "controllers/jiva/jiva.h"
 
-enum { HEALTH_PORT = 10281, WEBHOOK_PORT = 9443 };
+enum { HEALTH_PORT = 10281, WEBHOOK_PORT = 9443, QPS = 500, BURST = 1000, RATE_MAX = 100000 };
 
 enum elect { ELECT_AUTO, ELECT_YES, ELECT_NO };
 
@@ -24,6 +25,7 @@ struct settings {
     int64_t lease_ns;
     const char *health_address;
     int health_port;
+    unsigned qps, burst;
     bool webhook, webhook_remove;
     struct admission_options admission;
     enum log_format log_format;
@@ -109,6 +111,16 @@ static int take_health_port(struct settings *s, const char *text, struct err *e)
     return status;
 }
 
+static int take_qps(struct settings *s, const char *text, struct err *e)
+{
+    return flags_number(text, RATE_MAX, &s->qps, e);
+}
+
+static int take_burst(struct settings *s, const char *text, struct err *e)
+{
+    return flags_number(text, RATE_MAX, &s->burst, e);
+}
+
 static int take_webhook(struct settings *s, const char *text, struct err *e)
 {
     s->webhook_remove = text && str_eq(text, "remove");
@@ -170,6 +182,33 @@ static int take_node_grace(struct settings *s, const char *text, struct err *e)
     return 0;
 }
 
+static int take_jiva_dir(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    jiva_settings.dir = text;
+    return *text == '/' ? 0 : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write a path from /");
+}
+
+static int take_image_prefix(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    (void)e;
+    jiva_settings.image_prefix = text;
+    return 0;
+}
+
+static int take_rehome_after(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    return flags_duration(text, &jiva_settings.rehome_ns, e);
+}
+
+static int take_rehome_most(struct settings *s, const char *text, struct err *e)
+{
+    (void)s;
+    return flags_number(text, 1000, &jiva_settings.rehome_most, e);
+}
+
 static int take_log_format(struct settings *s, const char *text, struct err *e)
 {
     return log_format_parse(text, &s->log_format, e);
@@ -215,6 +254,17 @@ static const struct flag table[] = {
      "when it ends, nobody is to ask it any more: its configuration goes, too"},
     {"node-monitor-grace-period", "TIME", take_node_grace,
      "how long a node may be silent (40s); node-lifecycle"},
+    {"kube-api-qps", "NUMBER", take_qps, "requests a second to the API, at most (500)"},
+    {"kube-api-burst", "NUMBER", take_burst, "and that many at once (1000)"},
+    {"image-prefix", "TEXT", take_image_prefix,
+     "in front of the images of pods that controllers make: host/path/"},
+    {"jiva-dir", "DIR", take_jiva_dir,
+     "on the nodes, where replicas of JivaVolumes have their folders\n"
+     "(/var/lib/orlop/jiva)"},
+    {"jiva-rehome-after", "TIME", take_rehome_after,
+     "how long a node is silent before its replicas go to another (5m)"},
+    {"jiva-rehome-most", "N", take_rehome_most,
+     "volumes that are being re-homed at a time at most (2)"},
     {"log-format", "FORMAT", take_log_format, "text or json, on standard error"},
     {"log-level", "LEVEL", take_log_level, "error, warn, info or debug"},
     {0},
@@ -240,6 +290,8 @@ static int run(const struct settings *s, const struct kube_config *config, int s
         .lease_ns = s->ns,
         .lease_name = s->lease_name,
         .lease_duration_ns = s->lease_ns,
+        .qps = s->qps,
+        .burst = s->burst,
     };
     struct admission_options admission = s->admission;
     admission.config = config;
@@ -268,6 +320,8 @@ int main(int argc, char **argv)
     struct settings s = {
         .controllers = "*",
         .health_port = HEALTH_PORT,
+        .qps = QPS,
+        .burst = BURST,
         .admission = {.port = WEBHOOK_PORT},
         .log_format = LOG_FORMAT_TEXT,
         .log_level = LOG_LEVEL_INFO,

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -80,14 +81,18 @@ static int open_listener(const struct sockaddr_storage *address, socklen_t size)
     return give_up(fd);
 }
 
-int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e)
+int net_dial(const char *address, uint16_t port, const char *source, int *ret_fd, struct err *e)
 {
-    struct sockaddr_storage storage = {0};
-    socklen_t size = 0;
-    if (parse_address(address, port, &storage, &size, e) < 0)
+    struct sockaddr_storage storage = {0}, own = {0};
+    socklen_t size = 0, own_size = 0;
+    if (parse_address(address, port, &storage, &size, e) < 0 ||
+        (source && parse_address(source, 0, &own, &own_size, e) < 0))
         return -1;
     int fd = open_socket(&storage);
+    /* Without a port: that is chosen when both ends are known, so that one serves many connections. */
     if (fd >= 0 && set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1) == 0 &&
+        (!source || (set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) == 0 &&
+                     bind(fd, (const void *)&own, own_size) == 0)) &&
         (connect(fd, (const void *)&storage, size) == 0 || errno == EINPROGRESS)) {
         *ret_fd = fd;
         return 0;

@@ -21,10 +21,11 @@ int net_listen_again(const char *address, uint16_t port, int *ret_fd, uint16_t *
                      struct err *e);
 
 /*
- * Begins to connect to a numeric address. The socket does not block; what is sent leaves when the
- * connection stands, and that it does not is an error of the first receive.
+ * Begins to connect to a numeric address, from one of ours or, with source NULL, from any. The socket
+ * does not block; what is sent leaves when the connection stands, and that it does not is an error of
+ * the first receive.
  */
-int net_dial(const char *address, uint16_t port, int *ret_fd, struct err *e);
+int net_dial(const char *address, uint16_t port, const char *source, int *ret_fd, struct err *e);
 
 /* "ADDRESS", "ADDRESS:PORT", "[ADDRESS]:PORT"; *ret_address is the caller's to free. */
 int net_parse(const char *text, uint16_t default_port, char **ret_address, uint16_t *ret_port,

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -41,6 +42,14 @@ struct seat {
     uint64_t begin;
     unsigned busy, writes; /* under way; since the last flush */
 };
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signum)
+{
+    (void)signum;
+    interrupted = 1;
+}
 
 struct run {
     const struct bench_options *o;
@@ -301,6 +310,8 @@ static void go(struct run *u)
             break;
         }
         int64_t t = now();
+        if (interrupted && t < u->until)
+            u->until = t; /* as if the time had been over: what there is is shown and kept */
         u->stopping |= t >= u->until;
         if (u->stopping && deadline == INT64_MAX)
             deadline = t + DRAIN * CLOCK_SECOND;
@@ -431,6 +442,8 @@ int bench_run(const struct bench_options *o, struct bench_result *r, struct err 
     double cpu = cpu_seconds();
     u.started = u.shown = now();
     u.measured_from = u.started + o->warm_up_ns;
+    const struct sigaction once = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &once, NULL);
     u.until = o->time_ns ? u.measured_from + o->time_ns : INT64_MAX;
     go(&u);
     int64_t ended = now() < u.until ? now() : u.until;

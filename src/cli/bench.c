@@ -54,6 +54,7 @@ const struct cli_command cli_bench = {
         "for CHAP set LIBISCSI_CHAP_USERNAME and LIBISCSI_CHAP_PASSWORD.\n\n"
         "With --verify the data is checked too, and with --save-map it can be checked again later, "
         "by another run, after the target was killed, moved or rebuilt.\n\n"
+        "An interrupt ends the run as if its time were over.\n\n"
         "The exit status is 1 when an I/O failed or a block was not what it had to be.",
     .options = options,
     .choices = (const char *const[]){"iscsi", NULL},

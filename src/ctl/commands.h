@@ -1,5 +1,5 @@
 /*
- * What orlop-ctl does for the commands of src/cli/lv.c and pools.c.
+ * What orlop-ctl does for the commands of src/cli/lv.c, pools.c and volume.c.
  */
 #pragma once
 
@@ -22,3 +22,8 @@ int ctl_pool_delete(const struct cli_args *args);
 int ctl_disk_list(const struct cli_args *args);
 int ctl_disk_show(const struct cli_args *args);
 int ctl_disk_locate(const struct cli_args *args);
+int ctl_volume_list(const struct cli_args *args);
+int ctl_volume_show(const struct cli_args *args);
+int ctl_volume_create(const struct cli_args *args);
+int ctl_volume_resize(const struct cli_args *args);
+int ctl_volume_delete(const struct cli_args *args);

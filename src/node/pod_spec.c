@@ -163,9 +163,9 @@ unsigned pod_port(const json_t *container, const json_t *port)
 
 const char *pod_image_program(const char *image)
 {
-    static const char *const ours[] = {
-        "orlop-apiserver", "orlop-controller", "orlop-csi",    "orlop-node",
-        "orlop-pool",      "orlop-replica",    "orlop-target", NULL};
+    static const char *const ours[] = {"orlop-apiserver", "orlop-controller", "orlop-csi",
+                                       "orlop-node",      "orlop-pool",       "orlop-replica",
+                                       "orlop-target",    "orlop-volume",     NULL};
     const char *slash = strrchr(image, '/');
     const char *name = slash ? slash + 1 : image;
     size_t n = strcspn(name, ":@");

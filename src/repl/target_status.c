@@ -60,6 +60,13 @@ void repl_target_status(const struct repl_target *t, struct repl_status *ret_sta
         .rf = t->view.rf,
         .cf = (uint8_t)repl_cf(t->view.cf, repl_view_count(&t->view, REPL_VOTER)),
         .n = t->view.n};
+    each_peer(t, i)
+    {
+        const struct peer *p = &t->peer[i];
+        if (p->hello && repl_view_find(&t->view, &p->sb.replica) < 0)
+            s->guest[s->guests++] = (struct repl_status_guest){
+                .replica_id = p->sb.replica, .link = i, .blank = p->blank};
+    }
     unsigned healthy = 0;
     for (int m = 0; m < t->view.n; m++) {
         fill(t, &t->view.member[m], &s->replica[m]);

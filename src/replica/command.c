@@ -4,12 +4,11 @@
  * It ends in order at SIGTERM: what is under way is done, everything flushed, and that nothing is missing
  * is noted, so that the next start knows it.
  */
-#include <unistd.h>
-
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "cli/serving.h"
 #include "replica/replica.h"
 #include "replio/replica.h"
 
@@ -66,10 +65,11 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
 {
     const char *key_file = cli_get(args, "key-file");
     const char *target = cli_get(args, "target"), *volume = cli_get(args, "volume"),
-               *io = cli_get(args, "io");
+               *io = cli_get(args, "io"), *id = cli_get(args, "id");
     *o = (struct replio_replica_options){
         .dir = cli_get(args, "dir"),
         .store = cli_get(args, "store"),
+        .source = cli_get(args, "source"),
     };
     if (!o->dir || !target || !volume)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
@@ -87,6 +87,8 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
             "--insecure to send data in the clear",
             o->target);
     o->volume = uuid_of_name(volume);
+    if (id)
+        o->id = uuid_of_name(id);
     return 0;
 }
 
@@ -96,26 +98,33 @@ static int serve(const struct cli_args *args)
     struct replio_replica_options o;
     struct replio_key *key = NULL;
     struct err e = {0};
-    enum log_format format = LOG_FORMAT_TEXT;
-    enum log_level level = LOG_LEVEL_INFO;
     enum io_backend io = IO_AUTO;
-    const char *format_text = cli_get(args, "log-format"), *level_text = cli_get(args, "log-level");
     int stop_fd, status = CLI_DONE;
-    if ((format_text && log_format_parse(format_text, &format, &e) < 0) ||
-        (level_text && log_level_parse(level_text, &level, &e) < 0) ||
-        take_options(args, &o, &address, &key, &io, &e) < 0) {
+    if (take_options(args, &o, &address, &key, &io, &e) < 0 || cli_log_init(args, &e) < 0)
         status = cli_misuse(args, "%s", e.msg);
-    } else {
-        log_init(STDERR_FILENO, format, level);
-        if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
-            status = cli_fail(args, "%s", e.msg);
-    }
+    else if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
+        status = cli_fail(args, "%s", e.msg);
     replio_key_free(key);
     return status;
 }
 
+static int erase(const struct cli_args *args)
+{
+    const char *dir = cli_get(args, "dir"), *name = cli_get(args, "volume");
+    struct err e = {0};
+    if (!dir || !name)
+        return cli_misuse(args, "erase needs --dir and --volume");
+    const struct uuid volume = uuid_of_name(name);
+    const char *except = cli_get(args, "except");
+    return replica_erase(dir, &volume, except ? except : "", &e) < 0 ? cli_fail(args, "%s", e.msg)
+                                                                     : cli_finish(args);
+}
+
 int replica_command(const struct cli_args *args)
 {
-    return str_eq(args->words[0], "serve") ? serve(args)
-                                           : cli_misuse(args, "'%s' is not serve", args->words[0]);
+    const char *verb = args->words[0];
+    if (str_eq(verb, "serve"))
+        return serve(args);
+    return str_eq(verb, "erase") ? erase(args)
+                                 : cli_misuse(args, "'%s' is none of serve, erase", verb);
 }

@@ -95,6 +95,10 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
         v->serving = a != 0;
         snprintf(text, sizeof(text), "%s",
                  a ? "serves I/O" : "too few replicas are in sync: I/O waits for them");
+    } else if (what == REPL_EV_FORCED) {
+        snprintf(text, sizeof(text), "a replica was taken out by force: %s",
+                 a ? "writes that were acknowledged may be lost with it"
+                   : "all that was acknowledged is on the others");
     } else {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -167,6 +171,12 @@ bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (
     return begin(v, done, context) && begun(v, repl_target_remove(v->core, id));
 }
 
+int replio_volume_force_out(struct replio_volume *v, const struct uuid *id)
+{
+    turn_soon(v);
+    return -repl_target_force_out(v->core, id);
+}
+
 bool replio_volume_scrub(struct replio_volume *v, void (*done)(void *, int), void *context)
 {
     return begin(v, done, context) && begun(v, repl_target_scrub(v->core));
@@ -177,6 +187,20 @@ void replio_volume_set_rate(struct replio_volume *v, uint64_t bytes_per_second)
     repl_target_set_rate(v->core, bytes_per_second);
 }
 
+void replio_volume_create(struct replio_volume *v, uint64_t size, uint8_t replicas,
+                          uint8_t consistency)
+{
+    repl_target_create(v->core, size, replicas, consistency);
+    turn_soon(v);
+}
+
+const char *replio_volume_address(const struct replio_volume *v, int link)
+{
+    return link >= 0 && link < (int)ARRAY_SIZE(v->links) && v->links[link].used
+               ? v->links[link].address
+               : "";
+}
+
 void replio_volume_status(const struct replio_volume *v, struct repl_status *ret_status)
 {
     repl_target_status(v->core, ret_status);
@@ -184,12 +208,12 @@ void replio_volume_status(const struct replio_volume *v, struct repl_status *ret
 
 /* Connections. */
 
-static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const void *payload,
-                       struct repl_buf *owner)
+static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov,
+                       int n, struct repl_buf *owner)
 {
     struct link *l = container_of(c, struct link, conn);
     repl_target_time(l->volume->core, io_loop_now(l->volume->loop));
-    repl_target_input(l->volume->core, (int)(l - l->volume->links), m, payload, owner);
+    repl_target_input(l->volume->core, (int)(l - l->volume->links), m, iov, n, owner);
     return true;
 }
 
@@ -237,6 +261,10 @@ static void take(struct replio_volume *v, int fd)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         *l = (struct link){
             .volume = v, .used = true, .open = true, .conn = {.ops = &conn_ops, .volume = v->id}};
+        struct sockaddr_storage peer = {0};
+        socklen_t size = sizeof(peer);
+        if (getpeername(fd, (void *)&peer, &size) == 0)
+            net_address_text((void *)&peer, l->address, sizeof(l->address));
         replio_conn_start(&l->conn, v->loop, &v->payloads, fd, v->key, true);
         repl_target_open(v->core, (int)i);
         turn_soon(v);

@@ -39,6 +39,11 @@ void replio_volume_on_ready(struct replio_volume *v, void (*ready)(void *context
 void replio_volume_close(struct replio_volume *v, void (*done)(void *context), void *context);
 
 void replio_volume_status(const struct replio_volume *v, struct repl_status *ret_status);
+/* Where the replica on a link is; "" when there is none. */
+const char *replio_volume_address(const struct replio_volume *v, int link);
+/* Of a volume that was never served and opened without `create`: make it of blank replicas after all. */
+void replio_volume_create(struct replio_volume *v, uint64_t size, uint8_t replicas,
+                          uint8_t consistency);
 /* One thing at a time: false when something else is under way. done() gets 0 or an errno. */
 bool replio_volume_snapshot(struct replio_volume *v, uint64_t id, void (*done)(void *, int),
                             void *);
@@ -46,5 +51,7 @@ bool replio_volume_add(struct replio_volume *v, const struct uuid *id, const str
                        void (*done)(void *, int), void *);
 bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (*done)(void *, int),
                           void *);
+/* repl_target_force_out(), at once; 0 or an errno. What else is under way ends with an error. */
+int replio_volume_force_out(struct replio_volume *v, const struct uuid *id);
 bool replio_volume_scrub(struct replio_volume *v, void (*done)(void *, int), void *);
 void replio_volume_set_rate(struct replio_volume *v, uint64_t bytes_per_second);

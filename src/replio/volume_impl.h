@@ -4,13 +4,16 @@
  */
 #pragma once
 
+#include <netinet/in.h>
+
 #include "replio/conn.h"
 #include "replio/volume.h"
 
 struct link {
     struct replio_conn conn;
     struct replio_volume *volume;
-    bool used, open; /* used: the connection is not gone; open: the core knows it */
+    bool used, open;                /* used: the connection is not gone; open: the core knows it */
+    char address[INET6_ADDRSTRLEN]; /* of the other side */
 };
 
 struct replio_volume {

@@ -1,60 +1,16 @@
 /*
  * show, grow and drain: what asks a target over its control socket.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
+#include "base/ask.h"
 #include "base/quantity.h"
 #include "base/str.h"
 #include "json/json.h"
 #include "target/target.h"
 
-enum { TIME_OUT_SECONDS = 30, CHUNK = 4096 };
-
-static int connect_to(const char *path, int *ret_fd, struct err *e)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(a.sun_path))
-        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidPath", "%s is too long for a socket", path);
-    memcpy(a.sun_path, path, strlen(path) + 1);
-    const struct timeval most = {.tv_sec = TIME_OUT_SECONDS};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return err_errno(e, errno, "socket");
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-    if (connect(fd, (void *)&a, sizeof(a)) < 0) {
-        err_errno(e, errno, "no target answers at %s", path);
-        close(fd);
-        return -1;
-    }
-    *ret_fd = fd;
-    return 0;
-}
-
-static int ask(const char *path, const struct str *request, struct str *answer, struct err *e)
-{
-    int fd = -1;
-    if (connect_to(path, &fd, e) < 0)
-        return -1;
-    int status = 0;
-    if (send(fd, request->p, request->len, MSG_NOSIGNAL) != (ssize_t)request->len)
-        status = err_errno(e, errno, "cannot ask the target at %s", path);
-    while (status == 0 && !(answer->len && answer->p[answer->len - 1] == '\n')) {
-        char part[CHUNK];
-        ssize_t n = recv(fd, part, sizeof(part), 0);
-        if (n <= 0)
-            status =
-                err_set(e, ERR_UNAVAILABLE, "NoAnswer", "the target at %s does not answer", path);
-        else
-            str_append_n(answer, part, (size_t)n);
-    }
-    close(fd);
-    return status;
-}
+static const int64_t PATIENCE_NS = 30 * CLOCK_SECOND;
 
 static uint64_t number(const json_t *o, const char *key)
 {
@@ -147,20 +103,22 @@ int target_ask(const struct cli_args *args, const char *verb)
         json_object_set_new(o, "id", json_integer(id_text ? strtoll(id_text, NULL, 10) : 0));
     if (cli_get(args, "replica"))
         json_object_set_new(o, "replica", json_string(cli_get(args, "replica")));
+    if (cli_get(args, "force"))
+        json_object_set_new(o, "force", json_true());
     if (cli_get(args, "instead"))
         json_object_set_new(o, "instead", json_string(cli_get(args, "instead")));
     json_format(o, &request);
     str_append_c(&request, '\n');
-    if (ask(path, &request, &answer, &e) < 0)
+    if (ask_unix(path, &request, PATIENCE_NS, &answer, &e) < 0)
         return cli_fail(args, "%s", e.msg);
-    json_auto_t *got = json_parse(answer.p, answer.len - 1, NULL, &e);
+    json_auto_t *got = json_parse(str_get(&answer), answer.len, NULL, &e);
     if (!got)
         return cli_fail(args, "%s", e.msg);
     if (json_str(got, "error"))
         return cli_fail(args, "%s", json_str(got, "error"));
     const char *output = cli_get(args, "output");
     if (output && str_eq(output, "json"))
-        fputs(answer.p, stdout);
+        puts(answer.p);
     else
         print_status(got);
     return cli_finish(args);

@@ -3,9 +3,10 @@
  * when it could not be done. Only the owner of the socket's file, and root, can reach it.
  *
  *     {"command":"show"}                     {"command":"add","replica":UUID[,"instead":UUID]}
- *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID}
+ *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID[,"force":true]}
  *     {"command":"drain"}                    {"command":"scrub"}
  *     {"command":"rate","bytes":N}           {"command":"snapshot","id":N}
+ *     {"command":"create","size":BYTES,"replicas":N[,"consistency":N]}
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -172,11 +173,35 @@ static void add(struct client *c, const json_t *request)
                                    ended, c->control));
 }
 
+/* At once: it is for a volume that waits, and what else waits there ends. */
+static void force_out(struct client *c, const struct uuid *id)
+{
+    static const struct {
+        int error;
+        const char *why;
+    } refusals[] = {
+        {ENOENT, "no replica with this id is a member, as far as those that are here know"},
+        {EALREADY, "the volume serves without it: remove it without --force"},
+        {EBUSY, "that replica answers: it is not gone. Wait until the volume serves, and remove it "
+                "without --force"},
+        {EHOSTUNREACH, "no other replica with the volume's data is here"},
+    };
+    int error = replio_volume_force_out(c->control->target->volume, id);
+    for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
+        if (error == refusals[i].error)
+            reply_error(c, refusals[i].why);
+    if (!error)
+        show(c, NULL);
+}
+
 static void drop(struct client *c, const json_t *request)
 {
     struct uuid id;
-    if (is_replicated(c) && take_replica(c, request, "replica", &id) &&
-        begin(c, "the removal of a replica"))
+    if (!is_replicated(c) || !take_replica(c, request, "replica", &id))
+        return;
+    if (json_is_true(json_object_get(request, "force")))
+        force_out(c, &id);
+    else if (begin(c, "the removal of a replica"))
         begun(c, replio_volume_remove(c->control->target->volume, &id, ended, c->control));
 }
 
@@ -195,6 +220,27 @@ static void snapshot(struct client *c, const json_t *request)
     else if (is_replicated(c) && begin(c, "a snapshot"))
         begun(c,
               replio_volume_snapshot(c->control->target->volume, (uint64_t)id, ended, c->control));
+}
+
+/*
+ * A target that was started without --create waits for replicas that know its volume. Whoever keeps the
+ * books of volumes knows whether there ever was one, and says so here.
+ */
+static void create(struct client *c, const json_t *request)
+{
+    struct target *t = c->control->target;
+    json_int_t size = json_integer_value(json_object_get(request, "size"));
+    json_int_t replicas = json_integer_value(json_object_get(request, "replicas"));
+    json_int_t consistency = json_integer_value(json_object_get(request, "consistency"));
+    consistency = consistency ? consistency : replicas / 2 + 1;
+    if (size <= 0 || size % t->o->block_size || replicas < 1 || replicas > REPL_MEMBERS ||
+        consistency <= replicas / 2 || consistency > replicas) {
+        reply_error(c, "\"size\" must be a whole number of blocks, \"replicas\" from 1 to 8, and "
+                       "\"consistency\" more than half of them");
+    } else if (is_replicated(c)) {
+        replio_volume_create(t->volume, (uint64_t)size, (uint8_t)replicas, (uint8_t)consistency);
+        show(c, request);
+    }
 }
 
 static void rate(struct client *c, const json_t *request)
@@ -221,8 +267,9 @@ static void obey(struct client *c)
     static const struct {
         const char *name;
         void (*fn)(struct client *c, const json_t *request);
-    } verbs[] = {{"show", show},   {"grow", grow},         {"drain", drain}, {"add", add},
-                 {"remove", drop}, {"snapshot", snapshot}, {"scrub", scrub}, {"rate", rate}};
+    } verbs[] = {{"show", show},   {"grow", grow},   {"drain", drain},
+                 {"add", add},     {"remove", drop}, {"snapshot", snapshot},
+                 {"scrub", scrub}, {"rate", rate},   {"create", create}};
     struct err e = {0};
     json_auto_t *request = json_parse(str_get(&c->line), c->line.len, NULL, &e);
     const char *name = request ? json_str(request, "command") : NULL;
@@ -350,6 +397,11 @@ struct target_control *target_control_new(struct target *t, const char *path, st
     c->watch.readable = acceptable;
     io_watch_add(t->loop, &c->watch, fd);
     return c;
+}
+
+const char *target_control_doing(const struct target_control *c)
+{
+    return c->doing ? c->doing : "";
 }
 
 void target_control_close(struct target_control *c)

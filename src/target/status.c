@@ -65,7 +65,7 @@ static json_t *text_number(uint64_t n)
 }
 
 /* A replica as CStorVolume's status has it, and what is ours besides. */
-static json_t *replica_json(const struct repl_status_replica *r)
+static json_t *replica_json(const struct target *t, const struct repl_status_replica *r)
 {
     char id[UUID_TEXT_MAX];
     json_t *o =
@@ -74,6 +74,8 @@ static json_t *replica_json(const struct repl_status_replica *r)
                   "inflightRead", text_number(r->inflight_read), "inflightWrite",
                   text_number(r->inflight_write), "inflightSync", text_number(r->inflight_sync),
                   "upTime", (json_int_t)r->up_time, "quorum", r->quorum ? "1" : "0");
+    json_object_set_new(o, "address", json_string(replio_volume_address(t->volume, r->link)));
+    json_object_set_new(o, "voter", json_boolean(r->voter));
     json_object_set_new(o, "rebuildPercent", number(r->rebuild_percent));
     json_object_set_new(o, "rebuildBytes", number(r->rebuild_bytes));
     json_object_set_new(o, "rebuildCopied", number(r->rebuild_copied));
@@ -89,9 +91,18 @@ static json_t *volume_json(const struct target *t)
     replio_volume_status(t->volume, &s);
     json_t *replicas = json_array();
     for (int i = 0; i < s.n; i++)
-        json_array_append_new(replicas, replica_json(&s.replica[i]));
+        json_array_append_new(replicas, replica_json(t, &s.replica[i]));
     json_t *o = json_pack("{s:s,s:s,s:o}", "name", t->o->volume, "status", s.phase, "replicaStatus",
                           replicas);
+    json_t *guests = json_array();
+    for (int i = 0; i < s.guests; i++) {
+        char id[UUID_TEXT_MAX];
+        json_array_append_new(guests, json_pack("{s:s,s:s,s:b}", "replicaId",
+                                                uuid_format(&s.guest[i].replica_id, id), "address",
+                                                replio_volume_address(t->volume, s.guest[i].link),
+                                                "blank", (int)s.guest[i].blank));
+    }
+    json_object_set_new(o, "guests", guests);
     json_object_set_new(o, "serving", json_boolean(s.serving));
     json_object_set_new(o, "epoch", number(s.epoch));
     json_object_set_new(o, "replicationFactor", number(s.rf));
@@ -112,6 +123,8 @@ void target_status(const struct target *t, struct str *out)
     else
         json_object_set_new(o, "store", json_string(t->o->store));
     json_object_set_new(o, "ready", json_boolean(t->ready));
+    if (t->control)
+        json_object_set_new(o, "doing", json_string(target_control_doing(t->control)));
     json_object_set_new(o, "address", json_string(t->o->address));
     json_object_set_new(o, "port", number(t->port));
     json_object_set_new(o, "io", json_string(io_loop_backend(t->loop)));

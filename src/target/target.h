@@ -21,6 +21,8 @@ struct target_options {
     const char *volume; /* its name */
     unsigned replicas, consistency;
     bool create;
+    struct uuid first[REPL_MEMBERS]; /* of whom, if they were named */
+    unsigned first_n;
     const char *replica_address; /* where replicas come */
     uint16_t replica_port;
     const struct replio_key *key; /* or NULL */
@@ -75,6 +77,8 @@ int target_serve(const struct target_options *o, int stop_fd, struct err *e);
 
 /* control.c: a unix socket. */
 struct target_control *target_control_new(struct target *t, const char *path, struct err *e);
+/* What is under way that was asked for there: "growth"; "" */
+const char *target_control_doing(const struct target_control *c);
 void target_control_close(
     struct target_control *c); /* its connections end with the loop's next turns */
 

@@ -74,6 +74,7 @@ static void add_controller(const struct up_options *o, struct up_child **childre
     add(&w, mem_strdup("--embedded"));
     add(&w, mem_strdup("--leader-elect=false"));
     add_flag(&w, "health-port", mem_strdup("0"));
+    add_flag(&w, "jiva-dir", up_place_path(o->place, "jiva"));
     add_child(o, "controller", &w, children, n);
 }
 

@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from pools import provide  # noqa: E402
+from pool_objects import provide  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 

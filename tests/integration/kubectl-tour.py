@@ -15,7 +15,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from pools import provide  # noqa: E402
+from pool_objects import provide  # noqa: E402
 from server import Client, Server  # noqa: E402
 from tap import Scratch, Tap, run  # noqa: E402
 

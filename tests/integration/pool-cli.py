@@ -12,7 +12,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from pools import device, instance, node, path, put, replica  # noqa: E402
+from pool_objects import device, instance, node, path, put, replica  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 

@@ -17,7 +17,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import pool_rules  # noqa: E402
 from controller import Controller  # noqa: E402
-from pools import cluster, device, group, path, pool, put  # noqa: E402
+from pool_objects import cluster, device, group, path, pool, put  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 

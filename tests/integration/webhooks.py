@@ -12,7 +12,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from pools import device, provide, put  # noqa: E402
+from pool_objects import device, provide, put  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run  # noqa: E402
 

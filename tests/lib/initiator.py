@@ -9,8 +9,8 @@ NO_TAG = 0xffffffff
 class Initiator:
     """One connection. login() first; then command(), read(), write() and the like."""
 
-    def __init__(self, port, target, name="iqn.2026-01.test:python", isid=1):
-        self.sock = socket.create_connection(("127.0.0.1", port), timeout=20)
+    def __init__(self, port, target, name="iqn.2026-01.test:python", isid=1, host="127.0.0.1"):
+        self.sock = socket.create_connection((host, port), timeout=20)
         self.target, self.name, self.isid = target, name, isid
         self.cmdsn, self.itt = 1, 1
 

@@ -5,7 +5,7 @@ A case is a cluster of objects in a namespace of its own. `old` is what the pool
 """
 from dataclasses import dataclass, field
 
-from pools import GI, claim, cluster, device, group, instance, node, pool, replica
+from pool_objects import GI, claim, cluster, device, group, instance, node, pool, replica
 
 NODES = [node("node-1"), node("node-2"), node("twin-a", zone="twin"), node("twin-b", zone="twin")]
 

@@ -2,7 +2,7 @@
 import json
 
 from pool_cases import CASES, NODES
-from pools import path, put
+from pool_objects import path, put
 from tap import run
 
 

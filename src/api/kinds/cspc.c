@@ -40,14 +40,30 @@ static const struct api_field capacity[] = {
     {0},
 };
 
+/* What is known of each pool also when its instance is gone; the instance says more while it is there. */
+static const struct api_field instance[] = {
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the pool's CStorPoolInstance."},
+    {"hostName", API_STRING, .doc = "Node that has the pool."},
+    {"phase", API_STRING, .doc = "State of the pool, as its instance says."},
+    {"guid", API_STRING, .format = &api_sequence,
+     .doc = "Identity of the pool as written on its devices; an instance that is made again for "
+            "them imports it."},
+    {"blockDevices", API_STRING, API_LIST, .doc = "Names of its devices."},
+    {0},
+};
+
 static const struct api_field status[] = {
-    {"phase", API_STRING, .doc = "State of the cluster of pools as a whole."},
+    {"phase", API_STRING,
+     .doc = "State of the pools as a whole: Pending, ONLINE, DEGRADED, OFFLINE or Deleting."},
     {"capacity", API_OBJECT, .fields = capacity, .doc = "Sum over the pools."},
     {"desiredInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are asked for."},
     {"provisionedInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are there."},
     {"healthyInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are online."},
+    {"instances", API_OBJECT, API_LIST, .fields = instance, .merge_key = "name",
+     .doc = "The pools, one by one."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
-     .doc = "What is under way or wrong."},
+     .doc = "What is under way or wrong: Ready, PoolsProvisioned, PoolsUpToDate, PoolsDeleted, "
+            "PoolManagerAvailable."},
     {0},
 };
 

@@ -2,7 +2,8 @@
  * JivaVolume: a replicated block volume on directories of the nodes.
  *
  * Its size is not edited: a JivaVolumeResize is created, takes the volume's lock (the annotation
- * resize.jiva.openebs.io/name) and only while it holds it may spec.capacity change.
+ * resize.jiva.openebs.io/name) and only while it holds it may spec.capacity change, and only to what
+ * the volume has already: status.capacity, which is read back from the target.
  */
 #include "api/kinds/jiva.h"
 
@@ -33,7 +34,8 @@ static const struct api_field mount_info[] = {
 
 static const struct api_field policy_target[] = {
     {"disableMonitor", API_BOOL, .doc = "Whether metrics are switched off."},
-    {"replicationFactor", API_INT, .min = 1, .max = 32, .doc = "How many replicas it has."},
+    {"replicationFactor", API_INT, .min = 1, .max = API_JIVA_REPLICAS,
+     .doc = "How many replicas it has."},
     {"resources", API_OBJECT, .fields = api_resources, .doc = "Of the target's container."},
     {"auxResources", API_OBJECT, .fields = api_resources, .doc = "Of its side-car containers."},
     {"tolerations", API_OBJECT, API_LIST, .fields = api_toleration, .doc = "Of the target's pod."},
@@ -76,7 +78,7 @@ static const struct api_field spec[] = {
      .doc = "Published form of iscsi."},
     {"mountInfo", API_OBJECT, .fields = mount_info, .doc = "Where it is mounted."},
     {"policy", API_OBJECT, .fields = policy, .doc = "Settings of target and replicas."},
-    {"desiredReplicationFactor", API_INT, .min = 1, .max = 32,
+    {"desiredReplicationFactor", API_INT, .min = 1, .max = API_JIVA_REPLICAS,
      .doc = "How many replicas are wanted; 3 when the policy says nothing either."},
     {0},
 };
@@ -91,6 +93,32 @@ static const struct api_field replica_status[] = {
     {"address", API_STRING, .doc = "Where the replica is."},
     {"mode", API_STRING, .doc = "RW: has all data. WO: is being rebuilt. ERR: failed."},
     {"rebuildPercent", API_INT, .min = 0, .max = 100, .doc = "How much of a rebuild is done."},
+    {"replicaId", API_STRING, .doc = "Who it is: a UUID, which is in its folder."},
+    {"state", API_STRING,
+     .doc = "Healthy, Rebuilding, Degraded, Offline; NewReplicaDegraded and "
+            "ReconstructingNewReplica of one that never had all data."},
+    {"secondsLeft", API_INT, .min = 0, .max = INT32_MAX, .doc = "Of a rebuild, as it looks now."},
+    {"lag", API_INT, .min = 0, .max = INT64_MAX,
+     .doc = "Writes that were sent to it and are not answered, while it is not healthy."},
+    {0},
+};
+
+static const struct api_field initiator[] = {
+    {"name", API_STRING, .doc = "Its iSCSI name."},
+    {"address", API_STRING, .doc = "Where it is."},
+    {0},
+};
+
+static const struct api_field snapshot[] = {
+    {"name", API_STRING, .doc = "Its name."},
+    {"created", API_TIME, .doc = "When it was taken."},
+    {0},
+};
+
+static const struct api_field growth[] = {
+    {"name", API_STRING, .doc = "The JivaVolumeResize on whose order it grows."},
+    {"capacity", API_QUANTITY, .doc = "The size that it is to have."},
+    {"message", API_STRING, .doc = "Why it has failed; empty while it is under way."},
     {0},
 };
 
@@ -101,9 +129,15 @@ static const struct api_field status[] = {
     {"status", API_STRING, .words = API_WORDS("", "RW", "RO", "Unknown", "Offline"),
      .doc = "Whether the target takes writes."},
     {"replicaCount", API_INT, .min = 0, .max = 1024, .doc = "Replicas that are connected."},
-    {"replicaStatus", API_OBJECT, API_LIST, .fields = replica_status, .merge_key = "address",
+    {"replicaStatus", API_OBJECT, API_LIST, API_ATOMIC, .fields = replica_status,
      .doc = "The replicas as the target sees them."},
     {"capacity", API_QUANTITY, .doc = "The size that the volume has."},
+    {"initiators", API_OBJECT, API_LIST, API_ATOMIC, .fields = initiator,
+     .doc = "Who is logged in."},
+    {"snapshots", API_OBJECT, API_LIST, API_ATOMIC, .fields = snapshot,
+     .doc = "Its snapshots, the oldest first."},
+    {"operation", API_STRING, .doc = "What the target is at beside I/O; empty: nothing."},
+    {"resize", API_OBJECT, .fields = growth, .doc = "The growth that the target was told of."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
      .doc = "What is under way or wrong."},
     {0},
@@ -234,8 +268,21 @@ static void publish(json_t *object, struct api_report *report)
     json_object_del(object, "iscsi");
 }
 
+/* Names of its Service and of its pods' labels begin with it. */
+static void check_name(const json_t *object, struct api_report *report)
+{
+    const json_t *name = json_at(object, "metadata", "name");
+    const char *text = json_string_value(name);
+    if (text && (strlen(text) > API_JIVA_NAME_MAX || strchr(text, '.')))
+        api_problem(report, API_KEY(API_KEY(NULL, "metadata"), "name"), API_INVALID, name,
+                    "a Service and Deployments are named after it: write at most %d lower case "
+                    "letters, digits and '-'",
+                    API_JIVA_NAME_MAX);
+}
+
 static void validate(const json_t *object, struct api_report *report)
 {
+    check_name(object, report);
     const struct api_path *at = API_KEY(API_KEY(NULL, "metadata"), "annotations");
     const json_t *enabled = json_at(object, "metadata", "annotations", API_JIVA_RESIZE_ENABLED);
     const char *text = json_string_value(enabled);
@@ -264,8 +311,9 @@ static void validate_update(const json_t *old, const json_t *object, struct api_
     if (api_quantity_cmp(is, was) <= 0)
         return; /* the same, or smaller: the table refuses that */
     const char *lock = json_str(json_at(old, "metadata", "annotations"), API_JIVA_RESIZE_LOCK);
-    if (lock && *lock)
-        return;
+    const json_t *has = json_at(old, "status", "capacity");
+    if (lock && *lock && has && api_quantity_cmp(is, has) <= 0)
+        return; /* the resize is through: the object may say so */
     const char *name = json_str(json_object_get(object, "metadata"), "name");
     _cleanup_(str_done) struct str wanted = {0};
     json_format(is, &wanted);

@@ -8,8 +8,15 @@
 /* On a JivaVolume: "true" allows resizing; the name of the resize that holds the lock. */
 #define API_JIVA_RESIZE_ENABLED "resize.jiva.openebs.io/enabled"
 #define API_JIVA_RESIZE_LOCK    "resize.jiva.openebs.io/name"
+/* Beside the lock, while the volume is to grow: to which size. Its holder writes both. */
+#define API_JIVA_RESIZE_ORDER   "resize.jiva.openebs.io/capacity"
 /* Label of a JivaVolumeResize: the volume that it is about. */
 #define API_JIVA_NAME           "jiva.openebs.io/name"
+
+enum {
+    API_JIVA_NAME_MAX = 58, /* with "-ctrl", a label's value */
+    API_JIVA_REPLICAS = 7,  /* at most: a view has 8 members, one of which may be on its way in */
+};
 
 /* A bare number in spec.capacity counts GiB. */
 void api_jiva_capacity(json_t *object, struct api_report *report);

@@ -19,6 +19,7 @@ static const struct api_field spec[] = {
 static const struct api_field replica_progress[] = {
     {"address", API_STRING, .doc = "Where the replica is."},
     {"capacity", API_QUANTITY, .doc = "Size that it has."},
+    {"state", API_STRING, .doc = "How it is, as the volume's status has it."},
     {0},
 };
 
@@ -33,7 +34,7 @@ static const struct api_field status[] = {
     {"startTime", API_TIME, .doc = "When it took the volume's lock."},
     {"completionTime", API_TIME, .doc = "When it became final."},
     {"replicas", API_OBJECT, API_LIST, .fields = replica_progress, .merge_key = "address",
-     .doc = "Replicas that have grown."},
+     .doc = "The replicas, and the size that each has."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
      .doc = "What it waits for."},
     {0},

@@ -1,0 +1,108 @@
+/*
+ * The end of a JivaVolume, behind its finalizer:
+ *
+ *     target ends (flushes, says goodbye) ─> replicas end ─> their folders, if that was said ─> the rest
+ *
+ * Each waits until the one before is gone: pods, not only their Deployment. What has no say in it, the
+ * Service, Secret and account, goes with the volume by its owner reference.
+ *
+ * Whether data goes is said by the annotation JIVA_RECLAIM of the volume, else by the reclaim
+ * policy of its PersistentVolume; when neither says Delete, data stays where it is.
+ */
+#include "controllers/jiva/jiva.h"
+
+static const int64_t LOOK_AGAIN = 10 * CLOCK_SECOND;
+
+/* 1 when neither the Deployment nor a pod of it is left. */
+static int end_part(struct jiva_work *w, const char *suffix, const char *component, struct err *e)
+{
+    _cleanup_free_ char *name = mem_printf("%s-%s", w->name, suffix);
+    json_auto_t *deployment = kube_informer_json(w->j->deployments.informer, w->ns, name, NULL);
+    if (deployment && !kube_deleting(deployment) &&
+        jiva_delete(w->j, &w->j->deployments.r, deployment, false, e) < 0)
+        return -1;
+    json_auto_t *pods = jiva_pods(w->j, w->volume, component);
+    size_t i;
+    json_t *pod;
+    json_array_foreach(pods, i, pod) {
+        const char *node = jiva_text(pod, "spec", "nodeName");
+        json_auto_t *there = *node ? kube_informer_json(w->j->nodes, NULL, node, NULL) : NULL;
+        if (*node && !there) { /* it was forgotten: nobody will say that the pod has ended */
+            if (jiva_delete(w->j, &w->j->pods_r, pod, true, e) < 0)
+                return -1;
+        }
+    }
+    return !deployment && !json_array_size(pods);
+}
+
+static bool wants_erasure(struct jiva_work *w)
+{
+    const char *said = kube_annotation(w->volume, JIVA_RECLAIM);
+    const char *pv = jiva_text(w->volume, "spec", "pv");
+    json_auto_t *volume = !said && *pv ? kube_informer_json(w->j->pvs, NULL, pv, NULL) : NULL;
+    if (volume)
+        said = json_str(json_object_get(volume, "spec"), "persistentVolumeReclaimPolicy");
+    return said && str_eq(said, "Delete");
+}
+
+/* 1 when no node has a folder any more. */
+static int erase_all(struct jiva_work *w, struct err *e)
+{
+    static const char *const lists[] = {JIVA_NODES, JIVA_STALE};
+    int all = 1;
+    for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
+        json_auto_t *nodes = jiva_list(w->volume, lists[l]);
+        size_t i;
+        json_t *it;
+        json_array_foreach(nodes, i, it) {
+            const char *node = json_string_value(it);
+            json_auto_t *there = kube_informer_json(w->j->nodes, NULL, node, NULL);
+            int gone = there ? jiva_erase(w, node, e) : 1;
+            if (gone < 0)
+                return -1;
+            if (there && !gone && !kube_condition_is_true(there, "Ready"))
+                kube_event_warning(w->j->recorder, w->volume, "NodeUnavailable",
+                                   "Its data on node %s is erased when that is back; if it will "
+                                   "not be, run: orlop node forget %s",
+                                   node, node);
+            all &= gone;
+        }
+    }
+    return all;
+}
+
+static int say_deleting(struct jiva_work *w, const char *reason, const char *message, struct err *e)
+{
+    const struct kube_condition c = {
+        .type = "Deleting", .status = "True", .reason = reason, .message = message};
+    return jiva_say(w, json_pack("{s:s,s:s}", "phase", "Deleting", "status", "Offline"), &c, e);
+}
+
+int jiva_remove(struct jiva_work *w, struct err *e)
+{
+    if (!kube_finalizer_has(w->volume, JIVA_FINALIZER))
+        return 0;
+    jiva_again(w, LOOK_AGAIN);
+    int gone = end_part(w, "ctrl", "jiva-controller", e);
+    if (gone <= 0)
+        return gone < 0 ? -1
+                        : say_deleting(w, "TargetEnds",
+                                       "The target ends first, so that all that "
+                                       "was written is with the replicas",
+                                       e);
+    gone = end_part(w, "rep", "jiva-replica", e);
+    if (gone <= 0)
+        return gone < 0 ? -1 : say_deleting(w, "ReplicasEnd", "The replicas end", e);
+    if (wants_erasure(w)) {
+        gone = erase_all(w, e);
+        if (gone <= 0)
+            return gone < 0 ? -1
+                            : say_deleting(w, "DataGoes",
+                                           "The replicas' folders are erased on their nodes", e);
+    }
+    w->result->again_ns = 0;
+    crash_point("finalizer");
+    int r = kube_finalizer_remove(w->j->client, &w->j->volumes_r, &w->volume, JIVA_FINALIZER, e);
+    crash_point("finalizer");
+    return r;
+}

@@ -1,0 +1,440 @@
+/*
+ * jiva-volume-resize-controller: a JivaVolumeResize, from its creation to its end.
+ *
+ *     ""           finalizer; the volume is there and lets itself be resized; the size is not smaller
+ *     INIT         takes the lock, or waits for its turn, the oldest first
+ *                  with the lock: waits for a snapshot to end, for quota, for all replicas
+ *     IN-PROGRESS  the order is given: orlop-volume takes it (status.resize), the target grows
+ *     SUCCEEDED    status.capacity of the volume, read back from the target, says so
+ *                  the volume controller writes spec.capacity
+ *     COMPLETED    the lock is free
+ *     FAILED       from INIT or IN-PROGRESS: nothing was changed, and the lock is free
+ *
+ *     volume:  lock ──────────── order ───────── ack ── capacity ── spec ── none
+ *              resize.../name    .../capacity    status.resize
+ *
+ * Invariants:
+ * - The lock is written over an empty one only, with the volume's version as the precondition. So there
+ *   is one holder at a time, and nothing of a volume grows without it.
+ * - The order is taken by an acknowledgement that carries the version, and is withdrawn, with the
+ *   lock, by a write that does: so it is withdrawn only when nobody has acted on it.
+ * - What is told is told in this order: lock free, then FAILED or COMPLETED.
+ * - A resize that is deleted before its order was taken leaves everything as it was. After that it
+ *   goes on to its end first, as a target that grows cannot be held.
+ */
+#include "controllers/jiva/resize.h"
+
+#include "base/quantity.h"
+#include "base/rfc3339.h"
+
+enum { WORKERS = 4 };
+static const int64_t LOOK_AGAIN = 30 * CLOCK_SECOND;
+
+static const char *phase_of(const json_t *resize)
+{
+    return jiva_text(resize, "status", "phase");
+}
+
+static const char *annotation_of(const json_t *volume, const char *key)
+{
+    const char *text = kube_annotation(volume, key);
+    return text ? text : "";
+}
+
+static bool holds_lock(const struct resizing *g)
+{
+    return g->w.volume &&
+           str_eq(annotation_of(g->w.volume, API_JIVA_RESIZE_LOCK), kube_name(g->resize));
+}
+
+/* Telling. */
+
+/* Writes phase, reason and message, and what is in `more` (taken over; may be NULL). */
+static int tell(struct resizing *g, const char *phase, const char *reason, const char *message,
+                json_t *more, struct err *e)
+{
+    json_auto_t *status = json_deep_copy(json_object_get(g->resize, "status"));
+    if (!status)
+        status = json_object();
+    if (more)
+        json_object_update_new(status, more);
+    bool moved = !str_eq(phase_of(g->resize), phase);
+    json_object_set_new(status, "phase", json_string(phase));
+    json_object_set_new(status, "reason", json_string(reason));
+    json_object_set_new(status, "message", json_string(message));
+    if (moved && (str_eq(phase, "COMPLETED") || str_eq(phase, "FAILED")))
+        json_object_set_new(status, "completionTime", resizing_now(g));
+    crash_point(phase);
+    int r = kube_status_write(g->w.j->client, &g->w.j->resizes_r, &g->resize, status, e);
+    crash_point(phase);
+    if (r == 0 && moved && str_eq(phase, "FAILED"))
+        kube_event_warning(g->w.j->recorder, g->resize, reason, "%s", message);
+    else if (r == 0 && moved)
+        kube_event_normal(g->w.j->recorder, g->resize, reason, "%s", message);
+    return r;
+}
+
+json_t *resizing_now(const struct resizing *g)
+{
+    char text[RFC3339_MAX];
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(g->w.j->clock)), RFC3339_SECONDS, text);
+    return json_string(text);
+}
+
+/* It waits: the phase stays, and it is said for what. */
+static int wait_for(struct resizing *g, const char *reason, const char *message, struct err *e)
+{
+    jiva_again(&g->w, LOOK_AGAIN);
+    const char *phase = phase_of(g->resize);
+    return tell(g, *phase ? phase : "INIT", reason, message, NULL, e);
+}
+
+/* Takes lock and order off the volume, if they are ours and nobody has acted on them since. */
+static int unlock(struct resizing *g, struct err *e)
+{
+    if (!holds_lock(g))
+        return 0;
+    return jiva_annotate(&g->w, "unlock",
+                         json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER), e);
+}
+
+static int fail(struct resizing *g, const char *reason, const char *message, struct err *e)
+{
+    if (unlock(g, e) < 0)
+        return -1;
+    return tell(g, "FAILED", reason, message, NULL, e);
+}
+
+/* Before the lock: whether it can be done at all. 1 when it can, 0 when it has failed. */
+static int is_feasible(struct resizing *g, struct err *e)
+{
+    const json_t *volume = g->w.volume;
+    char text[600];
+    const char *reason = NULL;
+    if (!volume) {
+        reason = "VolumeNotFound";
+        snprintf(text, sizeof(text), "There is no JivaVolume \"%s\" in namespace \"%s\"", g->w.name,
+                 g->w.ns);
+    } else if (kube_deleting(volume)) {
+        reason = "VolumeDeleted";
+        snprintf(text, sizeof(text), "JivaVolume \"%s\" is being deleted", g->w.name);
+    } else if (!str_eq(annotation_of(volume, API_JIVA_RESIZE_ENABLED), "true")) {
+        reason = "NotEnabled";
+        snprintf(text, sizeof(text),
+                 "JivaVolume \"%s\" does not let itself be resized; to allow it: kubectl annotate "
+                 "jivavolume %s -n %s " API_JIVA_RESIZE_ENABLED "=true",
+                 g->w.name, g->w.name, g->w.ns);
+    } else if (g->wanted < jiva_bytes(json_at(volume, "spec", "capacity"))) {
+        reason = "CannotShrink";
+        snprintf(text, sizeof(text), "JivaVolume \"%s\" has %s, and a volume does not shrink to %s",
+                 g->w.name, jiva_text(volume, "spec", "capacity"),
+                 jiva_text(g->resize, "spec", "capacity"));
+    }
+    if (!reason)
+        return 1;
+    return fail(g, reason, text, e) < 0 ? -1 : 0;
+}
+
+/* The lock. */
+
+static bool is_over(const json_t *resize)
+{
+    return str_eq(phase_of(resize), "COMPLETED") || str_eq(phase_of(resize), "FAILED");
+}
+
+/* The oldest resize of the volume that waits, other than ours, and came before; NULL. To be freed. */
+static char *who_is_before(struct resizing *g)
+{
+    _cleanup_free_ char *key = mem_printf("%s/%s", g->w.ns, g->w.name);
+    _cleanup_(kube_objects_done) struct kube_objects found = {0};
+    const char *ours = jiva_text(g->resize, "metadata", "creationTimestamp");
+    kube_informer_find(g->w.j->resizes, "volume", key, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        json_auto_t *it = kube_object_json(found.p[i]);
+        int order = strcmp(jiva_text(it, "metadata", "creationTimestamp"), ours);
+        if (!order)
+            order = strcmp(kube_name(it), kube_name(g->resize));
+        if (order < 0 && !is_over(it) && !kube_deleting(it))
+            return mem_strdup(kube_name(it));
+    }
+    return NULL;
+}
+
+/* A lock whose holder is no more, or has ended, is taken off; 1 when it was. */
+static int break_lock(struct resizing *g, const char *holder, struct err *e)
+{
+    struct err why = {0};
+    json_auto_t *other = kube_get(g->w.j->client, &g->w.j->resizes_r, g->w.ns, holder, &why);
+    const char *about = other ? kube_label(other, API_JIVA_NAME) : NULL;
+    if (!other && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    if (other && about && str_eq(about, g->w.name))
+        return 0; /* it lives, or it will take the lock off itself */
+    return jiva_annotate(&g->w, "break lock",
+                         json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER), e) < 0
+               ? -1
+               : 1;
+}
+
+/* 1 with the lock; 0 while it waits for it. */
+static int lock(struct resizing *g, struct err *e)
+{
+    if (holds_lock(g))
+        return 1;
+    const char *holder = annotation_of(g->w.volume, API_JIVA_RESIZE_LOCK);
+    _cleanup_free_ char *before = *holder ? mem_strdup(holder) : who_is_before(g);
+    if (*holder) {
+        int broken = break_lock(g, before, e);
+        if (broken < 0)
+            return -1;
+        if (broken)
+            return lock(g, e);
+    }
+    if (before) {
+        _cleanup_free_ char *text =
+            mem_printf("Waits for its turn: JivaVolumeResize \"%s\" comes before", before);
+        return wait_for(g, "WaitsForTurn", text, e);
+    }
+    if (jiva_annotate(&g->w, "lock", json_pack("{s:s}", API_JIVA_RESIZE_LOCK, kube_name(g->resize)),
+                      e) < 0)
+        return -1;
+    return 1;
+}
+
+/* With the lock. */
+
+/* What the volume has to be for its size to change; NULL: it is so. */
+static const char *why_not_now(const struct resizing *g, const char **ret_reason, struct str *text)
+{
+    const json_t *volume = g->w.volume, *replicas = json_at(volume, "status", "replicaStatus");
+    unsigned healthy = 0;
+    size_t i;
+    json_t *it;
+    json_array_foreach((json_t *)(uintptr_t)replicas, i, it) {
+        const char *state = json_str(it, "state");
+        healthy += state && str_eq(state, "Healthy");
+    }
+    const char *operation = jiva_text(volume, "status", "operation");
+    if (strstr(operation, "snapshot")) {
+        *ret_reason = "SnapshotRunning";
+        str_append(text, "Waits for the snapshot that is being taken of the volume");
+    } else if (!str_eq(jiva_text(volume, "status", "phase"), "Ready") ||
+               healthy < json_array_size(replicas) || healthy < jiva_factor(volume)) {
+        *ret_reason = "WaitsForReplicas";
+        str_appendf(text, "Waits until all %u replicas are healthy: %u are, and the volume is %s",
+                    jiva_factor(volume), healthy, jiva_text(volume, "status", "phase"));
+    } else if (resizing_over_quota(g, text)) {
+        *ret_reason = "QuotaExceeded";
+    }
+    return text->len ? str_get(text) : NULL;
+}
+
+static json_t *progress(const struct resizing *g)
+{
+    const json_t *has = json_at(g->w.volume, "status", "capacity");
+    json_t *list = json_array();
+    size_t i;
+    json_t *it;
+    json_array_foreach((json_t *)(uintptr_t)json_at(g->w.volume, "status", "replicaStatus"), i,
+                       it) {
+        const char *address = json_str(it, "address"), *state = json_str(it, "state");
+        if (address && *address)
+            json_array_append_new(list, json_pack("{s:s,s:s,s:O}", "address", address, "state",
+                                                  state ? state : "", "capacity", has));
+    }
+    return json_pack("{s:o}", "replicas", list);
+}
+
+static int begin(struct resizing *g, struct err *e)
+{
+    _cleanup_(str_done) struct str text = {0};
+    const char *reason = NULL;
+    if (!json_at(g->resize, "status", "startTime")) {
+        json_t *more =
+            json_pack("{s:O,s:o}", "fromCapacity", json_at(g->w.volume, "spec", "capacity"),
+                      "startTime", resizing_now(g));
+        if (tell(g, "INIT", "Locked", "Has the volume's lock", more, e) < 0)
+            return -1;
+    }
+    if (why_not_now(g, &reason, &text))
+        return wait_for(g, reason, str_get(&text), e);
+    return tell(g, "IN-PROGRESS", "Growing", "Target and replicas grow", NULL, e);
+}
+
+static int init(struct resizing *g, struct err *e)
+{
+    int ok = is_feasible(g, e);
+    if (ok > 0)
+        ok = lock(g, e);
+    if (ok > 0)
+        ok = is_feasible(g, e); /* while it waited another may have made it larger */
+    return ok <= 0 ? ok : begin(g, e);
+}
+
+/* Whether orlop-volume has taken our order. */
+static const json_t *taken(const struct resizing *g)
+{
+    const json_t *growth = json_at(g->w.volume, "status", "resize");
+    const char *name = json_str(growth, "name");
+    return name && str_eq(name, kube_name(g->resize)) ? growth : NULL;
+}
+
+static bool has_grown(const struct resizing *g)
+{
+    return jiva_bytes(json_at(g->w.volume, "status", "capacity")) >= g->wanted;
+}
+
+static int in_progress(struct resizing *g, struct err *e)
+{
+    if (!g->w.volume || kube_deleting(g->w.volume))
+        return is_feasible(g, e);
+    int locked = lock(g, e); /* taken off by hand: it is taken again, or waited for */
+    if (locked <= 0)
+        return locked;
+    const json_t *growth = taken(g);
+    const char *failure = json_str(growth, "message");
+    if (has_grown(g))
+        return tell(g, "SUCCEEDED", "Grown", "Target and replicas have the new size", progress(g),
+                    e);
+    if (failure && *failure) {
+        _cleanup_free_ char *text = mem_printf("The target could not grow: %s", failure);
+        return fail(g, "GrowthFailed", text, e);
+    }
+    const char *wanted = jiva_text(g->resize, "spec", "capacity");
+    if (!str_eq(annotation_of(g->w.volume, API_JIVA_RESIZE_ORDER), wanted)) {
+        if (jiva_annotate(&g->w, "order", json_pack("{s:s}", API_JIVA_RESIZE_ORDER, wanted), e) < 0)
+            return -1;
+    }
+    return tell(g, "IN-PROGRESS", "Growing", growth ? "The target grows" : "The target was told",
+                progress(g), e);
+}
+
+static int succeeded(struct resizing *g, struct err *e)
+{
+    if (g->w.volume && !kube_deleting(g->w.volume) && holds_lock(g) &&
+        jiva_bytes(json_at(g->w.volume, "spec", "capacity")) < g->wanted)
+        return 0; /* that is the volume controller's to write */
+    if (unlock(g, e) < 0)
+        return -1;
+    return tell(g, "COMPLETED", "Resized", "The volume has the new size", NULL, e);
+}
+
+static int let_go(struct resizing *g, struct err *e)
+{
+    crash_point("finalizer");
+    int r = kube_finalizer_remove(g->w.j->client, &g->w.j->resizes_r, &g->resize,
+                                  JIVA_RESIZE_FINALIZER, e);
+    crash_point("finalizer");
+    return r;
+}
+
+static int step(struct resizing *g, struct err *e)
+{
+    static const struct {
+        const char *phase;
+        int (*step)(struct resizing *g, struct err *e);
+    } steps[] = {{"", init},
+                 {"INIT", init},
+                 {"IN-PROGRESS", in_progress},
+                 {"SUCCEEDED", succeeded},
+                 {"COMPLETED", unlock},
+                 {"FAILED", unlock}};
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+        if (str_eq(steps[i].phase, phase_of(g->resize)))
+            return steps[i].step(g, e);
+    }
+    return 0;
+}
+
+static int work(struct resizing *g, struct err *e)
+{
+    bool begun =
+        str_eq(phase_of(g->resize), "SUCCEEDED") ||
+        (str_eq(phase_of(g->resize), "IN-PROGRESS") && holds_lock(g) && (has_grown(g) || taken(g)));
+    if (!kube_deleting(g->resize)) {
+        crash_point("finalizer");
+        if (kube_finalizer_add(g->w.j->client, &g->w.j->resizes_r, &g->resize,
+                               JIVA_RESIZE_FINALIZER, e) < 0)
+            return -1;
+        crash_point("finalizer");
+        return step(g, e);
+    }
+    if (!kube_finalizer_has(g->resize, JIVA_RESIZE_FINALIZER))
+        return 0;
+    if (begun && step(g, e) < 0)
+        return -1;
+    if (begun && !is_over(g->resize))
+        return 0;
+    return unlock(g, e) < 0 ? -1 : let_go(g, e);
+}
+
+static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                     struct err *e)
+{
+    struct jiva *j = context;
+    struct resizing g = {.w = {.j = j, .ns = ns, .result = ret}};
+    g.resize = kube_informer_json(j->resizes, ns, name, NULL);
+    if (!g.resize)
+        return 0;
+    const char *volume = kube_label(g.resize, API_JIVA_NAME);
+    _cleanup_free_ char *volume_name = mem_strdup(volume ? volume : "");
+    g.w.name = volume_name;
+    g.w.volume = kube_informer_json(j->volumes, ns, volume_name, NULL);
+    g.wanted = jiva_bytes(json_at(g.resize, "spec", "capacity"));
+    int status = work(&g, e);
+    json_decref(g.resize);
+    json_decref(g.w.volume);
+    return status;
+}
+
+static void map_volume(struct kube_controller *c, const struct kube_object *volume, void *context)
+{
+    struct jiva *j = context;
+    _cleanup_(kube_objects_done) struct kube_objects found = {0};
+    kube_informer_find(j->resizes, "volume", volume->key, &found);
+    for (size_t i = 0; i < found.len; i++)
+        kube_controller_add(c, found.p[i]->ns, found.p[i]->name);
+}
+
+/* All of the same volume: their turn may have come. */
+static void map_resize(struct kube_controller *c, const struct kube_object *resize, void *context)
+{
+    struct jiva *j = context;
+    json_auto_t *object = kube_object_json(resize);
+    const char *volume = kube_label(object, API_JIVA_NAME);
+    _cleanup_free_ char *key = mem_printf("%s/%s", resize->ns, volume ? volume : "");
+    _cleanup_(kube_objects_done) struct kube_objects found = {0};
+    kube_controller_add(c, resize->ns, resize->name);
+    kube_informer_find(j->resizes, "volume", key, &found);
+    for (size_t i = 0; i < found.len; i++)
+        kube_controller_add(c, found.p[i]->ns, found.p[i]->name);
+}
+
+static void map_quota(struct kube_controller *c, const struct kube_object *quota, void *context)
+{
+    struct jiva *j = context;
+    _cleanup_(kube_objects_done) struct kube_objects found = {0};
+    kube_informer_list(j->resizes, quota->ns, &found);
+    for (size_t i = 0; i < found.len; i++)
+        kube_controller_add(c, found.p[i]->ns, found.p[i]->name);
+}
+
+int jiva_setup_resize(struct jiva *j, struct kube_manager *m, struct err *e)
+{
+    const struct kube_controller_options o = {.name = "jiva-volume-resize-controller",
+                                              .workers = WORKERS,
+                                              .reconcile = reconcile,
+                                              .context = j};
+    struct kube_controller *c = kube_manager_controller(m, &o, e);
+    if (!c)
+        return -1;
+    kube_controller_watch(
+        c, (struct kube_source){.informer = j->resizes, .map = map_resize, .context = j});
+    kube_controller_watch(
+        c, (struct kube_source){.informer = j->volumes, .map = map_volume, .context = j});
+    kube_controller_watch(
+        c, (struct kube_source){.informer = j->quotas, .map = map_quota, .context = j});
+    return 0;
+}

@@ -1,0 +1,139 @@
+/*
+ * volume create and delete: one write each, and with --wait until the volume is ready or gone.
+ */
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "ctl/commands.h"
+#include "ctl/volume.h"
+
+enum { POLL_US = 200000 };
+
+/* How far it is: 1 done, 0 not yet. volume NULL: it is gone. */
+typedef int (*is_done_fn)(const json_t *volume, struct err *e);
+
+static int is_ready(const json_t *volume, struct err *e)
+{
+    if (!volume)
+        return err_set(e, ERR_NOT_FOUND, "Gone", "it was deleted meanwhile");
+    return str_eq(ctl_text(volume, "status", "phase"), "Ready");
+}
+
+static int is_gone(const json_t *volume, struct err *e)
+{
+    (void)e;
+    return !volume;
+}
+
+static int wait_until(struct ctl_volume *v, const char *name, is_done_fn is_done, struct err *e)
+{
+    int64_t end = clock_mono_ns(clock_system()) + v->seconds * CLOCK_SECOND;
+    for (;;) {
+        struct err why = {0};
+        json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, name, &why);
+        if (!volume && why.code != ERR_NOT_FOUND) {
+            *e = why;
+            return -1;
+        }
+        int done = is_done(volume, e);
+        if (done)
+            return done < 0 ? -1 : 0;
+        const json_t *trouble = ctl_volume_trouble(volume);
+        const char *message = json_str(trouble, "message");
+        if (clock_mono_ns(clock_system()) >= end)
+            return err_set(
+                e, ERR_DEADLINE_EXCEEDED, "Timeout",
+                "it is not done in %d s; it is %s%s%s; `orlop volume show %s` shows more",
+                v->seconds, ctl_text(volume, "status", "phase"), message ? ": " : "",
+                message ? message : "", name);
+        usleep(POLL_US);
+    }
+}
+
+static json_t *make(struct ctl_volume *v)
+{
+    const struct cli_args *args = v->args;
+    const char *replicas = cli_get(args, "replicas"), *reclaim = cli_get(args, "reclaim");
+    json_t *volume =
+        json_pack("{s:s,s:s,s:{s:s,s:s,s:{s:s}},s:{s:s}}", "apiVersion", v->volumes.api_version,
+                  "kind", v->volumes.kind, "metadata", "name", args->words[0], "namespace", v->ns,
+                  "annotations", "resize.jiva.openebs.io/enabled",
+                  cli_get(args, "fixed") ? "false" : "true", "spec", "capacity", args->words[1]);
+    if (replicas)
+        json_object_set_new(json_object_get(volume, "spec"), "desiredReplicationFactor",
+                            json_integer(strtoll(replicas, NULL, 10)));
+    if (reclaim)
+        json_object_set_new(json_object_get(json_object_get(volume, "metadata"), "annotations"),
+                            "jiva.openebs.io/reclaim-policy", json_string(reclaim));
+    return volume;
+}
+
+static int create(struct ctl_volume *v, struct err *e)
+{
+    const char *output = cli_get(v->args, "output");
+    json_auto_t *wanted = make(v), *made = kube_create(v->client, &v->volumes, wanted, NULL, e);
+    if (!made)
+        return -1;
+    if (!output || str_eq(output, "name"))
+        printf("jivavolume.openebs.io/%s%s\n", kube_name(made), output ? "" : " created");
+    fflush(stdout);
+    if (cli_get(v->args, "wait") && wait_until(v, kube_name(made), is_ready, e) < 0)
+        return err_prefix(e, "%s", kube_name(made));
+    if (output && !str_eq(output, "name")) {
+        json_auto_t *now = kube_get(v->client, &v->volumes, v->ns, kube_name(made), e);
+        if (!now)
+            return -1;
+        json_object_del(json_object_get(now, "metadata"), "managedFields");
+        ctl_print(now, output);
+    }
+    return 0;
+}
+
+int ctl_volume_create(const struct cli_args *args)
+{
+    const char *replicas = cli_get(args, "replicas");
+    struct err e = {0};
+    uint64_t bytes;
+    if (quantity_parse_bytes(args->words[1], &bytes, &e) < 0)
+        return cli_misuse(args, "%s", e.msg);
+    if (replicas && (strspn(replicas, "0123456789") != strlen(replicas) || !*replicas))
+        return cli_misuse(args, "--replicas takes a number, not '%s'", replicas);
+    _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
+    int status = ctl_volume_open(args, &v);
+    if (status != CLI_DONE)
+        return status;
+    return create(&v, &e) < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
+}
+
+static int delete_one(struct ctl_volume *v, const char *name, struct err *e)
+{
+    json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, name, e);
+    if (!volume)
+        return -1;
+    if (cli_get(v->args, "erase")) {
+        json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
+                                       "jiva.openebs.io/reclaim-policy", "Delete");
+        json_auto_t *said =
+            kube_patch(v->client, &v->volumes, v->ns, name, KUBE_MERGE_PATCH, patch, NULL, e);
+        if (!said)
+            return -1;
+    }
+    const struct kube_delete o = {.uid = kube_uid(volume), .grace_seconds = -1};
+    if (kube_delete(v->client, &v->volumes, v->ns, name, &o, e) < 0)
+        return -1;
+    printf("jivavolume.openebs.io \"%s\" deleted\n", name);
+    fflush(stdout);
+    return cli_get(v->args, "wait") ? wait_until(v, name, is_gone, e) : 0;
+}
+
+int ctl_volume_delete(const struct cli_args *args)
+{
+    _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
+    int status = ctl_volume_open(args, &v);
+    for (int i = 0; status != CLI_USAGE && v.client && i < args->count; i++) {
+        struct err why = {0};
+        if (delete_one(&v, args->words[i], &why) < 0)
+            status = cli_fail(args, "%s: %s", args->words[i], why.msg);
+    }
+    return status == CLI_DONE ? cli_finish(args) : status;
+}

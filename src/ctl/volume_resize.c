@@ -1,0 +1,122 @@
+/*
+ * volume resize: the workflow around a JivaVolumeResize.
+ *
+ *     may it? ─> create ─> follow: phase, replicas ─┬─ COMPLETED ─> delete, 0
+ *                                                   ├─ FAILED ────> delete, 1 with the reason
+ *                                                   ├─ time is up ─> it goes on, 1
+ *                                                   └─ interrupt ──> delete, which withdraws it, 1
+ */
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "base/stop.h"
+#include "ctl/commands.h"
+#include "ctl/volume.h"
+
+enum { POLL_MS = 200 };
+
+static int check(struct ctl_volume *v, const json_t *volume, struct err *e)
+{
+    const char *enabled = kube_annotation(volume, "resize.jiva.openebs.io/enabled");
+    if (enabled && str_eq(enabled, "true"))
+        return 0;
+    return err_set(e, ERR_FAILED_PRECONDITION, "NotEnabled",
+                   "%s does not let itself be resized; to allow it: kubectl annotate jivavolume %s "
+                   "-n %s resize.jiva.openebs.io/enabled=true",
+                   kube_name(volume), kube_name(volume), v->ns);
+}
+
+static json_t *create(struct ctl_volume *v, struct err *e)
+{
+    const char *name = v->args->words[0];
+    json_auto_t *wanted = json_pack(
+        "{s:s,s:s,s:{s:o,s:s,s:{s:s}},s:{s:s}}", "apiVersion", v->resizes.api_version, "kind",
+        v->resizes.kind, "metadata", "generateName", json_sprintf("%s-", name), "namespace", v->ns,
+        "labels", "jiva.openebs.io/name", name, "spec", "capacity", v->args->words[1]);
+    return kube_create(v->client, &v->resizes, wanted, NULL, e);
+}
+
+/* A line for each change of what it is at; on a terminal one line that changes. */
+static void report(const json_t *resize, struct str *last)
+{
+    _cleanup_(str_done) struct str line = {0};
+    const json_t *it, *replicas = json_at(resize, "status", "replicas");
+    const char *phase = ctl_text(resize, "status", "phase");
+    str_appendf(&line, "%s: %s", *phase ? phase : "INIT", ctl_text(resize, "status", "message"));
+    for (size_t i = 0; (it = json_array_get(replicas, i)); i++)
+        str_appendf(&line, "%s%s %s %s", i ? ", " : "; ", json_str(it, "address"),
+                    json_str(it, "state"), json_str(it, "capacity"));
+    if (str_eq(str_get(&line), str_get(last)))
+        return;
+    fprintf(stderr, "%s\n", str_get(&line));
+    str_clear(last);
+    str_append(last, str_get(&line));
+}
+
+/* 1 COMPLETED, 0 FAILED, -1 with an error: the time is up, an interrupt, or the API. */
+static int follow(struct ctl_volume *v, const char *name, int stop_fd, struct err *e)
+{
+    int64_t end = clock_mono_ns(clock_system()) + v->seconds * CLOCK_SECOND;
+    _cleanup_(str_done) struct str last = {0};
+    for (;;) {
+        json_auto_t *resize = kube_get(v->client, &v->resizes, v->ns, name, e);
+        const char *phase = ctl_text(resize, "status", "phase");
+        if (!resize)
+            return -1;
+        report(resize, &last);
+        if (str_eq(phase, "COMPLETED"))
+            return 1;
+        if (str_eq(phase, "FAILED")) {
+            err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s",
+                    ctl_text(resize, "status", "message"));
+            return 0;
+        }
+        if (clock_mono_ns(clock_system()) >= end)
+            return err_set(e, ERR_DEADLINE_EXCEEDED, "Timeout",
+                           "it is not done in %d s and goes on: %s; `kubectl get jvr %s -n %s` "
+                           "shows it, and deleting it withdraws it",
+                           v->seconds, ctl_text(resize, "status", "message"), name, v->ns);
+        struct pollfd p = {.fd = stop_fd, .events = POLLIN};
+        if (poll(&p, 1, POLL_MS) > 0)
+            return err_set(e, ERR_CANCELLED, "Interrupted",
+                           "interrupted: it is withdrawn, unless "
+                           "the target has begun");
+    }
+}
+
+static int resize(struct ctl_volume *v, int stop_fd, struct err *e)
+{
+    json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, v->args->words[0], e);
+    if (!volume || check(v, volume, e) < 0)
+        return -1;
+    json_auto_t *made = create(v, e);
+    if (!made)
+        return -1;
+    int done = follow(v, kube_name(made), stop_fd, e);
+    bool over = done >= 0 || e->code == ERR_CANCELLED;
+    struct err why = {0};
+    if (over && !(done > 0 && cli_get(v->args, "keep")) &&
+        kube_delete(v->client, &v->resizes, v->ns, kube_name(made), NULL, &why) < 0)
+        fprintf(stderr, "JivaVolumeResize %s stays: %s\n", kube_name(made), why.msg);
+    if (done <= 0)
+        return -1;
+    printf("jivavolume.openebs.io/%s resized\n", v->args->words[0]);
+    return 0;
+}
+
+int ctl_volume_resize(const struct cli_args *args)
+{
+    struct err e = {0};
+    uint64_t bytes;
+    int stop_fd;
+    if (quantity_parse_bytes(args->words[1], &bytes, &e) < 0)
+        return cli_misuse(args, "%s", e.msg);
+    _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
+    int status = ctl_volume_open(args, &v);
+    if (status != CLI_DONE)
+        return status;
+    if (stop_catch(&stop_fd, &e) < 0 || resize(&v, stop_fd, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    return cli_finish(args);
+}

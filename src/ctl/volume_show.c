@@ -1,0 +1,256 @@
+/*
+ * volume list and show.
+ */
+#include "base/age.h"
+#include "ctl/commands.h"
+#include "ctl/volume.h"
+#include "ui/term.h"
+
+/* List. */
+
+static void add_row(struct ctl_table *t, const json_t *volume, bool with_ns)
+{
+    size_t all;
+    unsigned healthy = ctl_volume_healthy(volume, &all);
+    const json_t *trouble = ctl_volume_trouble(volume);
+    const char *operation = ctl_text(volume, "status", "operation");
+    const char *resize = kube_annotation(volume, "resize.jiva.openebs.io/name");
+    _cleanup_free_ char *replicas = mem_printf("%u/%zu", healthy, all);
+    char age[AGE_MAX];
+    age_since(ctl_text(volume, "metadata", "creationTimestamp"), clock_real_ns(clock_system()),
+              age);
+    const char *cells[] = {kube_namespace(volume),
+                           kube_name(volume),
+                           ctl_text(volume, "spec", "capacity"),
+                           ctl_text(volume, "status", "phase"),
+                           ctl_text(volume, "status", "status"),
+                           replicas,
+                           age,
+                           ctl_text(volume, "iscsi", "targetPortal"),
+                           *operation ? operation
+                           : resize   ? resize
+                                      : "",
+                           trouble ? json_str(trouble, "message") : ""};
+    ctl_table_add(t, cells + !with_ns);
+}
+
+static void print_table(const json_t *volumes, bool with_ns, bool wide)
+{
+    static const char *const titles[] = {"NAMESPACE", "NAME",     "SIZE", "PHASE",
+                                         "STATUS",    "REPLICAS", "AGE",  "PORTAL",
+                                         "OPERATION", "MESSAGE",  NULL};
+    const char *narrow[8] = {NULL};
+    memcpy(narrow, titles, 7 * sizeof(*narrow));
+    struct ctl_table t;
+    ctl_table_init(&t, (wide ? titles : narrow) + !with_ns);
+    size_t i;
+    json_t *volume;
+    json_array_foreach((json_t *)volumes, i, volume)
+        add_row(&t, volume, with_ns);
+    ctl_table_print(&t, stdout);
+    ctl_table_done(&t);
+}
+
+static json_t *find(struct ctl_volume *v, struct err *e)
+{
+    bool all = cli_get(v->args, "all-namespaces");
+    if (!v->args->count)
+        return kube_list(v->client, &v->volumes, all ? NULL : v->ns, NULL, e);
+    json_t *found = json_array();
+    for (int i = 0; i < v->args->count; i++) {
+        json_t *volume = kube_get(v->client, &v->volumes, v->ns, v->args->words[i], e);
+        if (!volume) {
+            json_decref(found);
+            return NULL;
+        }
+        json_array_append_new(found, volume);
+    }
+    return found;
+}
+
+int ctl_volume_list(const struct cli_args *args)
+{
+    _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
+    int status = ctl_volume_open(args, &v);
+    if (status != CLI_DONE)
+        return status;
+    struct err e = {0};
+    json_auto_t *volumes = find(&v, &e);
+    if (!volumes)
+        return cli_fail(args, "%s", e.msg);
+    const char *output = cli_get(args, "output");
+    bool wide = output && str_eq(output, "wide");
+    size_t i;
+    json_t *it;
+    json_array_foreach(volumes, i, it)
+        json_object_del(json_object_get(it, "metadata"), "managedFields");
+    if (output && str_eq(output, "name")) {
+        json_array_foreach(volumes, i, it)
+            printf("jivavolume.openebs.io/%s\n", kube_name(it));
+    } else if (output && !wide && !str_eq(output, "table")) {
+        json_auto_t *list =
+            args->count == 1 ? json_incref(json_array_get(volumes, 0)) : ctl_list(volumes);
+        ctl_print(list, output);
+    } else if (!json_array_size(volumes)) {
+        fputs("No resources found\n", stderr);
+    } else {
+        print_table(volumes, cli_get(args, "all-namespaces") != NULL, wide);
+    }
+    return cli_finish(args);
+}
+
+/* Show. */
+
+static void put(const char *text)
+{
+    ui_text(stdout, text, strlen(text));
+}
+
+/* The pod at an address, or of a component; NULL. Borrowed. */
+static const json_t *pod_at(const json_t *pods, const char *component, const char *ip)
+{
+    size_t i;
+    json_t *pod;
+    json_array_foreach((json_t *)pods, i, pod) {
+        const char *its = kube_label(pod, "openebs.io/component");
+        if (its && str_eq(its, component) && !kube_deleting(pod) &&
+            (!ip || str_eq(ctl_text(pod, "status", "podIP"), ip)))
+            return pod;
+    }
+    return NULL;
+}
+
+static void print_bar(int64_t percent)
+{
+    enum { WIDTH = 20 };
+    putchar('[');
+    for (int i = 0; i < WIDTH; i++)
+        putchar(i < percent * WIDTH / 100 ? '#' : '-');
+    printf("] %lld %%", (long long)percent);
+}
+
+static enum ui_colour colour_of(const char *mode)
+{
+    return str_eq(mode, "RW") ? UI_GREEN : str_eq(mode, "WO") ? UI_YELLOW : UI_RED;
+}
+
+static void print_replica(const json_t *replica, const json_t *pods, bool last)
+{
+    const char *address = json_str(replica, "address"), *mode = json_str(replica, "mode"),
+               *state = json_str(replica, "state");
+    const json_t *percent = json_object_get(replica, "rebuildPercent");
+    const json_t *pod = pod_at(pods, "jiva-replica", address ? address : "");
+    printf("  %s ", last ? "└──" : "├──");
+    put(address && *address ? address : "(no address)");
+    printf("  ");
+    put(pod ? ctl_text(pod, "spec", "nodeName") : "(no pod)");
+    printf("  %s", ui_colour(stdout, colour_of(mode ? mode : "")));
+    put(mode ? mode : "");
+    printf(" ");
+    put(state ? state : "");
+    printf("%s", ui_colour(stdout, UI_PLAIN));
+    if (percent) {
+        printf("  ");
+        print_bar(json_integer_value(percent));
+        printf(", %lld s left, %lld writes behind",
+               (long long)json_integer_value(json_object_get(replica, "secondsLeft")),
+               (long long)json_integer_value(json_object_get(replica, "lag")));
+    }
+    putchar('\n');
+}
+
+static void print_target(const json_t *volume, const json_t *pods)
+{
+    const char *portal = ctl_text(volume, "iscsi", "targetPortal");
+    const json_t *pod = pod_at(pods, "jiva-controller", NULL), *it;
+    const json_t *initiators = json_at(volume, "status", "initiators");
+    for (size_t i = 0; (it = json_array_get(initiators, i)); i++) {
+        put(json_str(it, "name"));
+        printf(" at ");
+        put(json_str(it, "address"));
+        putchar('\n');
+    }
+    printf("%s\n", json_array_size(initiators) ? "  │" : "(nobody is logged in)\n  │");
+    put(*portal ? portal : "(no portal yet)");
+    printf("  ");
+    put(pod ? ctl_text(pod, "spec", "nodeName") : "(no pod)");
+    printf("  ");
+    put(ctl_text(volume, "status", "status"));
+    printf("  ");
+    put(ctl_text(volume, "iscsi", "iqn"));
+    putchar('\n');
+}
+
+static void print_more(const json_t *volume)
+{
+    const json_t *it, *conditions = json_at(volume, "status", "conditions"),
+                      *snapshots = json_at(volume, "status", "snapshots");
+    const char *operation = ctl_text(volume, "status", "operation");
+    const char *lock = kube_annotation(volume, "resize.jiva.openebs.io/name");
+    if (json_array_size(snapshots)) {
+        printf("\nsnapshots:");
+        for (size_t i = 0; (it = json_array_get(snapshots, i)); i++) {
+            putchar(' ');
+            put(json_str(it, "name"));
+        }
+        putchar('\n');
+    }
+    if (*operation || lock) {
+        printf("\nunder way: ");
+        put(*operation ? operation : "a resize");
+        if (lock) {
+            printf(" (JivaVolumeResize ");
+            put(lock);
+            putchar(')');
+        }
+        putchar('\n');
+    }
+    for (size_t i = 0; (it = json_array_get(conditions, i)); i++) {
+        printf("%s", i ? "" : "\n");
+        put(json_str(it, "message"));
+        putchar('\n');
+    }
+}
+
+static void draw(const json_t *volume, const json_t *pods)
+{
+    const json_t *replicas = json_at(volume, "status", "replicaStatus");
+    const char *has = ctl_text(volume, "status", "capacity");
+    put(kube_namespace(volume));
+    putchar('/');
+    put(kube_name(volume));
+    printf("  ");
+    put(*has ? has : ctl_text(volume, "spec", "capacity"));
+    printf("  %s", ui_colour(stdout, UI_BOLD));
+    put(ctl_text(volume, "status", "phase"));
+    printf("%s\n\n", ui_colour(stdout, UI_PLAIN));
+    print_target(volume, pods);
+    size_t n = json_array_size(replicas);
+    for (size_t i = 0; i < n; i++)
+        print_replica(json_array_get(replicas, i), pods, i + 1 == n);
+    print_more(volume);
+}
+
+int ctl_volume_show(const struct cli_args *args)
+{
+    _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
+    int status = ctl_volume_open(args, &v);
+    if (status != CLI_DONE)
+        return status;
+    struct err e = {0};
+    const char *output = cli_get(args, "output"), *name = args->words[0];
+    json_auto_t *volume = kube_get(v.client, &v.volumes, v.ns, name, &e);
+    if (!volume)
+        return cli_fail(args, "%s", e.msg);
+    json_object_del(json_object_get(volume, "metadata"), "managedFields");
+    if (output && !str_eq(output, "text")) {
+        ctl_print(volume, output);
+        return cli_finish(args);
+    }
+    _cleanup_free_ char *labels = mem_printf("openebs.io/persistent-volume=%s", name);
+    const struct kube_query q = {.labels = labels};
+    json_auto_t *pods =
+        kube_list(v.client, &v.pods, v.ns, &q, NULL); /* who may not see them sees less */
+    draw(volume, pods);
+    return cli_finish(args);
+}

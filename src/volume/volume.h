@@ -1,0 +1,67 @@
+/*
+ * orlop-volume: beside a volume's target, the one who speaks with Kubernetes.
+ *
+ *     API ── the volume's object ──> wanted ──┐
+ *      ^                                      ├─> one step ──> control socket ──> target
+ *      └───── status <── what it shows <──────┘
+ *
+ * The target knows nothing of objects; this knows nothing of data. It watches one object, its volume's,
+ * and asks the target again and again how things are.
+ *
+ * Invariants:
+ * - The status says what the target showed, or that it does not answer; nothing is remembered.
+ * - One thing at a time is asked of the target, and only while it is at nothing else.
+ * - A volume is made only if its object says that it never was, and was born here.
+ * - A growth begins when its order was acknowledged in the object, by a write that names the version
+ *   in which the order was read. So whoever withdraws an order knows whether it was taken.
+ *
+ * What is particular to a kind is behind struct volume_kind.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "json/json.h"
+#include "kube/manager.h"
+
+/* What the object asks for. Texts are the object's. */
+struct volume_wanted {
+    bool create; /* it was never made */
+    uint64_t size;
+    unsigned replicas;
+    /* An order to grow; NULL: none. */
+    const char *resize, *capacity;
+    uint64_t grow_to;
+    /* What is acknowledged; NULL: nothing. */
+    const char *taken, *failed;
+};
+
+struct volume_kind {
+    const char *version, *kind;
+    void (*wanted)(const json_t *volume, struct volume_wanted *ret);
+    /* The status as it should be: what it was, with what is shown. shown NULL: no answer, `why`. */
+    json_t *(*status)(const json_t *volume, const json_t *shown, const char *why,
+                      const struct clock *clock);
+    /* Writes an acknowledgement into a status: NULL takes it out. */
+    void (*acknowledge)(json_t *status, const struct volume_wanted *wanted, const char *failure);
+};
+
+extern const struct volume_kind volume_jiva; /* jiva.c */
+/* By its name; NULL. */
+const struct volume_kind *volume_kind_find(const char *name);
+
+struct volume_options {
+    const struct volume_kind *kind;
+    const struct kube_config *config;
+    const char *ns, *name;
+    const char *control; /* the target's socket */
+};
+
+int volume_run(const struct volume_options *o, int stop_fd, struct err *e);
+
+/* target.c: one request; the answer, or NULL: UNAVAILABLE, DEADLINE_EXCEEDED, or what it refuses. */
+json_t *volume_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e);
+
+/* members.c: what to ask of the target next so that it has the replicas it should; NULL: nothing. */
+json_t *volume_next(const json_t *shown, const struct volume_wanted *wanted);
+/* The part of what is shown that is about replicas; NULL before there is one. */
+const json_t *volume_shown(const json_t *shown);

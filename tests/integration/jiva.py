@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""JivaVolumes in a whole system of three nodes: served over iSCSI, resized while in use, mended, deleted.
+
+jiva.py ORLOP
+"""
+import json
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from initiator import Initiator  # noqa: E402
+from jiva import ENABLED, GIBI, LOCK, PATIENCE, Jiva, kill, resize, volume  # noqa: E402
+from replicated import own_network  # noqa: E402
+from tap import Scratch, Tap, run, wait_for  # noqa: E402
+
+orlop = sys.argv[1]
+tap = Tap()
+CAPACITY_CHANGED = (6, 0x2a, 0x09)
+
+
+def qemu_io(url, *commands):
+    return run("qemu-io", "-f", "raw", *(w for c in commands for w in ("-c", c)), url)
+
+
+def check_seed(s):
+    """The design's own manifest, as it stands there."""
+    tap.ran(s.kubectl("apply", "-f", "-", stdin="""
+apiVersion: openebs.io/v1alpha1
+kind: JivaVolume
+metadata:
+  name: my-jiva
+  annotations:
+    resize.jiva.openebs.io/enabled: "true"
+spec:
+  capacity: 6
+"""), "the design's volume", stderr="6 is taken for 6Gi")
+    tap.ok(s.ready("my-jiva"), "is ready, with three replicas", s.volume("my-jiva"))
+    v = s.volume("my-jiva")
+    portal = v["iscsi"]["targetPortal"]
+    tap.equal([v[part] for part in ("service", "targetDeployment", "replicaDeployment")],
+              [{"name": f"my-jiva-{end}", "namespace": "default"} for end in ("svc", "ctrl", "rep")],
+              "says where its parts are")
+    tap.equal((v["spec"]["capacity"], v["status"]["capacity"], v["status"]["replicaCount"]),
+              ("6Gi", "6Gi", 3), "how large it is and how many replicas are there")
+    pods = s.pods("jiva-replica", "my-jiva")
+    tap.equal(sorted(p["spec"]["nodeName"] for p in pods), ["node-1", "node-2", "node-3"],
+              "each replica is on a node of its own")
+    tap.equal(sorted(r["address"] for r in v["status"]["replicaStatus"]),
+              sorted(p["status"]["podIP"] for p in pods), "the replicas' addresses are their pods'")
+    tap.ran(run("iscsi-ls", "-s", f"iscsi://{portal}"), "iscsi-ls finds it", stdout=v["iscsi"]["iqn"])
+    tap.ran(qemu_io(s.url("my-jiva"), "write -P 0x5a 0 1M", "write -P 0x77 6143M 1M", "flush"),
+            "qemu-io writes to it")
+
+
+def check_rights(s):
+    """The sidecar's account may do what it does, and nothing else."""
+    def may(verb, what, ns="default"):
+        who = "system:serviceaccount:default:my-jiva-ctrl"
+        return s.kubectl("auth", "can-i", verb, what, "-n", ns, "--as", who).stdout.strip()
+    tap.equal([may("patch", "jivavolumes/my-jiva", ), may("get", "jivavolumes.openebs.io/my-jiva"),
+               may("get", "jivavolumes.openebs.io/other"), may("get", "secrets"), may("list", "pods"),
+               may("delete", "jivavolumes.openebs.io/my-jiva"), may("get", "jivavolumeresizes.openebs.io")],
+              ["no", "yes", "no", "no", "no", "no", "no"], "orlop-volume has rights on its volume alone")
+
+
+def check_resize(s):
+    v = s.volume("my-jiva")
+    host, port = v["iscsi"]["targetPortal"].rsplit(":", 1)
+    i = Initiator(int(port), v["iscsi"]["iqn"], host=host)
+    tap.equal(i.login(), 0, "an initiator logs in")
+    i.ready()
+    tap.equal(i.capacity(), 6 * GIBI, "and sees 6 GiB")
+    tap.ok(wait_for(lambda: s.volume("my-jiva")["status"].get("initiators")), "the status says who is logged in")
+    tap.ran(s.apply(resize("resize-6-to-12", "my-jiva", 12)), "the design's resize")
+    status = s.phase("resize-6-to-12", "COMPLETED", "FAILED")
+    tap.equal((status.get("phase"), status.get("fromCapacity")), ("COMPLETED", "6Gi"), "is COMPLETED")
+    tap.equal([r["capacity"] for r in status.get("replicas", [])], ["12Gi"] * 3, "it names what each replica has")
+    v = s.volume("my-jiva")
+    tap.equal((v["spec"]["capacity"], v["status"]["capacity"]), ("12Gi", "12Gi"), "the volume says 12Gi")
+    tap.ok(LOCK not in v["metadata"]["annotations"], "the lock is gone", v["metadata"])
+    tap.equal(i.ready(), [CAPACITY_CHANGED], "the initiator is told, where it is")
+    tap.equal(i.capacity(), 12 * GIBI, "and sees 12 GiB without having logged out")
+    i.close()
+    tap.ran(qemu_io(s.url("my-jiva"), "read -P 0x5a 0 1M", "read -P 0x77 6143M 1M", "read -P 0 6G 1M",
+                    "write -P 0x33 12287M 1M"), "old data is there, and new can be written")
+    tap.ran(s.kubectl("delete", "jvr", "resize-6-to-12", "--timeout=60s"), "the resize goes")
+
+
+def refused(s, what, patch, *texts):
+    result = s.kubectl("patch", "jivavolume.v1alpha1.openebs.io", "my-jiva", "--type=merge", "-p", json.dumps(patch))
+    tap.ok(result.returncode == 1 and all(t in result.stderr for t in texts), what, result.stderr)
+
+
+def check_refusals(s):
+    refused(s, "a direct edit is refused, with the resize to create", {"spec": {"capacity": "20Gi"}},
+            "JivaVolumeResize", '"jiva.openebs.io/name":"my-jiva"', '"capacity":"20Gi"')
+    refused(s, "shrinking too", {"spec": {"capacity": "1Gi"}}, "spec.capacity")
+    for size, text in (("0", "spec.capacity"), ("many", "spec.capacity"), ("900Ei", "spec.capacity"),
+                       (-5, "spec.capacity")):
+        result = s.apply(resize("bad", "my-jiva", size))
+        tap.ran(result, f"a resize to {size} is refused", 1, stderr=text)
+    table = [
+        ("shrink", "my-jiva", "1Gi", "CannotShrink", "does not shrink"),
+        ("nowhere", "no-such-volume", "1Gi", "VolumeNotFound", "no JivaVolume \"no-such-volume\""),
+    ]
+    s.apply(*(resize(name, about, size) for name, about, size, _, _ in table))
+    for name, _, _, reason, text in table:
+        status = s.phase(name, "FAILED", "COMPLETED")
+        tap.ok(status.get("phase") == "FAILED" and status.get("reason") == reason and text in status["message"],
+               f"{name}: FAILED, {reason}", status)
+    s.kubectl("annotate", "jv", "my-jiva", f"{ENABLED}=false", "--overwrite")
+    s.apply(resize("not-enabled", "my-jiva", "20Gi"))
+    status = s.phase("not-enabled", "FAILED", "COMPLETED")
+    tap.ok(status.get("reason") == "NotEnabled" and "kubectl annotate jivavolume my-jiva" in status["message"],
+           "not enabled: FAILED, and how to allow it", status)
+    cli = s.orlop_("volume", "resize", "my-jiva", "20Gi")
+    tap.ran(cli, "the command says so before it makes anything", 1, stderr="kubectl annotate")
+    s.kubectl("annotate", "jv", "my-jiva", f"{ENABLED}=true", "--overwrite")
+    v = s.volume("my-jiva")
+    tap.ok(v["spec"]["capacity"] == "12Gi" and LOCK not in v["metadata"]["annotations"],
+           "after all of them the volume is as it was, and its lock free", v)
+
+
+def check_turns(s):
+    """Several at once: one after the other, and one holder at a time."""
+    version = s.ask("GET", s.path("jivavolumes")).json["metadata"]["resourceVersion"]
+    tap.ran(s.apply(resize("a-13", "my-jiva", "13Gi"), resize("b-14", "my-jiva", "14Gi"),
+                    resize("c-13", "my-jiva", "13Gi")), "three resizes at once")
+    phases = {n: s.phase(n, "COMPLETED", "FAILED") for n in ("a-13", "b-14", "c-13")}
+    tap.equal((phases["a-13"].get("phase"), phases["b-14"].get("phase")), ("COMPLETED", "COMPLETED"),
+              "the first two are COMPLETED")
+    tap.ok(phases["c-13"].get("phase") == "FAILED" and "14Gi" in phases["c-13"]["message"],
+           "the third comes too late: it would shrink", phases["c-13"])
+    holders = []
+    for event in s.client.events(f"{s.path('jivavolumes')}?watch=1&resourceVersion={version}&timeoutSeconds=2"):
+        holder = event["object"]["metadata"].get("annotations", {}).get(LOCK, "")
+        if not holders or holders[-1] != holder:
+            holders.append(holder)
+    s.client.close()
+    tap.equal([h for h in holders if h], ["a-13", "b-14", "c-13"] if "c-13" in holders else ["a-13", "b-14"],
+              "they had the lock in their order")
+    tap.ok(all(not (a and b) for a, b in zip(holders, holders[1:])), "and none took it from another", holders)
+    tap.equal(s.volume("my-jiva")["spec"]["capacity"], "14Gi", "the volume has 14Gi")
+
+
+def check_quota(s):
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "storage", "namespace": "default"},
+             "spec": {"hard": {"requests.storage": "15Gi"}}}
+    tap.ran(s.apply(quota), "a quota of 15Gi")
+    s.apply(resize("over", "my-jiva", "16Gi"))
+    tap.ok(wait_for(lambda: s.resize("over").get("reason") == "QuotaExceeded", PATIENCE),
+           "a resize beyond it waits", s.resize("over"))
+    status = s.resize("over")
+    tap.ok(status["phase"] == "INIT" and 'ResourceQuota "storage" allows requests.storage of 15Gi, 14Gi are used'
+           in status["message"], "in INIT, with the figures", status)
+    s.apply({**quota, "spec": {"hard": {"requests.storage": "16Gi"}}})
+    tap.equal(s.phase("over", "COMPLETED", "FAILED").get("phase"), "COMPLETED", "more quota, and it goes on")
+    s.apply(resize("gone", "my-jiva", "17Gi"))
+    wait_for(lambda: s.resize("gone").get("reason") == "QuotaExceeded", PATIENCE)
+    tap.ran(s.kubectl("delete", "jvr", "gone", "--timeout=60s"), "one that waits can be deleted")
+    tap.ok(LOCK not in s.volume("my-jiva")["metadata"]["annotations"], "and leaves the lock free")
+    tap.ran(s.kubectl("delete", "quota", "storage"), "no quota")
+
+
+def check_replica_down(s):
+    replicas = s.replicas("my-jiva")
+    address, pid = sorted(replicas.items())[0]
+    kill(pid, signal.SIGSTOP)
+    try:
+        tap.ok(wait_for(lambda: s.state("my-jiva")[0] == "Syncing", PATIENCE), "a frozen replica is noticed",
+               s.state("my-jiva"))
+        s.apply(resize("degraded", "my-jiva", "18Gi"))
+        tap.ok(wait_for(lambda: s.resize("degraded").get("reason") == "WaitsForReplicas", PATIENCE),
+               "a resize waits for it", s.resize("degraded"))
+        tap.equal((s.resize("degraded")["phase"], s.volume("my-jiva")["status"]["capacity"]), ("INIT", "16Gi"),
+                  "in INIT, and nothing has grown")
+    finally:
+        kill(pid, signal.SIGCONT)
+    tap.equal(s.phase("degraded", "COMPLETED", "FAILED").get("phase"), "COMPLETED", f"{address} is back: it goes on")
+    tap.ok(s.ready("my-jiva"), "all are healthy", s.state("my-jiva"))
+
+
+def check_load(s, scratch):
+    """Replicas and target are killed under a load whose data is checked."""
+    tap.ran(s.orlop_("volume", "create", "busy", "64Mi", "--wait", "--reclaim", "Delete"), "a volume by command")
+    load = s.bench("busy", "--verify", "--reconnect", "-q", "8", "-r", "50", "-t", "600", "--flush-every", "50",
+                   "--span", "64Mi", "--save-map", scratch.file("map"), wait=False)
+    one, two, three = s.replicas("busy").values()
+    kill(one)
+    tap.ok(wait_for(lambda: len(s.replicas("busy")) == 3 and one not in s.replicas("busy").values(), PATIENCE)
+           and s.ready("busy"), "a replica that is killed comes back", s.state("busy"))
+    tap.equal(len({p["metadata"]["name"] for p in s.pods("jiva-replica", "busy")}), 3, "in the same pod")
+    for pid in (two, three):
+        kill(pid, signal.SIGSTOP)
+    tap.ok(wait_for(lambda: s.condition("busy", "Serving").get("reason") == "QuorumLost", PATIENCE),
+           "two are gone: I/O waits, and the volume says why", s.volume("busy").get("status"))
+    tap.ok("I/O waits: 1 of 3" in s.condition("busy", "Serving")["message"], "with the figures",
+           s.condition("busy", "Serving"))
+    show = s.orlop_("volume", "show", "busy")
+    tap.ok("Offline" in show.stdout and "I/O waits" in show.stdout, "the command shows it", show.stdout)
+    for pid in (two, three):
+        kill(pid, signal.SIGCONT)
+    tap.ok(s.ready("busy"), "they are back: it goes on", s.state("busy"))
+    target = s.target("busy")
+    kill(target)
+    tap.ok(wait_for(lambda: s.target("busy") not in (0, target), PATIENCE) and s.ready("busy"),
+           "a target that is killed comes back", s.state("busy"))
+    for pid in s.pids("orlop-volume", "busy"):
+        kill(pid)
+    tap.ran(s.orlop_("volume", "resize", "busy", "128Mi"), "a resize under load, with a manager that was killed",
+            stdout="resized")
+    load.send_signal(signal.SIGINT)
+    text, errors = load.communicate(timeout=120)
+    tap.ok(load.returncode == 0 and '"verify"' in text, "no I/O failed, nothing was lost", text + errors)
+    result = json.loads(text) if text.startswith("{") else {}
+    print(f"# {result.get('verify')}")
+    check = s.bench("busy", "--span", "64Mi", "--load-map", scratch.file("map"), "--check")
+    tap.ok(check.returncode == 0, "everything acknowledged is there", check.stdout + check.stderr)
+    folders = [d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}") if ".busy." in d]
+    tap.equal(len(folders), 3, "three folders have its data")
+    tap.ran(s.orlop_("volume", "delete", "busy", "--wait"), "it is deleted")
+    tap.equal([d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}") if ".busy." in d], [],
+              "with its data, as it was said")
+
+
+def check_mending(s):
+    before = s.portal("my-jiva")
+    for kind, end in (("service", "svc"), ("deployment", "rep"), ("deployment", "ctrl"), ("role", "ctrl"),
+                      ("rolebinding", "ctrl"), ("serviceaccount", "ctrl")):
+        s.kubectl("delete", kind, f"my-jiva-{end}", "--timeout=60s")
+        tap.ok(wait_for(lambda k=kind, n=f"my-jiva-{end}": s.get(k, n, "-n", "default"), PATIENCE),
+               f"a {kind} that is deleted comes back")
+    s.kubectl("patch", "deployment", "my-jiva-rep", "-p", '{"spec":{"replicas":1}}')
+    s.kubectl("patch", "service", "my-jiva-svc", "-p", '{"spec":{"ports":[{"port":3260,"targetPort":99}]}}')
+    tap.ok(wait_for(lambda: s.get("deployment", "my-jiva-rep")[0]["spec"]["replicas"] == 3 and
+                    s.get("service", "my-jiva-svc")[0]["spec"]["ports"][0]["targetPort"] == 3260, PATIENCE),
+           "what is changed is put right")
+    tap.ok(s.ready("my-jiva"), "the volume is ready again", s.volume("my-jiva"))
+    tap.equal(s.portal("my-jiva"), before, "at the same address")
+    tap.ran(qemu_io(s.url("my-jiva"), "read -P 0x5a 0 1M", "read -P 0x77 6143M 1M"), "with its data")
+
+
+def check_factor(s):
+    """The published form; fewer replicas and more, one at a time."""
+    published = {"apiVersion": "openebs.io/v1", "kind": "JivaVolume",
+                 "metadata": {"name": "published", "namespace": "default"},
+                 "spec": {"capacity": "32Mi", "pv": "published",
+                          "policy": {"target": {"replicationFactor": 1}}}}
+    tap.ran(s.apply(published), "a volume in the published form")
+    tap.ok(s.ready("published", 1), "is ready, with one replica", s.volume("published"))
+    got = json.loads(s.kubectl("get", "jivavolumes.v1.openebs.io", "published", "-o", "json").stdout)
+    tap.equal(f"{got['spec']['iscsiSpec']['targetIP']}:{got['spec']['iscsiSpec']['targetPort']}",
+              s.portal("published"), "and says in that form where it is")
+    tap.ran(qemu_io(s.url("published"), "write -P 0x44 0 8M", "flush"), "it is written to")
+    for factor in (3, 2):
+        s.kubectl("patch", "jv", "published", "--type=merge", "-p",
+                  json.dumps({"spec": {"desiredReplicationFactor": factor}}))
+        tap.ok(s.ready("published", factor) and wait_for(
+            lambda f=factor: len(s.pods("jiva-replica", "published")) == f, PATIENCE),
+            f"has {factor} replicas when that is asked for", s.volume("published"))
+    folders = lambda: [d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}")  # noqa: E731
+                       if ".published." in d]
+    tap.ok(wait_for(lambda: len(folders()) == 2, PATIENCE), "the folder of who left is erased", folders())
+    tap.ran(qemu_io(s.url("published"), "read -P 0x44 0 8M"), "the data is there")
+    tap.ran(s.kubectl("delete", "jv", "published", "--timeout=120s"), "it is deleted")
+    tap.equal(len(folders()), 2, "and its data stays, as nobody said otherwise")
+
+
+def check_commands(s):
+    listed = s.orlop_("volume", "list", "-o", "wide")
+    tap.ran(listed, "volume list", stdout=s.portal("my-jiva"))
+    show = s.orlop_("volume", "show", "my-jiva")
+    tap.ok(show.returncode == 0 and show.stdout.count("RW Healthy") == 3 and "└── 127.10." in show.stdout,
+           "volume show draws it", show.stdout)
+    tap.equal(json.loads(s.orlop_("volume", "show", "my-jiva", "-o", "json").stdout)["metadata"]["name"], "my-jiva",
+              "or as JSON")
+    tap.ran(s.orlop_("volume", "show", "nobody"), "one that is not there", 1, stderr="not found")
+    tap.ran(s.orlop_("volume", "create", "x", "lots"), "a size that is none", 2)
+    tap.ran(s.orlop_("volume", "resize", "my-jiva", "1Gi"), "a resize that fails", 1, stderr="does not shrink")
+    tap.ok(wait_for(lambda: not [r for r in s.ask("GET", s.path("jivavolumeresizes")).json["items"]
+                                 if r["metadata"]["name"].startswith("my-jiva-")], PATIENCE),
+           "leaves no resize behind")
+    tap.ran(s.orlop_("volume", "delete", "my-jiva", "--erase", "--wait"), "deleted with its data")
+    tap.equal([d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}") if ".my-jiva." in d], [],
+              "nothing of it is left on the nodes")
+    tap.ok(wait_for(lambda: not s.pods(of="my-jiva") and not s.get("service", "my-jiva-svc"), PATIENCE),
+           "nor in the API", s.pods(of="my-jiva"))
+
+
+if not own_network():
+    tap.skip("Jiva volumes", "no network namespaces here")
+    tap.done()
+with Scratch() as scratch, Jiva(orlop, scratch.file("data"), "--nodes", "3") as system:
+    check_seed(system)
+    check_rights(system)
+    check_resize(system)
+    check_refusals(system)
+    check_turns(system)
+    check_quota(system)
+    check_replica_down(system)
+    check_load(system, scratch)
+    check_mending(system)
+    check_factor(system)
+    check_commands(system)
+    tap.equal(system.complaints(), "", "no sanitizer complained")
+    if tap.failed:
+        print("\n".join("# " + line for line in run("tail", "-n", "40", f"{system.folder}/logs/controller.log")
+                        .stdout.splitlines()))
+tap.done()
