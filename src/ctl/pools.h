@@ -11,7 +11,7 @@
 #define CTL_DISK     "blockdevice.openebs.io"
 #define CTL_HOSTNAME "kubernetes.io/hostname"
 /* On an instance: when somebody asked for a scrub. */
-#define CTL_SCRUB    "openebs.io/scrub-requested-at"
+#define CTL_SCRUB    "cstorpoolinstance.openebs.io/scrub-requested-at"
 
 struct kube_resource ctl_clusters(void);
 struct kube_resource ctl_instances(void);
