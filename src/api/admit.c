@@ -115,11 +115,9 @@ bool api_admit_form(const struct api_kind *kind, json_t *object, enum api_unknow
     return true;
 }
 
-bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
-               enum api_unknown unknown, struct api_report *report)
+bool api_admit_rules(const struct api_kind *kind, const json_t *object, const json_t *old,
+                     struct api_report *report)
 {
-    if (!api_admit_form(kind, object, unknown, report))
-        return false;
     if (kind->schema)
         api_schema_validate(kind->schema, object, old, report);
     if (kind->validate)
@@ -127,4 +125,11 @@ bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
     if (old && !report->errors)
         check_against_old(kind, old, object, report);
     return !report->errors;
+}
+
+bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
+               enum api_unknown unknown, struct api_report *report)
+{
+    return api_admit_form(kind, object, unknown, report) &&
+           api_admit_rules(kind, object, old, report);
 }
