@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/net.h"
@@ -98,6 +99,7 @@ static void io_done(struct store_io *io, int error)
 /* Growth, a snapshot, or the end of one. */
 static void changed(void *context, int error)
 {
+    crash_point("store changed");
     job_end(context, error);
 }
 
@@ -136,6 +138,7 @@ static int store_request(void *context, struct repl_req *req)
     char name[32];
     switch (req->kind) {
     case REPL_STORE_RESIZE:
+        crash_point("prepare");
         store_grow(r->store, req->length, changed, j);
         break;
     case REPL_STORE_SNAPSHOT:
