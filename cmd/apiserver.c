@@ -202,7 +202,8 @@ static const struct flag table[] = {
      "requests at a time of all (400), watches not counted; 0 is any number"},
     {"event-ttl", "SECONDS", take_event_ttl, "how long events are kept (3600)"},
     {"feature-gates", "NAME=BOOL,...", take_gates,
-     "StatefulSetVolumeExpansion: sizes in volumeClaimTemplates can be changed (true)"},
+     "StatefulSetVolumeExpansion: sizes in volumeClaimTemplates can be changed (true);\n"
+     "OrlopAdmission: the rules of our own kinds; false leaves them to a webhook (true)"},
     {"log-format", "FORMAT", take_log_format, "text or json, on standard error"},
     {"log-level", "LEVEL", take_log_level,
      "error, warn, info (writes, failures, what is slow) or debug (every request)"},

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "admission/admission.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
@@ -13,7 +14,7 @@
 #include "controllers/controllers.h"
 #include "controllers/jiva/jiva.h"
 
-enum { HEALTH_PORT = 10281 };
+enum { HEALTH_PORT = 10281, WEBHOOK_PORT = 9443, QPS = 500, BURST = 1000, RATE_MAX = 100000 };
 
 enum elect { ELECT_AUTO, ELECT_YES, ELECT_NO };
 
@@ -24,6 +25,9 @@ struct settings {
     int64_t lease_ns;
     const char *health_address;
     int health_port;
+    unsigned qps, burst;
+    bool webhook, webhook_remove;
+    struct admission_options admission;
     enum log_format log_format;
     enum log_level log_level;
 };
@@ -107,6 +111,67 @@ static int take_health_port(struct settings *s, const char *text, struct err *e)
     return status;
 }
 
+static int take_qps(struct settings *s, const char *text, struct err *e)
+{
+    return flags_number(text, RATE_MAX, &s->qps, e);
+}
+
+static int take_burst(struct settings *s, const char *text, struct err *e)
+{
+    return flags_number(text, RATE_MAX, &s->burst, e);
+}
+
+static int take_webhook(struct settings *s, const char *text, struct err *e)
+{
+    s->webhook_remove = text && str_eq(text, "remove");
+    return s->webhook_remove ? 0 : flags_bool(text, &s->webhook, e);
+}
+
+static int take_webhook_address(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->admission.address = text;
+    return 0;
+}
+
+static int take_webhook_port(struct settings *s, const char *text, struct err *e)
+{
+    unsigned port = 0;
+    int status = flags_number(text, UINT16_MAX, &port, e);
+    s->admission.port = (int)port;
+    return status;
+}
+
+static int take_webhook_service(struct settings *s, const char *text, struct err *e)
+{
+    (void)e;
+    s->admission.service = text;
+    return 0;
+}
+
+static int take_webhook_url(struct settings *s, const char *text, struct err *e)
+{
+    s->admission.url = text;
+    return str_starts_with(text, "https://")
+               ? 0
+               : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write https://HOST:PORT");
+}
+
+static int take_webhook_lifetime(struct settings *s, const char *text, struct err *e)
+{
+    return flags_duration(text, &s->admission.lifetime_ns, e);
+}
+
+static int take_webhook_check(struct settings *s, const char *text, struct err *e)
+{
+    return flags_duration(text, &s->admission.tick_ns, e);
+}
+
+static int take_webhook_on_stop(struct settings *s, const char *text, struct err *e)
+{
+    return flags_bool(text, &s->admission.remove_on_stop, e);
+}
+
 static int take_node_grace(struct settings *s, const char *text, struct err *e)
 {
     (void)s;
@@ -173,8 +238,24 @@ static const struct flag table[] = {
     {"health-address", "IP", take_health_address,
      "where /healthz, /readyz and /metrics are served (127.0.0.1)"},
     {"health-port", "PORT", take_health_port, "and on which port (10281); 0 is any, off is none"},
+    {"webhook", "[=true|false|remove]", take_webhook,
+     "also serve admission of our kinds; remove: take it out of the cluster, and end"},
+    {"webhook-address", "IP", take_webhook_address, "where it listens (all addresses)"},
+    {"webhook-port", "PORT", take_webhook_port, "and on which port (9443)"},
+    {"webhook-service", "NAME", take_webhook_service,
+     "the Service in --namespace by which it is reached (orlop-webhook)"},
+    {"webhook-url", "URL", take_webhook_url,
+     "in place of a Service: https://HOST:PORT, outside of a cluster"},
+    {"webhook-certificate-lifetime", "TIME", take_webhook_lifetime,
+     "of its certificate (8760h), which is renewed when a third is left"},
+    {"webhook-check-period", "TIME", take_webhook_check,
+     "how often certificates and configuration are looked at (10s)"},
+    {"webhook-remove-on-stop", "[=BOOL]", take_webhook_on_stop,
+     "when it ends, nobody is to ask it any more: its configuration goes, too"},
     {"node-monitor-grace-period", "TIME", take_node_grace,
      "how long a node may be silent (40s); node-lifecycle"},
+    {"kube-api-qps", "NUMBER", take_qps, "requests a second to the API, at most (500)"},
+    {"kube-api-burst", "NUMBER", take_burst, "and that many at once (1000)"},
     {"image-prefix", "TEXT", take_image_prefix,
      "in front of the images of pods that controllers make: host/path/"},
     {"jiva-dir", "DIR", take_jiva_dir,
@@ -189,6 +270,14 @@ static const struct flag table[] = {
     {0},
 };
 
+static int remove_webhook(const struct admission_options *o, struct err *e)
+{
+    const struct kube_client_options client = {.config = o->config,
+                                               .field_manager = "orlop-webhook"};
+    _cleanup_(kube_client_freep) struct kube_client *c = kube_client_new(&client, e);
+    return c ? admission_remove(c, o, e) : -1;
+}
+
 static int run(const struct settings *s, const struct kube_config *config, int stop_fd,
                struct err *e)
 {
@@ -201,9 +290,17 @@ static int run(const struct settings *s, const struct kube_config *config, int s
         .lease_ns = s->ns,
         .lease_name = s->lease_name,
         .lease_duration_ns = s->lease_ns,
+        .qps = s->qps,
+        .burst = s->burst,
     };
+    struct admission_options admission = s->admission;
+    admission.config = config;
+    admission.ns = s->ns ? s->ns : config->ns;
+    if (s->webhook_remove)
+        return remove_webhook(&admission, e);
     _cleanup_(kube_manager_freep) struct kube_manager *m = kube_manager_new(&o, e);
-    if (!m || controllers_setup(m, s->controllers, s->embedded, e) < 0)
+    if (!m || controllers_setup(m, s->controllers, s->embedded, e) < 0 ||
+        (s->webhook && admission_start(m, &admission, e) < 0))
         return -1;
     return kube_manager_run(m, stop_fd, e);
 }
@@ -223,6 +320,9 @@ int main(int argc, char **argv)
     struct settings s = {
         .controllers = "*",
         .health_port = HEALTH_PORT,
+        .qps = QPS,
+        .burst = BURST,
+        .admission = {.port = WEBHOOK_PORT},
         .log_format = LOG_FORMAT_TEXT,
         .log_level = LOG_LEVEL_INFO,
     };

@@ -99,8 +99,8 @@ static void check_against_old(const struct api_kind *kind, const json_t *old, co
         kind->validate_update(before, object, report);
 }
 
-bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
-               enum api_unknown unknown, struct api_report *report)
+bool api_admit_form(const struct api_kind *kind, json_t *object, enum api_unknown unknown,
+                    struct api_report *report)
 {
     api_normalize(kind, object, report);
     api_check_structure(kind, object, unknown, report);
@@ -112,6 +112,12 @@ bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
         api_prune(kind, object);
     api_check_metadata(kind, object, report);
     api_default(kind, object);
+    return true;
+}
+
+bool api_admit_rules(const struct api_kind *kind, const json_t *object, const json_t *old,
+                     struct api_report *report)
+{
     if (kind->schema)
         api_schema_validate(kind->schema, object, old, report);
     if (kind->validate)
@@ -119,4 +125,11 @@ bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
     if (old && !report->errors)
         check_against_old(kind, old, object, report);
     return !report->errors;
+}
+
+bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
+               enum api_unknown unknown, struct api_report *report)
+{
+    return api_admit_form(kind, object, unknown, report) &&
+           api_admit_rules(kind, object, old, report);
 }

@@ -41,6 +41,7 @@ enum api_kind_flag {
     API_SIBLING = 1 << 12,     /* another version of the kind before it, with the same objects */
 };
 
+struct api_among;
 struct api_schema;
 struct api_conversion;
 
@@ -94,6 +95,8 @@ struct api_kind {
     /* Rules that the table cannot say, on a normal, defaulted object of the right structure. */
     void (*validate)(const json_t *object, struct api_report *report);
     void (*validate_update)(const json_t *old, const json_t *object, struct api_report *report);
+    /* Rules that look at other objects (api/among.h); -1 when those cannot be read. */
+    int (*among)(const struct api_among *a, struct err *e);
     /* Rewrites the normal form as the published version has it; warns of what that cannot say. */
     void (*publish)(json_t *object, struct api_report *report);
     const char *doc;

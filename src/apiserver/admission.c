@@ -25,6 +25,7 @@ static step *const validating[] = {
     csr_check,
     rules_storage_check,
     rules_limits_check,
+    rules_among_check,
     apiserver_webhooks_validate,
     NULL,
 };
@@ -61,8 +62,16 @@ int apiserver_admission_hold(struct apiserver_admission *a, struct err *e)
 void apiserver_admission_release(struct apiserver_admission *a)
 {
     rules_service_release(a);
+    rules_among_release(a);
     rules_quota_release(a);
     rules_namespace_release(a);
     json_decref(a->converted);
     a->converted = NULL;
+}
+
+void apiserver_admission_follow(struct apiserver_admission *a)
+{
+    json_auto_t *wishes = TAKE_PTR(a->wishes);
+    apiserver_admission_release(a); /* nothing is held while others are written */
+    rules_among_follow(a->registry, wishes);
 }

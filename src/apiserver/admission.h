@@ -32,6 +32,8 @@ struct apiserver_admission {
     bool namespaces_held;
     struct rules_reservation *reservation;
     struct rules_address *address; /* of a service; held from `mutate` on */
+    struct rules_flight *flight; /* of a kind with rules that look at others; from `validate` on */
+    json_t *wishes;              /* what is to be written after it; NULL: nothing */
     /* As it is stored, where that is another version and a webhook converts; NULL: as it is. */
     json_t *converted;
     int64_t deadline; /* monotonic; set by the first step that waits for others; 0: none */
@@ -43,6 +45,8 @@ int apiserver_admission_validate(struct apiserver_admission *a, struct err *e);
 int apiserver_admission_hold(struct apiserver_admission *a, struct err *e);
 /* Due at the end, however it went, also when nothing is held. */
 void apiserver_admission_release(struct apiserver_admission *a);
+/* After a write that is visible: releases, and makes what it leads to. */
+void apiserver_admission_follow(struct apiserver_admission *a);
 
 /* definitions.c: nothing is created of a kind whose definition is being deleted. */
 int apiserver_definitions_admit(struct apiserver_admission *a, struct err *e);

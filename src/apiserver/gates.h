@@ -9,6 +9,8 @@
 
 struct apiserver_features {
     bool fixed_claim_templates; /* StatefulSetVolumeExpansion=false */
+    /* OrlopAdmission=false: the rules of our own kinds are left to a webhook, as in other clusters. */
+    bool no_rules;
 };
 
 /* "Name=true,Other=false" */

@@ -157,8 +157,10 @@ static const struct rbac_default_rule orlop_controller[] = {
     {"core", "pods/binding", NULL, "create"},
     {"discovery.k8s.io", "endpointslices", NULL, READ " " WRITE},
     {"core", "limitranges resourcequotas", NULL, READ},
+    /* Pods of volumes and pools have accounts of their own, with rights on what is theirs. */
     {"core", "secrets serviceaccounts", NULL, READ " create delete patch update"},
     {"rbac.authorization.k8s.io", "roles rolebindings", NULL, READ " create delete patch update"},
+    {"rbac.authorization.k8s.io", "clusterroles", "system:orlop:pool", "bind"},
     {"core events.k8s.io", "events", NULL, READ " " WRITE},
     {"apps",
      "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "
@@ -195,6 +197,20 @@ static const struct rbac_default_rule orlop_node[] = {
     {"core", "nodes nodes/status pods/status", NULL, "patch update"},
     {"core events.k8s.io", "events", NULL, "create patch update"},
     {"coordination.k8s.io", "leases", NULL, "create patch update " READ},
+    {0},
+};
+
+/*
+ * A pool: its instance and replicas, the devices and claims that it has, that it lives. Bound in the
+ * namespace of the pool only.
+ */
+static const struct rbac_default_rule orlop_pool[] = {
+    {OPENEBS, "cstorpoolinstances cstorvolumereplicas", NULL, READ " patch update"},
+    {OPENEBS, "cstorpoolinstances/status cstorvolumereplicas/status", NULL, "get patch update"},
+    {OPENEBS, "blockdevices cstorpoolclusters cstorvolumes", NULL, READ},
+    {OPENEBS, "blockdeviceclaims", NULL, READ " delete patch update"},
+    {"core events.k8s.io", "events", NULL, "create patch update"},
+    {"coordination.k8s.io", "leases", NULL, "create delete patch update " READ},
     {0},
 };
 
@@ -241,6 +257,7 @@ const struct rbac_default_role rbac_default_roles[] = {
     {"system:orlop:controller", orlop_controller},
     {"system:orlop:csi", orlop_csi},
     {"system:orlop:node", orlop_node},
+    {"system:orlop:pool", orlop_pool},
     {"system:public-info-viewer", public_info},
     {"kubeadm:bootstrap-signer-clusterinfo", cluster_info, .namespace = "kube-public"},
     {0},

@@ -6,6 +6,7 @@
 #include "apiserver/conversion.h"
 #include "apiserver/managed.h"
 #include "apiserver/registry_impl.h"
+#include "apiserver/rules.h"
 #include "base/rfc3339.h"
 #include "base/uuid.h"
 
@@ -90,13 +91,23 @@ static json_t *stored_form(const struct apiserver_admission *a)
     return form;
 }
 
+/* What the kind itself says of an object. The rules of our own kinds may be somebody else's to ask. */
+static bool admit_kind(const struct apiserver_admission *a)
+{
+    const struct api_kind *kind = a->request->kind;
+    const struct apiserver_rules *rules = a->registry->rules;
+    if (!rules || !rules->features.no_rules || kind->flags & API_BUILTIN || kind->schema)
+        return api_admit(kind, a->object, a->old, a->request->unknown, a->report);
+    return api_admit_form(kind, a->object, a->request->unknown, a->report) && !a->report->errors;
+}
+
 /* Everything that is asked before a write. */
 static int admit(struct apiserver_admission *a, struct err *e)
 {
     const struct apiserver_request *r = a->request;
     if (apiserver_admission_mutate(a, e) < 0)
         return -1;
-    if (!api_admit(r->kind, a->object, a->old, r->unknown, a->report))
+    if (!admit_kind(a))
         return registry_invalid(r, a->object, a->report, e);
     set_version(r->kind, a->object);
     if (apiserver_admission_validate(a, e) < 0)
@@ -173,6 +184,8 @@ struct apiserver_object *apiserver_create(struct apiserver_registry *g,
         json_auto_t *form = stored_form(&a);
         struct apiserver_object *o =
             registry_write(g, r, APISERVER_CREATED, json_str(metadata, "name"), 0, form, e);
+        if (o)
+            apiserver_admission_follow(&a);
         if (o || !generated || e->code != ERR_ALREADY_EXISTS || !tries)
             return o;
         generate_name(metadata);
@@ -356,9 +369,11 @@ static struct apiserver_object *update(struct apiserver_registry *g,
         .old = stored,
         .report = report,
     };
-    if (admit(&a, e) < 0)
-        return NULL;
-    return write_update(&a, str_get(&managed), there, e);
+    struct apiserver_object *o =
+        admit(&a, e) < 0 ? NULL : write_update(&a, str_get(&managed), there, e);
+    if (o)
+        apiserver_admission_follow(&a);
+    return o;
 }
 
 /*

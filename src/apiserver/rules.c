@@ -8,6 +8,7 @@ struct apiserver_rules *apiserver_rules_new(const struct apiserver_features *fea
     pthread_rwlock_init(&rules->namespaces, NULL);
     pthread_mutex_init(&rules->lock, NULL);
     list_init(&rules->reservations);
+    list_init(&rules->flights);
     pthread_mutex_init(&rules->addresses.lock, NULL);
     list_init(&rules->addresses.reserved);
     rules_service_range(rules, NULL, NULL);

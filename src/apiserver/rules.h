@@ -7,6 +7,7 @@
  *     rules_limits.c      the least and most that a LimitRange allows a claim
  *     rules_service.c     addresses of services
  *     rules_node.c        nodes write what is theirs
+ *     rules_among.c       rules of our own kinds that look at other objects
  *     rules_quota.c       ResourceQuotas are never exceeded, however many write at once
  */
 #pragma once
@@ -29,6 +30,8 @@ struct apiserver_rules {
     /* Quotas: for looking at what is used and for the list of what is about to be. */
     pthread_mutex_t lock;
     struct list_link reservations;
+    /* Under the same lock: writes that rules_among.c looks at, in the order in which they came. */
+    struct list_link flights;
     /* Addresses of services: the range, the one to try first, and those about to be written. */
     struct {
         pthread_mutex_t lock;
@@ -73,6 +76,11 @@ bool rules_is_node(const struct apiserver_user *user, const char **ret_node);
 /* Whether a user may have a token that is bound to this; nodes only for their pods. */
 int rules_node_token(const struct apiserver_user *user, const char *bound_kind, const json_t *bound,
                      const json_t *reference, struct err *e);
+
+int rules_among_check(struct apiserver_admission *a, struct err *e);
+void rules_among_release(struct apiserver_admission *a);
+/* Makes what a write that is visible leads to. */
+void rules_among_follow(struct apiserver_registry *g, json_t *wishes);
 
 int rules_quota_hold(struct apiserver_admission *a, struct err *e);
 void rules_quota_release(struct apiserver_admission *a);

@@ -203,7 +203,11 @@ static int run_command(const struct cli_command *command, int argc, char **argv,
             return cli_misuse(&args, "there is no option '%s'", argv[optind - 1]);
         if (optarg && check_choice(&args, &command->options[place]) != CLI_DONE)
             return CLI_USAGE;
+        if (args.n_given == CLI_GIVEN_MAX)
+            return cli_misuse(&args, "there are more than %d options", CLI_GIVEN_MAX);
         args.values[place] = optarg ? optarg : "";
+        args.given[args.n_given].name = command->options[place].name;
+        args.given[args.n_given++].value = args.values[place];
     }
     args.words = argv + optind;
     args.count = argc - optind;

@@ -15,7 +15,10 @@
 
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-enum { CLI_OPTIONS_MAX = 64 }; /* of one command */
+enum {
+    CLI_OPTIONS_MAX = 64, /* of one command */
+    CLI_GIVEN_MAX = 512,  /* on one command line */
+};
 
 /* What an argument is, for completion. */
 enum cli_complete { CLI_NOTHING, CLI_FILES, CLI_DIRS, CLI_KINDS, CLI_COMMANDS };
@@ -34,7 +37,12 @@ struct cli_args {
     const struct cli_command *command;
     const char *values
         [CLI_OPTIONS_MAX]; /* by the option's place in the table; "" for a switch that is set */
-    char **words;          /* what is left */
+    /* All of them as they were given, for what can be said several times. */
+    struct {
+        const char *name, *value;
+    } given[CLI_GIVEN_MAX];
+    int n_given;
+    char **words; /* what is left */
     int count;
 };
 

@@ -75,6 +75,7 @@ const char *const cli_programs[][2] = {
     {NULL},
 };
 
+/* In the order in which `orlop help` shows them; commands of a group stand together. */
 const struct cli_command *const cli_commands[] = {
     &cli_up,
     &cli_down,
@@ -88,6 +89,18 @@ const struct cli_command *const cli_commands[] = {
     &cli_docs,
     &cli_backup,
     &cli_restore,
+    &cli_disk_list,
+    &cli_disk_show,
+    &cli_disk_locate,
+    &cli_pool_list,
+    &cli_pool_show,
+    &cli_pool_create,
+    &cli_pool_expand,
+    &cli_pool_replace,
+    &cli_pool_scrub,
+    &cli_pool_migrate,
+    &cli_pool_delete,
+    &cli_pool_serve,
     &cli_lv_list,
     &cli_lv_create,
     &cli_lv_resize,

@@ -3,29 +3,14 @@
  * of it: help, completion and the command line.
  */
 #include "cli/commands.h"
-
-#define API_OPTIONS                                                                                \
-    {"kubeconfig", 0, "FILE", .complete = CLI_FILES,                                               \
-     .doc = "Where the API is. Without it: that of --data, $KUBECONFIG, that of the data folder "  \
-            "of `orlop up` if there is one, else what kubectl uses."},                             \
-        {"context", 0, "NAME", .doc = "The context of it to use; its current one without this."},  \
-    {                                                                                              \
-        "data", 'd', "DIR", .complete = CLI_DIRS,                                                  \
-                            .doc = "The data folder of an `orlop up`, whose API is meant."         \
-    }
-
-#define WAIT_OPTIONS                                                                               \
-    {"wait", 'w', .doc = "Wait until it is done, or has failed."},                                 \
-    {                                                                                              \
-        "timeout", 't', "SECONDS", .doc = "How long to wait at most; 60 without it."               \
-    }
+#include "cli/options.h"
 
 static const struct cli_option list_options[] = {
     {"output", 'o', "FORMAT",
      .choices = (const char *const[]){"table", "wide", "json", "yaml", "name", NULL},
      .doc = "table (the default), wide (with claims and ids), json, yaml or name."},
     {"node", 'n', "NODE", .doc = "Only those of this node."},
-    API_OPTIONS,
+    CLI_API_OPTIONS,
     {0},
 };
 
@@ -51,10 +36,10 @@ static const struct cli_option create_options[] = {
     {"size", 's', "SIZE", .doc = "How large it is to be, such as 10Gi."},
     {"class", 'c', "CLASS",
      .doc = "The device class, or volume group; the node's default without it."},
-    WAIT_OPTIONS,
+    CLI_WAIT_OPTIONS,
     {"output", 'o', "FORMAT", .choices = (const char *const[]){"json", "yaml", "name", NULL},
      .doc = "Show what was made as json, yaml or name."},
-    API_OPTIONS,
+    CLI_API_OPTIONS,
     {0},
 };
 
@@ -75,8 +60,8 @@ const struct cli_command cli_lv_create = {
 };
 
 static const struct cli_option resize_options[] = {
-    WAIT_OPTIONS,
-    API_OPTIONS,
+    CLI_WAIT_OPTIONS,
+    CLI_API_OPTIONS,
     {0},
 };
 
@@ -100,8 +85,8 @@ const struct cli_command cli_lv_resize = {
 
 static const struct cli_option delete_options[] = {
     {"force", 0, .doc = "Also those that a PersistentVolume stands for. Its data is lost."},
-    WAIT_OPTIONS,
-    API_OPTIONS,
+    CLI_WAIT_OPTIONS,
+    CLI_API_OPTIONS,
     {0},
 };
 
@@ -125,7 +110,7 @@ const struct cli_command cli_lv_delete = {
 static const struct cli_option audit_options[] = {
     {"output", 'o', "FORMAT", .choices = (const char *const[]){"table", "json", "yaml", NULL},
      .doc = "table (the default), json or yaml."},
-    API_OPTIONS,
+    CLI_API_OPTIONS,
     {0},
 };
 
@@ -148,7 +133,7 @@ const struct cli_command cli_lv_audit = {
 
 static const struct cli_option forget_options[] = {
     {"force", 0, .doc = "Also a node that has said within its lease that it lives."},
-    API_OPTIONS,
+    CLI_API_OPTIONS,
     {0},
 };
 

@@ -2,6 +2,7 @@
  * replica: the command line of one replica of a volume. The work is done by orlop-replica.
  */
 #include "cli/commands.h"
+#include "cli/serving.h"
 
 static const struct cli_option options[] = {
     {"dir", 'd', "DIR", .complete = CLI_DIRS,
@@ -12,20 +13,15 @@ static const struct cli_option options[] = {
     {"source", 0, "ADDRESS",
      .doc = "The address of this machine to dial from, under which the target shows the replica."},
     {"volume", 0, "NAME", .doc = "The volume's name, or its UUID: as the target was told."},
+    {"id", 0, "NAME",
+     .doc =
+         "Who it is: a UUID, or a name that one is made from (made at random). A folder that has "
+         "another is refused."},
     {"store", 's', "STORE",
      .doc = "Where the data is (file:DIR/data): file:PATH or file:PATH?direct=1."},
-    {"key-file", 0, "FILE", .complete = CLI_FILES,
-     .doc = "The volume's key, which target and replicas share: 16 characters or more in its first "
-            "line. They then speak TLS; between machines they must."},
+    CLI_KEY_OPTIONS,
     {"except", 0, "UUID,...", .doc = "Replicas that erase leaves alone, by their file `id`."},
-    {"insecure", 0, .doc = "Between machines in the clear, without a key."},
-    {"io", 0, "HOW", .choices = (const char *const[]){"auto", "uring", "epoll", NULL},
-     .doc = "The event loop's back end (auto: io_uring, or epoll where that is refused)."},
-    {"log-format", 0, "FORMAT", .choices = (const char *const[]){"text", "json", NULL},
-     .doc = "Of the lines on standard error."},
-    {"log-level", 0, "LEVEL",
-     .choices = (const char *const[]){"error", "warn", "info", "debug", NULL},
-     .doc = "What to log."},
+    CLI_SERVING_OPTIONS,
     {0},
 };
 

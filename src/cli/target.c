@@ -2,6 +2,7 @@
  * target: the command line of a volume served over iSCSI. The work is done by orlop-target.
  */
 #include "cli/commands.h"
+#include "cli/serving.h"
 
 static const struct cli_option options[] = {
     {"store", 's', "STORE",
@@ -10,13 +11,21 @@ static const struct cli_option options[] = {
      .doc =
          "Instead of a store: a replicated volume, by its name or UUID, as its replicas are told."},
     {"create", 0,
-     .doc = "Of a volume that was never served: make it of so many --replicas, of --size, once "
-            "that many blank ones have come."},
+     .doc = "Make the volume, of --size and of so many --replicas, once that many blank ones have "
+            "come. Only for a volume that was never served; with --replica-ids it may be said for "
+            "ever."},
+    {"replica-ids", 0, "NAME,...",
+     .doc = "With --create: the volume is made of these replicas and of no others, as their --id "
+            "says. It is not made again when it was."},
     {"replicas", 0, "N", .doc = "How many replicas a new volume has."},
     {"consistency", 0, "N",
      .doc = "How many of them must have a write before it is acknowledged (more than half)."},
     {"replica-listen", 0, "ADDRESS[:PORT]", .doc = "Where replicas come (127.0.0.1:6060)."},
     {"replica", 0, "UUID", .doc = "Which one to add or remove: its folder's file `id` says."},
+    {"force", 0,
+     .doc =
+         "With remove: one that is gone for ever, without which there is no quorum. What only it "
+         "had is lost, and if it comes back elsewhere there are two volumes: destroy it first."},
     {"id", 0, "N", .doc = "The snapshot's number."},
     {"instead", 0, "UUID", .doc = "The one that it replaces."},
     {"fail-seconds", 0, "N",
@@ -39,23 +48,14 @@ static const struct cli_option options[] = {
     {"serial", 0, "TEXT", .doc = "The unit's serial number (made from the name)."},
     {"state-dir", 0, "DIR", .complete = CLI_DIRS,
      .doc = "Where persistent reservations are kept, so that they survive a restart."},
-    {"key-file", 0, "FILE", .complete = CLI_FILES,
-     .doc = "The volume's key, which target and replicas share: 16 characters or more in its first "
-            "line. They then speak TLS; between machines they must."},
-    {"insecure", 0, .doc = "Between machines in the clear, without a key."},
-    {"io", 0, "HOW", .choices = (const char *const[]){"auto", "uring", "epoll", NULL},
-     .doc = "The event loop's back end (auto: io_uring, or epoll where that is refused)."},
+    CLI_KEY_OPTIONS,
     {"control", 'c', "PATH", .complete = CLI_FILES,
      .doc = "The control socket: serve makes it, the others ask there."},
     {"metrics", 0, "ADDRESS[:PORT]", .doc = "Serve metrics for Prometheus there (port 9500)."},
     {"drain-seconds", 0, "N", .doc = "How long initiators have to log out at the end (5)."},
     {"output", 'o', "FORMAT", .choices = (const char *const[]){"text", "json", NULL},
      .doc = "How to show what there is."},
-    {"log-format", 0, "FORMAT", .choices = (const char *const[]){"text", "json", NULL},
-     .doc = "Of the lines on standard error."},
-    {"log-level", 0, "LEVEL",
-     .choices = (const char *const[]){"error", "warn", "info", "debug", NULL},
-     .doc = "What to log."},
+    CLI_SERVING_OPTIONS,
     {0},
 };
 

@@ -2,6 +2,7 @@
  * orlop validate: the rules of admission, without a server.
  */
 #include "api/admit.h"
+#include "api/among.h"
 #include "base/map.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -9,24 +10,67 @@
 #include "json/yaml.h"
 
 struct validation {
-    struct map *old; /* "kind/namespace/name" -> json_t, owned */
-    bool comparing;  /* there are old objects */
-    bool collecting; /* reading the old objects */
+    struct map *old;    /* "kind/namespace/name" -> json_t, owned */
+    struct map *others; /* the same: what rules that look at other objects see */
+    struct map *into;   /* reading objects to compare with, into this one; NULL: checking */
+    bool among;         /* there are others */
     bool quiet;
     json_t *problems; /* for -o; NULL: problems are shown as they are found */
     struct api_report report;
     unsigned long objects, errors, warnings;
 };
 
+static char *key_of(const struct api_kind *kind, const char *namespace, const char *name)
+{
+    return mem_printf("%s/%s/%s", kind->kind, namespace && *namespace ? namespace : "default",
+                      name);
+}
+
 /* The same object under any of its kind's API versions; NULL when it has no name yet. */
 static char *identity(const struct api_kind *kind, const json_t *object)
 {
     const json_t *metadata = json_object_get(object, "metadata");
-    const char *namespace = json_str(metadata, "namespace"), *name = json_str(metadata, "name");
-    if (!name || !*name)
-        return NULL;
-    return mem_printf("%s/%s/%s", kind->kind, namespace && *namespace ? namespace : "default",
-                      name);
+    const char *name = json_str(metadata, "name");
+    return name && *name ? key_of(kind, json_str(metadata, "namespace"), name) : NULL;
+}
+
+/* Other objects are those of --cluster, then of --old, then what was found valid before. */
+static json_t *get_other(void *context, const struct api_kind *kind, const char *namespace,
+                         const char *name, struct err *e)
+{
+    const struct validation *v = context;
+    (void)e;
+    _cleanup_free_ char *key = key_of(kind, namespace, name);
+    return json_incref(map_get(v->others, key));
+}
+
+static json_t *list_others(void *context, const struct api_kind *kind, const char *namespace,
+                           struct err *e)
+{
+    const struct validation *v = context;
+    (void)e;
+    _cleanup_free_ char *prefix = namespace ? key_of(kind, namespace, "") : NULL;
+    json_t *found = json_array();
+    map_for_each(v->others, it) {
+        const char *its = json_str(it->value, "kind");
+        if (prefix ? str_starts_with(it->key, prefix) : its && str_eq(its, kind->kind))
+            json_array_append(found, it->value);
+    }
+    return found;
+}
+
+static void check_among(struct validation *v, const struct api_kind *kind, const json_t *object,
+                        const json_t *old)
+{
+    const struct api_lookup lookup = {.get = get_other, .list = list_others, .context = v};
+    const struct api_among a = {
+        .lookup = &lookup, .object = object, .old = old, .report = &v->report};
+    api_check_among(kind, &a, NULL); /* files do not fail once they were read */
+}
+
+static void keep(struct map *into, const char *key, json_t *object)
+{
+    json_decref(map_set(into, key, json_incref(object)));
 }
 
 static void add_problem(struct validation *v, const struct manifest *m, struct json_pos pos,
@@ -56,7 +100,7 @@ static int show_syntax_error(struct validation *v, const struct manifest *m)
 static void show_report(struct validation *v, const struct manifest *m)
 {
     vec_for_each(&v->report.problems, p) {
-        if (p->warning && (v->quiet || v->collecting))
+        if (p->warning && (v->quiet || v->into))
             continue; /* the old objects are what they are */
         if (v->problems)
             add_problem(v, m, manifest_locate(m, p), p, p->message);
@@ -78,6 +122,30 @@ static void keep_status(json_t *object, const json_t *old)
         json_object_set_new(object, "status", json_deep_copy(status));
 }
 
+/* An object to compare with: only its form counts. */
+static void take_object(struct validation *v, const struct api_kind *kind, json_t *object)
+{
+    _cleanup_free_ char *key = identity(kind, object);
+    if (!key || !api_admit_form(kind, object, API_UNKNOWN_IGNORE, &v->report))
+        return;
+    keep(v->into, key, object);
+    if (v->into == v->old)
+        keep(v->others, key, object);
+}
+
+static void check_one(struct validation *v, const struct api_kind *kind, json_t *object)
+{
+    _cleanup_free_ char *key = identity(kind, object);
+    const json_t *old = key ? map_get(v->old, key) : NULL;
+    if (old)
+        keep_status(object, old);
+    if (!api_admit(kind, object, old, API_UNKNOWN_ERROR, &v->report) || !v->among)
+        return;
+    check_among(v, kind, object, old);
+    if (key && !v->report.errors)
+        keep(v->others, key, object);
+}
+
 static int check_object(void *context, const struct manifest *m)
 {
     struct validation *v = context;
@@ -85,16 +153,11 @@ static int check_object(void *context, const struct manifest *m)
         return show_syntax_error(v, m);
     api_report_clear(&v->report);
     const struct api_kind *kind = api_kind_of(m->object, &v->report);
-    if (kind) {
-        _cleanup_free_ char *key = v->comparing ? identity(kind, m->object) : NULL;
-        const json_t *old = key && !v->collecting ? map_get(v->old, key) : NULL;
-        if (old)
-            keep_status(m->object, old);
-        api_admit(kind, m->object, old, API_UNKNOWN_ERROR, &v->report);
-        if (v->collecting && key)
-            json_decref(map_set(v->old, key, json_incref(m->object)));
-    }
-    v->objects += !v->collecting;
+    if (kind && v->into)
+        take_object(v, kind, m->object);
+    else if (kind)
+        check_one(v, kind, m->object);
+    v->objects += !v->into;
     show_report(v, m);
     return 0;
 }
@@ -112,16 +175,27 @@ static int print_problems(const struct cli_args *args, const struct validation *
     return cli_finish(args);
 }
 
+/* Reads the objects of an option's file, where it is given. */
+static int read_objects(const struct cli_args *args, const char *option, struct validation *v,
+                        struct map *into)
+{
+    struct err e = {0};
+    char *file = (char *)cli_get(args, option);
+    if (!file)
+        return CLI_DONE;
+    v->into = into;
+    int r = manifest_each((char *const[]){file}, 1, check_object, v, &e);
+    v->into = NULL;
+    return r < 0 ? cli_fail(args, "%s", e.msg) : CLI_DONE;
+}
+
 static int validate(const struct cli_args *args, struct validation *v)
 {
     struct err e = {0};
-    const char *old = cli_get(args, "old");
-    if (old) {
-        v->comparing = v->collecting = true;
-        if (manifest_each((char *const[]){(char *)old}, 1, check_object, v, &e) < 0)
-            return cli_fail(args, "%s", e.msg);
-        v->collecting = false;
-    }
+    v->among = cli_get(args, "cluster");
+    if (read_objects(args, "cluster", v, v->others) != CLI_DONE ||
+        read_objects(args, "old", v, v->old) != CLI_DONE)
+        return CLI_FAILED;
     if (manifest_each(args->words, args->count, check_object, v, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     if (v->problems && print_problems(args, v) != CLI_DONE)
@@ -135,16 +209,22 @@ static int validate(const struct cli_args *args, struct validation *v)
     return cli_finish(args);
 }
 
+static void free_objects(struct map *objects)
+{
+    map_for_each(objects, it)
+        json_decref(it->value);
+    map_done(objects);
+}
+
 static int run(const struct cli_args *args)
 {
-    struct map old = {0};
-    struct validation v = {.old = &old, .quiet = cli_get(args, "quiet") != NULL};
+    struct map old = {0}, others = {0};
+    struct validation v = {.old = &old, .others = &others, .quiet = cli_get(args, "quiet") != NULL};
     if (cli_get(args, "output"))
         v.problems = json_array();
     int status = validate(args, &v);
-    map_for_each(&old, it)
-        json_decref(it->value);
-    map_done(&old);
+    free_objects(&old);
+    free_objects(&others);
     json_decref(v.problems);
     api_report_done(&v.report);
     return status;
@@ -163,12 +243,15 @@ const struct cli_command cli_validate = {
         "left out. Each mistake is reported with file, line, "
         "column and field, and what to write instead.\n\n"
         "FILE may be a folder, which is searched for .yaml, .yml and .json, or '-' for standard "
-        "input. Rules that depend on other objects in the cluster (whether a block device is "
-        "free) are not checked here.",
+        "input. Rules that look at other objects of the cluster (whether a block device is free) "
+        "are asked when --cluster gives those objects; a file of nodes, block devices, their "
+        "claims, pools and replicas is enough.",
     .options =
         (const struct cli_option[]){
             {"old", 0, "FILE", .complete = CLI_FILES,
              .doc = "The objects as they are now, to check updates of them."},
+            {"cluster", 0, "FILE", .complete = CLI_FILES,
+             .doc = "Other objects as they are now, for rules that look at them."},
             {"output", 'o', "FORMAT", .choices = (const char *const[]){"json", "yaml", NULL},
              .doc = "Write the problems as a list in json or yaml to standard output."},
             {"quiet", 'q', .doc = "Say nothing of what is valid, and do not warn."},
@@ -180,6 +263,8 @@ const struct cli_command cli_validate = {
             {"orlop validate examples/", "Check every manifest in a folder."},
             {"kubectl get cspc pool -o yaml | orlop validate --old - new.yaml",
              "Check whether an edit would be accepted."},
+            {"orlop validate --cluster <(kubectl get no,bd,bdc,cspc,cspi,cvr -A -o yaml) new.yaml",
+             "Check whether its devices can be had."},
             {NULL},
         },
     .run = run,

@@ -8,6 +8,8 @@
 const struct controller controllers[] = {
     {"blockdevice-lifecycle", "marks devices whose node is silent", false,
      controllers_device_lifecycle},
+    {"cspc-operator", "the pools of CStorPoolClusters: made, grown, mended, moved, removed", false,
+     controllers_cspc},
     {"daemonset", "pods of DaemonSets, one on every node", true, embedded_daemon_sets},
     {"deployment", "ReplicaSets of Deployments, and moving from one to the next", true,
      embedded_deployments},

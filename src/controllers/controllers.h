@@ -33,6 +33,8 @@ int controllers_setup(struct kube_manager *m, const char *list, bool embedded, s
 
 /* devicelife.c */
 int controllers_device_lifecycle(struct kube_manager *m, struct err *e);
+/* cspc/ */
+int controllers_cspc(struct kube_manager *m, struct err *e);
 /* jiva/ */
 int controllers_jiva_volume(struct kube_manager *m, struct err *e);
 int controllers_jiva_resize(struct kube_manager *m, struct err *e);

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/age.h"
 #include "cli/cli.h"
 #include "controllers/topolvm/capacity.h"
 #include "kube/client.h"
@@ -26,6 +27,14 @@ void ctl_table_done(struct ctl_table *t);
 void ctl_table_add(struct ctl_table *t, const char *const *cells);
 void ctl_table_print(const struct ctl_table *t, FILE *out);
 
+/* wait.c: whether --timeout is right (else CLI_USAGE), and waiting for it. */
+int ctl_check_timeout(const struct cli_args *args);
+/* 1 done, 0 not yet, -1 failed; *ret_progress gets what is waited for. */
+typedef int ctl_done_fn(void *context, struct str *ret_progress, struct err *e);
+/* `orlop COMMAND FIRST-WORD` shows the same to who has waited too long. */
+int ctl_wait(const struct cli_args *args, const char *command, ctl_done_fn *is_done, void *context,
+             struct err *e);
+
 /* "json" or "yaml". */
 void ctl_print(const json_t *value, const char *format);
 /* An array as a List. */
@@ -33,3 +42,10 @@ json_t *ctl_list(const json_t *items);
 
 /* The PersistentVolume that stands for a LogicalVolume; NULL when there is none, or with an error. */
 json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e);
+
+/* Text of an object at two keys; "" when it is not there. */
+const char *ctl_text(const json_t *object, const char *part, const char *key);
+/* Age of an object, as kubectl has it; returns buf. */
+const char *ctl_age(const json_t *object, char buf[AGE_MAX]);
+/* Prints objects as -o says: json, yaml or name ("TYPE/NAME"); false: as a table, by the caller. */
+bool ctl_print_objects(const struct cli_args *args, const json_t *objects, const char *type);

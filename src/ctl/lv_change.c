@@ -1,14 +1,10 @@
 /*
  * lv create, resize and delete: one write each, and with --wait the answer of the node.
  */
-#include <unistd.h>
-
 #include "base/quantity.h"
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/ctl.h"
-
-enum { TIMEOUT = 60, TIMEOUT_MAX = 86400, POLL_US = 200000 };
 
 /* Waiting. */
 
@@ -44,53 +40,31 @@ static int is_gone(const json_t *lv, struct err *e)
     return !lv;
 }
 
-static int seconds_of(const struct cli_args *args)
-{
-    const char *text = cli_get(args, "timeout");
-    char *end = NULL;
-    long seconds = text ? strtol(text, &end, 10) : TIMEOUT;
-    return text && (end == text || *end || seconds < 1 || seconds > TIMEOUT_MAX) ? -1
-                                                                                 : (int)seconds;
-}
+struct waiting {
+    struct kube_client *client;
+    const char *name;
+    is_done_fn is_done;
+};
 
-/* On a terminal it says what it waits for; the line goes when it ends. */
-static void progress(const char *name, const json_t *lv, int64_t waited_ns, bool end)
+static int look(void *context, struct str *ret_progress, struct err *e)
 {
-    if (!isatty(STDERR_FILENO))
-        return;
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    fprintf(stderr, "\r\033[K");
-    if (!end)
-        fprintf(stderr, "%s: waiting for node %s, %lld s", name, node ? node : "",
-                (long long)(waited_ns / CLOCK_SECOND));
-    fflush(stderr);
+    const struct waiting *w = context;
+    const struct kube_resource r = ctl_lvs(w->client);
+    struct err why = {0};
+    json_auto_t *lv = kube_get(w->client, &r, NULL, w->name, &why);
+    if (!lv && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    str_appendf(ret_progress, "%s: waiting for node %s", w->name, ctl_text(lv, "spec", "nodeName"));
+    return w->is_done(lv, e);
 }
 
 static int wait_until(const struct cli_args *args, struct kube_client *client, const char *name,
                       is_done_fn is_done, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(client);
-    int64_t began = clock_mono_ns(clock_system()), waited = 0;
-    int64_t most = seconds_of(args) * CLOCK_SECOND;
-    for (;;) {
-        struct err why = {0};
-        json_auto_t *lv = kube_get(client, &r, NULL, name, &why);
-        if (!lv && why.code != ERR_NOT_FOUND) {
-            *e = why;
-            return -1;
-        }
-        waited = clock_mono_ns(clock_system()) - began;
-        int done = is_done(lv, e);
-        progress(name, lv, waited, done || waited >= most);
-        if (done)
-            return done < 0 ? -1 : 0;
-        if (waited >= most)
-            return err_set(
-                e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                "node %s has not done it in %d s; `orlop lv list %s` shows how far it is",
-                json_str(json_object_get(lv, "spec"), "nodeName"), seconds_of(args), name);
-        usleep(POLL_US);
-    }
+    struct waiting w = {client, name, is_done};
+    return ctl_wait(args, "lv list", look, &w, e);
 }
 
 /* What all of them check first. */
@@ -98,9 +72,8 @@ static int check(const struct cli_args *args, const char *size)
 {
     struct err e = {0};
     uint64_t bytes;
-    if (seconds_of(args) < 0)
-        return cli_misuse(args, "--timeout takes seconds, from 1 to %d, not '%s'", TIMEOUT_MAX,
-                          cli_get(args, "timeout"));
+    if (ctl_check_timeout(args) != CLI_DONE)
+        return CLI_USAGE;
     if (size && quantity_parse_bytes(size, &bytes, &e) < 0)
         return cli_misuse(args, "%s", e.msg);
     return CLI_DONE;

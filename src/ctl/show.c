@@ -67,3 +67,36 @@ json_t *ctl_list(const json_t *items)
     return json_pack("{s:s,s:s,s:{s:s},s:O}", "apiVersion", "v1", "kind", "List", "metadata",
                      "resourceVersion", "", "items", items);
 }
+
+const char *ctl_text(const json_t *object, const char *part, const char *key)
+{
+    const char *text = json_str(json_object_get(object, part), key);
+    return text ? text : "";
+}
+
+const char *ctl_age(const json_t *object, char buf[AGE_MAX])
+{
+    return age_since(ctl_text(object, "metadata", "creationTimestamp"),
+                     clock_real_ns(clock_system()), buf);
+}
+
+bool ctl_print_objects(const struct cli_args *args, const json_t *objects, const char *type)
+{
+    const char *output = cli_get(args, "output");
+    size_t i;
+    json_t *object;
+    if (!output || str_eq(output, "table") || str_eq(output, "wide"))
+        return false;
+    json_array_foreach(objects, i, object) {
+        json_object_del(json_object_get(object, "metadata"), "managedFields");
+        if (str_eq(output, "name"))
+            printf("%s/%s\n", type, kube_name(object));
+    }
+    if (!str_eq(output, "name")) {
+        json_auto_t *list = args->count == 1 && json_array_size(objects) == 1
+                                ? json_incref(json_array_get(objects, 0))
+                                : ctl_list(objects);
+        ctl_print(list, output);
+    }
+    return true;
+}

@@ -5,22 +5,17 @@
 
 #include "ctl/ctl.h"
 
-enum { CTL_VOLUME_TIMEOUT = 300 };
-
 struct ctl_volume {
     const struct cli_args *args;
     struct kube_client *client;
     struct kube_resource volumes, resizes, pods;
     const char *ns;
-    int seconds; /* to wait at most */
 };
 
 /* Connects; CLI_DONE, or the status to end with, and what is wrong was said. */
 int ctl_volume_open(const struct cli_args *args, struct ctl_volume *ret);
 void ctl_volume_close(struct ctl_volume *v);
 
-/* Text at a path of two; "". */
-const char *ctl_text(const json_t *object, const char *part, const char *key);
 /* Replicas that have everything; *ret_all: how many there are. */
 unsigned ctl_volume_healthy(const json_t *volume, size_t *ret_all);
 /* The first condition that says that something is wrong; NULL. Borrowed. */

@@ -68,15 +68,15 @@ static uint32_t send_data(struct iscsi_conn *c, struct iscsi_task *t, bool with_
         if (status)
             flags |= ISCSI_DATA_STATUS | residual->flag;
         uint8_t *h = iscsi_pdu_begin(c, ISCSI_DATA_IN, flags, n);
-        iscsi_put32(h + 16, t->itt);
-        iscsi_put32(h + 20, ISCSI_NO_TAG);
+        be_put32(h + 16, t->itt);
+        be_put32(h + 20, ISCSI_NO_TAG);
         iscsi_pdu_status(c, h, status);
         if (status) {
             h[3] = (uint8_t)t->scsi.status;
-            iscsi_put32(h + 44, residual->count);
+            be_put32(h + 44, residual->count);
         }
-        iscsi_put32(h + 36, sn++);
-        iscsi_put32(h + 40, offset);
+        be_put32(h + 36, sn++);
+        be_put32(h + 40, offset);
         iscsi_pdu_seal(c, h);
         uint32_t crc = add_data(c, &at, n);
         iscsi_pdu_tail(c, n, crc);
@@ -93,14 +93,14 @@ static void send_response(struct iscsi_conn *c, const struct iscsi_task *t, uint
     uint32_t sense = t->scsi.sense_length ? t->scsi.sense_length + 2u : 0;
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_RESPONSE, (uint8_t)(ISCSI_FINAL | residual->flag), sense);
     h[3] = (uint8_t)t->scsi.status;
-    iscsi_put32(h + 16, t->itt);
+    be_put32(h + 16, t->itt);
     iscsi_pdu_status(c, h, true);
-    iscsi_put32(h + 36, data_sn);
-    iscsi_put32(h + 44, residual->count);
+    be_put32(h + 36, data_sn);
+    be_put32(h + 44, residual->count);
     iscsi_pdu_seal(c, h);
     if (sense) {
         uint8_t text[2 + SCSI_SENSE_MAX];
-        iscsi_put16(text, t->scsi.sense_length);
+        be_put16(text, t->scsi.sense_length);
         memcpy(text + 2, t->scsi.sense, t->scsi.sense_length);
         iscsi_pdu_text(c, text, sense);
     }

@@ -18,7 +18,7 @@ static bool take_cdb(const struct iscsi_conn *c, struct scsi_task *scsi)
     scsi->cdb_length = 16;
     for (uint32_t at = 0, n = iscsi_ahs_length(c->header); at + 4 <= n;) {
         const uint8_t *ahs = c->header + ISCSI_HEADER + at;
-        uint32_t length = iscsi_get16(ahs), whole = 3 + length;
+        uint32_t length = be_get16(ahs), whole = 3 + length;
         if (at + whole > n)
             return false;
         if (ahs[2] == AHS_EXTENDED_CDB) {
@@ -36,7 +36,7 @@ static bool take_cdb(const struct iscsi_conn *c, struct scsi_task *scsi)
 static const char *check_command(const struct iscsi_conn *c)
 {
     const struct iscsi_params *p = &c->params;
-    uint32_t length = iscsi_data_length(c->header), expected = iscsi_get32(c->header + 20);
+    uint32_t length = iscsi_data_length(c->header), expected = be_get32(c->header + 20);
     bool write = c->header[1] & ISCSI_CMD_WRITE, final = c->header[1] & ISCSI_FINAL;
     if (p->discovery)
         return "a command in a discovery session";
@@ -55,15 +55,15 @@ static void fill_in(struct iscsi_conn *c, struct iscsi_task *t)
 {
     const uint8_t *h = c->header;
     t->itt = iscsi_itt(h);
-    t->expected = h[1] & (ISCSI_CMD_READ | ISCSI_CMD_WRITE) ? iscsi_get32(h + 20) : 0;
+    t->expected = h[1] & (ISCSI_CMD_READ | ISCSI_CMD_WRITE) ? be_get32(h + 20) : 0;
     t->write = h[1] & ISCSI_CMD_WRITE;
     t->read = h[1] & ISCSI_CMD_READ;
     t->ordered = (h[1] & ISCSI_CMD_ATTR) == ISCSI_ATTR_ORDERED;
     t->unsolicited = t->write && !(h[1] & ISCSI_FINAL);
-    t->cmdsn = iscsi_get32(h + 24);
+    t->cmdsn = be_get32(h + 24);
     t->began = t->progressed = clock_mono_ns(c->node->clock);
     t->scsi.nexus = c->session->nexus;
-    t->scsi.lun = iscsi_get64(h + 8);
+    t->scsi.lun = be_get64(h + 8);
     t->scsi.out_offered = t->write ? t->expected : 0;
     t->refused = !scsi_task_begin(&t->scsi);
     if (t->write && !t->refused)
@@ -116,14 +116,14 @@ static void ask(struct iscsi_conn *c, struct iscsi_task *t)
         t->ttt = ++t->session->ttt;
     while (t->ttt == ISCSI_NO_TAG);
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_R2T, ISCSI_FINAL, 0);
-    iscsi_put32(h + 8, (uint32_t)(t->scsi.lun >> 32));
-    iscsi_put32(h + 12, (uint32_t)t->scsi.lun);
-    iscsi_put32(h + 16, t->itt);
-    iscsi_put32(h + 20, t->ttt);
+    be_put32(h + 8, (uint32_t)(t->scsi.lun >> 32));
+    be_put32(h + 12, (uint32_t)t->scsi.lun);
+    be_put32(h + 16, t->itt);
+    be_put32(h + 20, t->ttt);
     iscsi_pdu_status(c, h, false);
-    iscsi_put32(h + 36, t->r2t_sn++);
-    iscsi_put32(h + 40, t->received);
-    iscsi_put32(h + 44, length);
+    be_put32(h + 36, t->r2t_sn++);
+    be_put32(h + 40, t->received);
+    be_put32(h + 44, length);
     iscsi_pdu_seal(c, h);
 }
 
@@ -153,7 +153,7 @@ void iscsi_command_data(struct iscsi_conn *c)
 static void check_order(const struct iscsi_conn *c, struct iscsi_task *t)
 {
     if (t->refused ||
-        (iscsi_get32(c->header + 36) == t->data_sn && iscsi_get32(c->header + 40) == t->received))
+        (be_get32(c->header + 36) == t->data_sn && be_get32(c->header + 40) == t->received))
         return;
     scsi_task_broken(&t->scsi);
     t->refused = true;
@@ -164,7 +164,7 @@ static void check_order(const struct iscsi_conn *c, struct iscsi_task *t)
 static const char *check_data_out(const struct iscsi_conn *c, const struct iscsi_task *t)
 {
     const uint8_t *h = c->header;
-    uint32_t length = iscsi_data_length(h), ttt = iscsi_get32(h + 20);
+    uint32_t length = iscsi_data_length(h), ttt = be_get32(h + 20);
     uint64_t end = (uint64_t)t->received + length;
     bool final = h[1] & ISCSI_FINAL;
     if (ttt == ISCSI_NO_TAG ? !t->unsolicited : !t->r2t_end || ttt != t->ttt)

@@ -79,7 +79,7 @@ void iscsi_conn_violated(struct iscsi_conn *c, const char *what)
 void iscsi_nop_out(struct iscsi_conn *c)
 {
     if (iscsi_itt(c->header) == ISCSI_NO_TAG) { /* an answer, or only numbers */
-        if (iscsi_get32(c->header + 20) == c->ping)
+        if (be_get32(c->header + 20) == c->ping)
             c->ping = 0;
         return;
     }
@@ -89,7 +89,7 @@ void iscsi_nop_out(struct iscsi_conn *c)
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_NOP_IN, ISCSI_FINAL, n);
     memcpy(h + 8, c->header + 8, 8);
     memcpy(h + 16, c->header + 16, 4);
-    iscsi_put32(h + 20, ISCSI_NO_TAG);
+    be_put32(h + 20, ISCSI_NO_TAG);
     iscsi_pdu_status(c, h, true);
     iscsi_pdu_seal(c, h);
     iscsi_pdu_text(c, str_get(&c->text), n);
@@ -99,8 +99,8 @@ static void ask_alive(struct iscsi_conn *c)
 {
     c->ping = ++c->session->ttt ? c->session->ttt : 1;
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_NOP_IN, ISCSI_FINAL, 0);
-    iscsi_put32(h + 16, ISCSI_NO_TAG);
-    iscsi_put32(h + 20, c->ping);
+    be_put32(h + 16, ISCSI_NO_TAG);
+    be_put32(h + 20, c->ping);
     iscsi_pdu_status(c, h, false);
     iscsi_pdu_seal(c, h);
 }
@@ -111,7 +111,7 @@ void iscsi_logout(struct iscsi_conn *c)
     uint8_t reason = c->header[1] & 0x7f, answer = 0;
     if (reason == RECOVER)
         answer = NO_RECOVERY;
-    else if (reason == CLOSE_CONNECTION && iscsi_get16(c->header + 20) != c->cid)
+    else if (reason == CLOSE_CONNECTION && be_get16(c->header + 20) != c->cid)
         answer = NO_CID;
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_LOGOUT_RESPONSE, ISCSI_FINAL, 0);
     h[2] = answer;

@@ -38,8 +38,8 @@ static void answer(struct iscsi_conn *c, uint8_t flags, enum login_status status
     uint32_t n = text ? (uint32_t)text->len : 0;
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_LOGIN_RESPONSE, flags, n);
     memcpy(h + 8, c->isid, sizeof(c->isid));
-    iscsi_put16(h + 14, c->session ? c->session->tsih : c->tsih);
-    iscsi_put32(h + 16, c->login_itt);
+    be_put16(h + 14, c->session ? c->session->tsih : c->tsih);
+    be_put32(h + 16, c->login_itt);
     iscsi_pdu_status(c, h, true);
     h[36] = (uint8_t)(status >> 8);
     h[37] = (uint8_t)status;
@@ -261,10 +261,10 @@ static bool take_header(struct iscsi_conn *c)
     c->login_itt = iscsi_itt(h);
     if (c->first_login) {
         memcpy(c->isid, h + 8, sizeof(c->isid));
-        c->tsih = iscsi_get16(h + 14);
-        c->cid = iscsi_get16(h + 20);
-        c->exp_cmdsn = iscsi_get32(h + 24);
-        c->stat_sn = iscsi_get32(h + 28);
+        c->tsih = be_get16(h + 14);
+        c->cid = be_get16(h + 20);
+        c->exp_cmdsn = be_get32(h + 24);
+        c->stat_sn = be_get32(h + 28);
     }
     if (h[3] != 0) { /* the least version that the initiator takes */
         refuse(c, UNSUPPORTED_VERSION, "a version of iSCSI that is not known");

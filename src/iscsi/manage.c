@@ -10,7 +10,7 @@ static void answer(struct iscsi_conn *c, uint32_t itt, enum iscsi_task_answer co
 {
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_TASK_RESPONSE, ISCSI_FINAL, 0);
     h[2] = (uint8_t)code;
-    iscsi_put32(h + 16, itt);
+    be_put32(h + 16, itt);
     iscsi_pdu_status(c, h, true);
     iscsi_pdu_seal(c, h);
 }
@@ -102,12 +102,12 @@ static void close_others(struct iscsi_conn *c)
 void iscsi_manage_request(struct iscsi_conn *c)
 {
     uint8_t function = c->header[1] & 0x7f;
-    uint32_t itt = iscsi_itt(c->header), aborted = iscsi_get32(c->header + 20);
+    uint32_t itt = iscsi_itt(c->header), aborted = be_get32(c->header + 20);
     if (!c->session->nexus) {
         iscsi_conn_violated(c, "task management in a discovery session");
         return;
     }
-    bool wrong_lun = function <= ISCSI_LUN_RESET && iscsi_get64(c->header + 8) != 0;
+    bool wrong_lun = function <= ISCSI_LUN_RESET && be_get64(c->header + 8) != 0;
     switch (function) {
     case ISCSI_ABORT_TASK:
         if (!iscsi_task_find(c->session, aborted))

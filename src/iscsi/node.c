@@ -117,10 +117,10 @@ void iscsi_node_drain(struct iscsi_node *node, unsigned seconds)
         if (!c || c->closing || c->phase != PHASE_FULL)
             continue;
         uint8_t *h = iscsi_pdu_begin(c, ISCSI_ASYNC, ISCSI_FINAL, 0);
-        iscsi_put32(h + 16, ISCSI_NO_TAG);
+        be_put32(h + 16, ISCSI_NO_TAG);
         iscsi_pdu_status(c, h, true);
         h[36] = ISCSI_ASYNC_LOGOUT;
-        iscsi_put16(h + 42, (uint16_t)seconds);
+        be_put16(h + 42, (uint16_t)seconds);
         iscsi_pdu_seal(c, h);
     }
 }

@@ -11,18 +11,18 @@ uint8_t *iscsi_pdu_begin(struct iscsi_conn *c, enum iscsi_opcode opcode, uint8_t
     memset(h, 0, ISCSI_HEADER);
     h[0] = (uint8_t)opcode;
     h[1] = flags;
-    iscsi_put24(h + 5, data_length);
+    be_put24(h + 5, data_length);
     return h;
 }
 
 void iscsi_pdu_status(struct iscsi_conn *c, uint8_t *h, bool counts)
 {
     const struct iscsi_session *s = c->session;
-    iscsi_put32(h + 24, c->stat_sn);
+    be_put32(h + 24, c->stat_sn);
     if (counts)
         c->stat_sn++;
-    iscsi_put32(h + 28, s ? s->exp_cmdsn : c->exp_cmdsn);
-    iscsi_put32(h + 32, s ? iscsi_session_max_cmdsn(s) : c->exp_cmdsn);
+    be_put32(h + 28, s ? s->exp_cmdsn : c->exp_cmdsn);
+    be_put32(h + 32, s ? iscsi_session_max_cmdsn(s) : c->exp_cmdsn);
 }
 
 static void put_digest(uint8_t *p, uint32_t crc)
@@ -59,7 +59,7 @@ void iscsi_conn_reject(struct iscsi_conn *c, enum iscsi_reject reason)
 {
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_REJECT, ISCSI_FINAL, ISCSI_HEADER);
     h[2] = (uint8_t)reason;
-    iscsi_put32(h + 16, ISCSI_NO_TAG);
+    be_put32(h + 16, ISCSI_NO_TAG);
     iscsi_pdu_status(c, h, true);
     iscsi_pdu_seal(c, h);
     iscsi_pdu_text(c, c->header, ISCSI_HEADER);

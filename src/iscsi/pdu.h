@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/be.h"
+
 enum { ISCSI_HEADER = 48, ISCSI_AHS_MAX = 255 * 4, ISCSI_DIGEST = 4 };
 
 enum iscsi_opcode {
@@ -81,49 +83,6 @@ enum iscsi_task_answer {
 
 enum iscsi_async_event { ISCSI_ASYNC_LOGOUT = 1, ISCSI_ASYNC_DROP_ALL = 3 };
 
-static inline uint16_t iscsi_get16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static inline uint32_t iscsi_get24(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-}
-
-static inline uint32_t iscsi_get32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof(v));
-    return __builtin_bswap32(v);
-}
-
-static inline uint64_t iscsi_get64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return __builtin_bswap64(v);
-}
-
-static inline void iscsi_put16(uint8_t *p, uint16_t v)
-{
-    p[0] = (uint8_t)(v >> 8);
-    p[1] = (uint8_t)v;
-}
-
-static inline void iscsi_put24(uint8_t *p, uint32_t v)
-{
-    p[0] = (uint8_t)(v >> 16);
-    p[1] = (uint8_t)(v >> 8);
-    p[2] = (uint8_t)v;
-}
-
-static inline void iscsi_put32(uint8_t *p, uint32_t v)
-{
-    v = __builtin_bswap32(v);
-    memcpy(p, &v, sizeof(v));
-}
-
 /* Fields that all headers have. */
 static inline enum iscsi_opcode iscsi_opcode(const uint8_t *h)
 {
@@ -142,12 +101,12 @@ static inline uint32_t iscsi_ahs_length(const uint8_t *h)
 
 static inline uint32_t iscsi_data_length(const uint8_t *h)
 {
-    return iscsi_get24(h + 5);
+    return be_get24(h + 5);
 }
 
 static inline uint32_t iscsi_itt(const uint8_t *h)
 {
-    return iscsi_get32(h + 16);
+    return be_get32(h + 16);
 }
 
 static inline uint32_t iscsi_padding(uint32_t length)

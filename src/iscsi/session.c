@@ -103,7 +103,7 @@ uint32_t iscsi_session_max_cmdsn(const struct iscsi_session *s)
 bool iscsi_session_take_cmdsn(struct iscsi_conn *c, bool *ret_ignore)
 {
     struct iscsi_session *s = c->session;
-    uint32_t sn = iscsi_get32(c->header + 24);
+    uint32_t sn = be_get32(c->header + 24);
     *ret_ignore = false;
     if (iscsi_is_immediate(c->header))
         return true;

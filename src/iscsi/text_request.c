@@ -50,7 +50,7 @@ void iscsi_text_request(struct iscsi_conn *c)
     uint8_t *h = iscsi_pdu_begin(c, ISCSI_TEXT_RESPONSE, more ? 0 : ISCSI_FINAL, (uint32_t)out.len);
     memcpy(h + 8, c->header + 8, 8);
     memcpy(h + 16, c->header + 16, 4);
-    iscsi_put32(h + 20, more ? 1 : ISCSI_NO_TAG);
+    be_put32(h + 20, more ? 1 : ISCSI_NO_TAG);
     iscsi_pdu_status(c, h, true);
     iscsi_pdu_seal(c, h);
     iscsi_pdu_text(c, str_get(&out), (uint32_t)out.len);

@@ -79,12 +79,14 @@ void kube_manager_add_check(struct kube_manager *m, const char *name,
 
 /* Life. */
 
-static struct kube_client *new_client(struct kube_manager *m, const struct kube_config *config,
+static struct kube_client *new_client(struct kube_manager *m, const struct kube_manager_options *mo,
                                       int64_t deadline_ns, struct err *e)
 {
     const struct kube_client_options o = {
-        .config = config,
+        .config = mo->config,
         .field_manager = m->name,
+        .qps = mo->qps,
+        .burst = mo->burst,
         .deadline_ns = deadline_ns,
         .clock = m->clock,
         .metrics = m->metrics,
@@ -95,7 +97,7 @@ static struct kube_client *new_client(struct kube_manager *m, const struct kube_
 static int init_leader(struct kube_manager *m, const struct kube_manager_options *o, struct err *e)
 {
     int64_t lease = o->lease_duration_ns ? o->lease_duration_ns : lease_default;
-    m->leader_client = new_client(m, o->config, lease / 3, e);
+    m->leader_client = new_client(m, o, lease / 3, e);
     if (!m->leader_client)
         return -1;
     const struct kube_leader_options l = {
@@ -127,7 +129,7 @@ static int init(struct kube_manager *m, const struct kube_manager_options *o, st
     metrics_process(m->metrics);
     add_check(m, "ping", check_ping, m, true);
     add_check(m, "informers", check_informers, m, false);
-    m->client = new_client(m, o->config, 0, e);
+    m->client = new_client(m, o, 0, e);
     if (!m->client || (o->elect && init_leader(m, o, e) < 0))
         return -1;
     m->recorder = kube_recorder_new(m->client, m->name, o->host, m->clock, e);

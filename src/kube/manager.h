@@ -29,6 +29,7 @@ struct kube_manager_options {
     bool elect;                 /* leader election */
     const char *lease_ns, *lease_name, *identity;
     int64_t lease_duration_ns; /* 0: 15 s */
+    unsigned qps, burst;       /* of the client; 0: its own */
     const struct clock *clock; /* NULL: the machine's */
 };
 

@@ -22,7 +22,8 @@ struct authorities {
 };
 
 struct pki_authority {
-    char *folder;
+    char *where; /* the folder, or another place's name */
+    struct pki_files files;
     const struct clock *clock;
     struct authorities is;
 };
@@ -41,9 +42,33 @@ static int64_t now_of(const struct pki_authority *a)
     return clock_real_ns(a->clock) / CLOCK_SECOND;
 }
 
-static char *path_of(const struct pki_authority *a, const char *name)
+/* Files in a folder. */
+
+static int read_in_folder(void *context, const char *name, struct str *ret_text, struct err *e)
 {
-    return mem_printf("%s/%s", a->folder, name);
+    const struct pki_authority *a = context;
+    _cleanup_free_ char *path = mem_printf("%s/%s", a->where, name);
+    return file_read(path, FILE_LIMIT, ret_text, e);
+}
+
+static int replace_in_folder(void *context, const char *name, const void *bytes, size_t n,
+                             struct err *e)
+{
+    const struct pki_authority *a = context;
+    _cleanup_free_ char *path = mem_printf("%s/%s", a->where, name);
+    return file_replace(path, bytes, n, 0600, e);
+}
+
+static int read_file(const struct pki_authority *a, const char *name, struct str *ret_text,
+                     struct err *e)
+{
+    return a->files.read(a->files.context, name, ret_text, e);
+}
+
+static int replace_file(const struct pki_authority *a, const char *name, const struct str *text,
+                        struct err *e)
+{
+    return a->files.replace(a->files.context, name, text->p, text->len, e);
 }
 
 /* When two thirds of a life are over. */
@@ -66,13 +91,12 @@ static void set_bundle(struct authorities *s)
 static int save(const struct pki_authority *a, const struct authorities *s, struct err *e)
 {
     _cleanup_(pki_wipe) struct str text = {0};
-    _cleanup_free_ char *path = path_of(a, "ca.pem"), *public = path_of(a, "ca.crt");
     pki_key_format(s->key, &text);
     str_append(&text, str_get(&s->bundle));
     str_append(&text, str_get(&s->bridges));
-    if (file_replace(path, text.p, text.len, 0600, e) < 0)
+    if (replace_file(a, "ca.pem", &text, e) < 0)
         return -1;
-    return file_replace(public, s->bundle.p, s->bundle.len, 0600, e);
+    return replace_file(a, "ca.crt", &s->bundle, e);
 }
 
 /* Sorts certificates, that of the authority in use first; those that are over are dropped. */
@@ -98,18 +122,17 @@ static int take_certs(struct authorities *s, const char *text, int64_t now, stru
 /* 1: read; 0: there is none. */
 static int load(struct pki_authority *a, struct err *e)
 {
-    _cleanup_free_ char *path = path_of(a, "ca.pem");
     _cleanup_(pki_wipe) struct str text = {0};
     struct err why = {0};
-    if (file_read(path, FILE_LIMIT, &text, &why) < 0)
+    if (read_file(a, "ca.pem", &text, &why) < 0)
         return why.code == ERR_NOT_FOUND ? 0 : err_set(e, why.code, why.reason, "%s", why.msg);
     if (pki_key_parse(str_get(&text), &a->is.key, &why) < 0 ||
         take_certs(&a->is, str_get(&text), now_of(a), &why) < 0)
         return err_set(
             e, ERR_DATA_LOSS, "DamagedAuthority",
-            "%s is damaged (%s): put a copy of it back, or remove it to start with a new "
+            "%s/ca.pem is damaged (%s): put a copy of it back, or remove it to start with a new "
             "authority, which every client must be told of",
-            path, why.msg);
+            a->where, why.msg);
     return 1;
 }
 
@@ -148,15 +171,11 @@ static int replace(struct pki_authority *a, struct err *e)
     return 0;
 }
 
-int pki_authority_open(const char *folder, const struct clock *clock,
-                       struct pki_authority **ret_authority, struct err *e)
+/* Takes over the authority, of which only the place is known. */
+static int open_in(struct pki_authority *own, struct pki_authority **ret_authority, struct err *e)
 {
-    _cleanup_(pki_authority_freep) struct pki_authority *a = NEW(struct pki_authority);
-    a->folder = mem_strdup(folder);
-    a->clock = clock;
+    _cleanup_(pki_authority_freep) struct pki_authority *a = own;
     bool changed;
-    if (file_make_dirs(folder, 0700, e) < 0)
-        return -1;
     int r = load(a, e);
     if (r < 0)
         return -1;
@@ -170,12 +189,39 @@ int pki_authority_open(const char *folder, const struct clock *clock,
     return 0;
 }
 
+static struct pki_authority *authority_at(const char *where, const struct clock *clock)
+{
+    struct pki_authority *a = NEW(struct pki_authority);
+    a->where = mem_strdup(where);
+    a->clock = clock;
+    return a;
+}
+
+int pki_authority_open(const char *folder, const struct clock *clock,
+                       struct pki_authority **ret_authority, struct err *e)
+{
+    if (file_make_dirs(folder, 0700, e) < 0)
+        return -1;
+    struct pki_authority *a = authority_at(folder, clock);
+    a->files = (struct pki_files){read_in_folder, replace_in_folder, a};
+    return open_in(a, ret_authority, e);
+}
+
+int pki_authority_open_in(const struct pki_files *files, const char *where,
+                          const struct clock *clock, struct pki_authority **ret_authority,
+                          struct err *e)
+{
+    struct pki_authority *a = authority_at(where, clock);
+    a->files = *files;
+    return open_in(a, ret_authority, e);
+}
+
 void pki_authority_free(struct pki_authority *a)
 {
     if (!a)
         return;
     authorities_done(&a->is);
-    free(a->folder);
+    free(a->where);
     free(a);
 }
 
@@ -202,15 +248,14 @@ void pki_leaf_done(struct pki_leaf *l)
 }
 
 /* The leaf from its file, if it is good for the request. */
-static bool load_leaf(const struct pki_authority *a, const char *path,
+static bool load_leaf(const struct pki_authority *a, const char *file,
                       const struct pki_request *request, struct pki_leaf *ret_leaf)
 {
     _cleanup_(pki_wipe) struct str text = {0};
     _cleanup_(pki_key_freep) struct pki_key *key = NULL;
     _cleanup_(str_done) struct str cert = {0};
     struct pki_facts facts;
-    if (file_read(path, FILE_LIMIT, &text, NULL) < 0 ||
-        pki_key_parse(str_get(&text), &key, NULL) < 0)
+    if (read_file(a, file, &text, NULL) < 0 || pki_key_parse(str_get(&text), &key, NULL) < 0)
         return false;
     const char *at = text.p;
     if (!pki_cert_next(&at, &cert) || pki_cert_read(cert.p, &facts, NULL) < 0 ||
@@ -226,14 +271,14 @@ static bool load_leaf(const struct pki_authority *a, const char *path,
     return true;
 }
 
-static int make_leaf(const struct pki_authority *a, const char *path,
+static int make_leaf(const struct pki_authority *a, const char *file,
                      const struct pki_request *request, struct pki_leaf *ret_leaf, struct err *e)
 {
     struct pki_request r = *request;
     struct pki_facts ca = {0};
     pki_cert_read(str_get(&a->is.cert), &ca, NULL);
     r.from = now_of(a) - EARLIER;
-    r.until = now_of(a) + (int64_t)PKI_LEAF_DAYS * DAY;
+    r.until = now_of(a) + (request->seconds ? request->seconds : (int64_t)PKI_LEAF_DAYS * DAY);
     if (r.until > ca.until)
         r.until = ca.until;
     _cleanup_(pki_key_freep) struct pki_key *key = NULL;
@@ -245,17 +290,16 @@ static int make_leaf(const struct pki_authority *a, const char *path,
     str_append(&text, str_get(&ret_leaf->key));
     str_append(&text, str_get(&ret_leaf->chain));
     ret_leaf->due = due_of(&(struct pki_facts){.from = r.from, .until = r.until});
-    return file_replace(path, text.p, text.len, 0600, e);
+    return replace_file(a, file, &text, e);
 }
 
 int pki_authority_leaf(struct pki_authority *a, const char *name, const struct pki_request *request,
                        struct pki_leaf *leaf, bool *ret_changed, struct err *e)
 {
     _cleanup_free_ char *file = mem_printf("%s.pem", name);
-    _cleanup_free_ char *path = path_of(a, file);
     struct pki_leaf found = {0};
-    *ret_changed = !load_leaf(a, path, request, &found);
-    if (*ret_changed && make_leaf(a, path, request, &found, e) < 0) {
+    *ret_changed = !load_leaf(a, file, request, &found);
+    if (*ret_changed && make_leaf(a, file, request, &found, e) < 0) {
         pki_leaf_done(&found);
         return -1;
     }
@@ -285,12 +329,11 @@ int pki_authority_key(struct pki_authority *a, const char *name, struct pki_key 
                       struct err *e)
 {
     _cleanup_free_ char *file = mem_printf("%s.pem", name);
-    _cleanup_free_ char *path = path_of(a, file);
     _cleanup_(pki_wipe) struct str text = {0};
     struct err why = {0};
-    if (file_read(path, FILE_LIMIT, &text, &why) == 0) {
+    if (read_file(a, file, &text, &why) == 0) {
         if (pki_key_parse(str_get(&text), ret_key, e) < 0)
-            return err_prefix(e, "%s", path);
+            return err_prefix(e, "%s/%s", a->where, file);
         return 0;
     }
     if (why.code != ERR_NOT_FOUND)
@@ -299,7 +342,7 @@ int pki_authority_key(struct pki_authority *a, const char *name, struct pki_key 
     if (pki_key_generate(&key, e) < 0)
         return -1;
     pki_key_format(key, &text);
-    if (file_replace(path, text.p, text.len, 0600, e) < 0)
+    if (replace_file(a, file, &text, e) < 0)
         return -1;
     *ret_key = TAKE_PTR(key);
     return 0;

@@ -1,5 +1,5 @@
 /*
- * A certificate authority in a folder: it makes itself, issues certificates into files, and renews
+ * A certificate authority in a folder, or wherever else files can be kept: it makes itself, issues certificates into files, and renews
  * all of that in time.
  *
  *     ca.pem      key of the authority, its certificate, then older authorities, then bridges
@@ -27,6 +27,14 @@
 
 struct pki_authority;
 
+/* A place for files, in which one is replaced as a whole. */
+struct pki_files {
+    /* NOT_FOUND when there is none. */
+    int (*read)(void *context, const char *name, struct str *ret_text, struct err *e);
+    int (*replace)(void *context, const char *name, const void *bytes, size_t n, struct err *e);
+    void *context;
+};
+
 enum {
     PKI_AUTHORITY_DAYS = 3650,
     PKI_LEAF_DAYS = 365,
@@ -35,6 +43,10 @@ enum {
 /* Reads or makes it. The clock must live as long. */
 int pki_authority_open(const char *folder, const struct clock *clock,
                        struct pki_authority **ret_authority, struct err *e);
+/* The same in another place, which must live as long; `where` names it in messages. */
+int pki_authority_open_in(const struct pki_files *files, const char *where,
+                          const struct clock *clock, struct pki_authority **ret_authority,
+                          struct err *e);
 void pki_authority_free(struct pki_authority *a);
 DEFINE_CLEANUP(struct pki_authority *, pki_authority_free)
 
@@ -54,7 +66,7 @@ void pki_leaf_done(struct pki_leaf *l);
 /*
  * The leaf in NAME.pem, made anew when there is none that is good for the request: damaged, by
  * another authority, for other names, or past two thirds of its life. from and until of the request
- * are not used. *ret_changed: it is a new one. On failure *leaf is as it was.
+ * are not used; it lives for `seconds`, or where that is 0 for PKI_LEAF_DAYS. *ret_changed: it is a new one. On failure *leaf is as it was.
  */
 int pki_authority_leaf(struct pki_authority *a, const char *name, const struct pki_request *request,
                        struct pki_leaf *leaf, bool *ret_changed, struct err *e);

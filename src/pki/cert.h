@@ -19,6 +19,7 @@ struct pki_request {
     const char *const *organizations; /* ends with NULL; NULL: none */
     const char *const *names;         /* of a server: DNS names and addresses; ends with NULL */
     int64_t from, until;
+    int64_t seconds; /* that a leaf of an authority lives (authority.h) */
 };
 
 /* Each appends the certificate to *ret_cert. */

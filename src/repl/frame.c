@@ -169,11 +169,6 @@ int repl_frame_decode(const uint8_t h[REPL_HEADER], const struct uuid *volume,
     return 0;
 }
 
-bool repl_frame_data_ok(const struct repl_msg *m, const void *payload)
-{
-    return crc_32c(payload, m->length) == m->data_crc;
-}
-
 uint32_t repl_iov_crc(const struct iovec *iov, int n)
 {
     uint32_t crc = 0;
@@ -182,14 +177,40 @@ uint32_t repl_iov_crc(const struct iovec *iov, int n)
     return crc;
 }
 
-void repl_iov_fill(const struct iovec *iov, int n, const void *data, size_t size)
+int repl_iov_cut(const struct iovec *iov, int iov_n, size_t skip, size_t n, struct iovec *out,
+                 int most)
 {
-    for (int i = 0; i < n && size; i++) {
-        size_t part = iov[i].iov_len < size ? iov[i].iov_len : size;
-        if (iov[i].iov_base != data)
-            memmove(iov[i].iov_base, data, part);
-        data = (const uint8_t *)data + part;
-        size -= part;
+    int count = 0;
+    for (int i = 0; i < iov_n && n && count < most; i++) {
+        if (skip >= iov[i].iov_len) {
+            skip -= iov[i].iov_len;
+            continue;
+        }
+        size_t part = iov[i].iov_len - skip < n ? iov[i].iov_len - skip : n;
+        out[count++] = (struct iovec){(uint8_t *)iov[i].iov_base + skip, part};
+        skip = 0;
+        n -= part;
+    }
+    return count;
+}
+
+void repl_iov_copy(const struct iovec *to, int to_n, const struct iovec *from, int from_n,
+                   size_t skip, size_t n)
+{
+    size_t at = 0; /* in to[0] */
+    for (struct iovec part; n && repl_iov_cut(from, from_n, skip, n, &part, 1); n -= part.iov_len) {
+        while (to_n && at == to->iov_len) {
+            to++;
+            to_n--;
+            at = 0;
+        }
+        if (!to_n)
+            return;
+        size_t room = to->iov_len - at;
+        part.iov_len = part.iov_len < room ? part.iov_len : room;
+        memcpy((uint8_t *)to->iov_base + at, part.iov_base, part.iov_len);
+        at += part.iov_len;
+        skip += part.iov_len;
     }
 }
 

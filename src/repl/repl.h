@@ -40,6 +40,8 @@ enum {
     REPL_COUNT_BITS = 40,
 };
 
+/* In the tag of a request that is the target's own, not a client's. */
+#define REPL_TAG_OWN ((uint64_t)1 << 63)
 #define REPL_UNKNOWN UINT64_MAX /* in a region map: higher than any position */
 
 static inline uint64_t repl_pos(uint32_t epoch, uint64_t count)

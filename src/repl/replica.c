@@ -51,8 +51,7 @@ void repl_replica_free(struct repl_replica *r)
     if (!r)
         return;
     list_for_each(&r->active, o, struct op, link) {
-        if (o->copied)
-            free(o->payload);
+        free(o->copy);
         repl_buf_unref(o->owner);
     }
     free(r->ops_all);
@@ -294,8 +293,9 @@ static bool is_range(uint8_t type)
 
 /* What only a target may say whose epoch is promised. Why the link must end, or NULL; *full: no room. */
 static const char *bound_input(struct repl_replica *r, int link, const struct repl_msg *m,
-                               const void *payload, struct repl_buf *owner, bool *full)
+                               const struct iovec *iov, int n, struct repl_buf *owner, bool *full)
 {
+    const void *payload = n ? iov->iov_base : NULL;
     if (is_range(m->type) && !in_range(r, m))
         return "a request beyond the end of the volume";
     switch (m->type) {
@@ -307,7 +307,7 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
         const char *why = take_super(r, m, payload);
         if (why)
             return why;
-        *full = !op_take(r, link, m, NULL, NULL);
+        *full = !op_take(r, link, m, NULL, 0, NULL);
         return NULL;
     case REPL_DONE:
         return take_super(r, m, payload);
@@ -318,7 +318,7 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
     case REPL_ZERO:
         if (m->seq != r->received + 1 || m->seq - r->applied > WINDOW)
             return "a write out of order";
-        *full = !op_take(r, link, m, payload, owner);
+        *full = !op_take(r, link, m, iov, n, owner);
         if (!*full && m->flags & REPL_FUA)
             flush_request(r);
         return NULL;
@@ -337,12 +337,12 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
     case REPL_SUMS:
     case REPL_SNAP:
     case REPL_SNAP_DROP:
-        *full = !op_take(r, link, m, payload, owner);
+        *full = !op_take(r, link, m, iov, n, owner);
         return NULL;
     case REPL_PREPARE:
         if (m->seq % REPL_SECTOR || m->seq > INT64_MAX)
             return "a size that is no size";
-        *full = !op_take(r, link, m, NULL, NULL);
+        *full = !op_take(r, link, m, NULL, 0, NULL);
         return NULL;
     case REPL_BEGIN:
         if (m->flags >= REPL_PIECES)
@@ -360,7 +360,7 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
 }
 
 bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg *m,
-                        const void *payload, struct repl_buf *owner)
+                        const struct iovec *iov, int n, struct repl_buf *owner)
 {
     bool full = false;
     if (!r->peer[link].open || r->failed)
@@ -385,7 +385,7 @@ bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg 
         r->lease_until = r->now;
         return true;
     }
-    const char *why = bound_input(r, link, m, payload, owner, &full);
+    const char *why = bound_input(r, link, m, iov, n, owner, &full);
     if (why)
         drop_link(r, link, why);
     return !full;
@@ -457,6 +457,10 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
         r->view_sync = 0;
         struct repl_msg m = {.type = REPL_VIEW_OK, .seq = r->sb.view.version};
         replica_send(r, r->bound, &m, NULL, NULL);
+        /* A target that waits with an old greeting would never learn of it. */
+        for (int i = 0; i < REPL_LINKS; i++)
+            if (r->peer[i].open && i != r->bound)
+                send_state(r, i, REPL_HELLO);
     }
     send_ack(r);
     if (r->later_link >= 0 && r->lease_until < r->checkpoint_at)

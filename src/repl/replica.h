@@ -40,7 +40,10 @@ struct repl_req {
     enum repl_store kind;
     bool unmap;
     uint64_t offset, length;
-    void *data; /* read into, or written from */
+    /* Read into, or written from: `length` bytes that come `skip` bytes behind the beginning. */
+    const struct iovec *iov;
+    int iov_n;
+    uint64_t skip;
 };
 
 struct repl_replica_ops {
@@ -81,11 +84,12 @@ void repl_replica_start(struct repl_replica *r, int64_t now);
 void repl_replica_open(struct repl_replica *r, int link);
 void repl_replica_close(struct repl_replica *r, int link);
 /*
- * A frame whose payload was checked. False when there is no room: give it again after a completion. owner is
- * referenced when the payload is needed longer; NULL: it is copied where that is so.
+ * A frame whose payload was checked; it is in one piece where repl_frame_in_pieces() does not say otherwise. False
+ * when there is no room: give it again after a completion. owner is referenced when the payload is needed longer, and
+ * then has the vector, too; NULL: the payload is copied where that is so.
  */
 bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg *m,
-                        const void *payload, struct repl_buf *owner);
+                        const struct iovec *iov, int n, struct repl_buf *owner);
 void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int status);
 void repl_replica_meta_synced(struct repl_replica *r, int status);
 /* Everything that is decided once per batch. Returns when it wants to be called again at the latest. */

@@ -23,8 +23,10 @@ struct op {
     uint64_t seq, arrival;
     uint64_t need; /* the metadata sync that must come first */
     struct repl_buf *owner;
-    uint8_t *payload;
-    bool copied;                                /* payload is ours */
+    const struct iovec *iov; /* the payload: owner's, or `one` */
+    int iov_n;
+    struct iovec one;
+    void *copy;                                 /* of a payload without an owner */
     uint64_t offset, length;                    /* of all; req has the part under way */
     uint8_t skip[REPL_PIECE / REPL_SECTOR / 8]; /* DATA: sectors written since BEGIN */
     struct repl_view view;                      /* VIEW */
@@ -128,8 +130,8 @@ bool meta_pages_dirty(const struct repl_replica *r);
 void meta_begin(struct repl_replica *r);
 
 /* replica_ops.c */
-bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const void *payload,
-             struct repl_buf *owner);
+bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const struct iovec *iov,
+             int n, struct repl_buf *owner);
 void ops_kick(struct repl_replica *r);
 void ops_drop_waiting(struct repl_replica *r);
 void pieces_forget(struct repl_replica *r);

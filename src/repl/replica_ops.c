@@ -56,7 +56,7 @@ static bool next_part(struct op *o, uint64_t from)
         ;
     o->req.offset = o->offset + i * REPL_SECTOR;
     o->req.length = (j - i) * REPL_SECTOR;
-    o->req.data = o->payload + i * REPL_SECTOR;
+    o->req.skip = i * REPL_SECTOR;
     return i < n;
 }
 
@@ -68,8 +68,7 @@ static void op_free(struct repl_replica *r, struct op *o)
     if (!o->running)
         r->waiting--;
     r->ops_n--;
-    if (o->copied)
-        free(o->payload);
+    free(o->copy);
     repl_buf_unref(o->owner);
 }
 
@@ -100,7 +99,7 @@ static void answer(struct repl_replica *r, struct op *o, int status)
     switch (o->type) {
     case REPL_READ:
         m.type = REPL_READ_OK;
-        payload = o->payload;
+        payload = o->one.iov_base;
         m.length = status < 0 ? 0 : (uint32_t)o->length;
         break;
     case REPL_SUMS:
@@ -110,7 +109,8 @@ static void answer(struct repl_replica *r, struct op *o, int status)
             uint64_t block = (uint64_t)1 << r->sb.view.block_shift;
             for (uint64_t at = 0; at < o->length; at += block, m.length += 8) {
                 uint64_t left = o->length - at;
-                sums[at / block] = repl_sum(o->payload + at, left < block ? left : block);
+                sums[at / block] =
+                    repl_sum((uint8_t *)o->one.iov_base + at, left < block ? left : block);
             }
         }
         break;
@@ -248,7 +248,8 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
                                .unmap = m->flags & REPL_UNMAP,
                                .offset = o->offset,
                                .length = o->length,
-                               .data = o->payload};
+                               .iov = o->iov,
+                               .iov_n = o->iov_n};
     if (m->type == REPL_SNAP || m->type == REPL_SNAP_DROP)
         o->req.offset = m->seq;
     if (m->type == REPL_PREPARE)
@@ -273,8 +274,28 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
     }
 }
 
-bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const void *payload,
-             struct repl_buf *owner)
+/* The payload, as long as the request lives. */
+static void op_payload(struct repl_replica *r, struct op *o, const struct repl_msg *m,
+                       const struct iovec *iov, int n, struct repl_buf *owner)
+{
+    o->iov = &o->one;
+    o->iov_n = 1;
+    if (m->type == REPL_READ || m->type == REPL_SUMS) {
+        o->owner = r->ops->buffer(r->ctx, m->count, &o->one.iov_base);
+        o->one.iov_len = m->count;
+    } else if (m->length && owner) {
+        o->owner = repl_buf_ref(owner);
+        o->iov = iov;
+        o->iov_n = n;
+    } else if (m->length) {
+        o->copy = mem_alloc(m->length);
+        o->one = (struct iovec){o->copy, m->length};
+        repl_iov_copy(&o->one, 1, iov, n, 0, m->length);
+    }
+}
+
+bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const struct iovec *iov,
+             int n, struct repl_buf *owner)
 {
     struct op *o = list_first(&r->free_ops, struct op, link);
     if (!o)
@@ -292,18 +313,7 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const v
     o->session = r->session;
     o->seq = m->seq;
     o->arrival = ++r->arrivals;
-    if (m->type == REPL_READ || m->type == REPL_SUMS) {
-        void *data;
-        o->owner = r->ops->buffer(r->ctx, m->count, &data);
-        o->payload = data;
-    } else if (payload && m->length && owner) {
-        o->owner = repl_buf_ref(owner);
-        o->payload = (uint8_t *)payload;
-    } else if (payload && m->length) {
-        o->copied = true;
-        o->payload = mem_alloc(m->length);
-        memcpy(o->payload, payload, m->length);
-    }
+    op_payload(r, o, m, iov, n, owner);
     op_init(r, o, m);
     bool wait = o->need || repl_busy_maybe(&r->busy, o->offset, o->length);
     list_push(&r->active, &o->link);

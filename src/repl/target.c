@@ -1,5 +1,5 @@
 /*
- * The target's links, its elections, and the turn.
+ * The target's links and messages, and the turn.
  *
  *            hellos of k voters         k promises                truth: JOIN, DONE; others: rebuild
  *  COLLECT ───────────────────> PROMISE ──────────> ACTIVE ── cf in sync: serving
@@ -90,7 +90,7 @@ void target_send(struct repl_target *t, int link, struct repl_msg *m, const stru
     t->ops->send(t->ctx, link, m, iov, n, owner);
 }
 
-static void restart(struct repl_target *t)
+void target_restart(struct repl_target *t)
 {
     t->phase = COLLECT;
     t->elect_at = t->now;
@@ -122,7 +122,7 @@ static void peer_down(struct repl_target *t, int link)
     t->insync &= (uint16_t)~bit(link);
     view_sets(t);
     if (t->phase == ACTIVE && mattered && !t->insync) {
-        restart(t);
+        target_restart(t);
         return;
     }
     if (t->truth == link)
@@ -165,191 +165,12 @@ void target_became_insync(struct repl_target *t, int link)
     t->ops->event(t->ctx, REPL_EV_INSYNC, (uint64_t)link, 0);
 }
 
-static void fenced(struct repl_target *t, uint32_t by)
+void target_fenced(struct repl_target *t, uint32_t by)
 {
     t->phase = FENCED;
     t->serving = false;
     each_peer(t, i) target_drop(t, i, "another target has a newer epoch");
     t->ops->event(t->ctx, REPL_EV_FENCED, by, 0);
-}
-
-/* The newest view that those who promised (or only greeted) have told. */
-static const struct repl_view *newest(const struct repl_target *t, int least)
-{
-    const struct repl_view *v = NULL;
-    each_peer(t, i)
-    {
-        const struct peer *p = &t->peer[i];
-        if (p->hello && (int)p->ask >= least && p->sb.view.flags & REPL_FORMED &&
-            (!v || p->sb.view.version > v->version))
-            v = &p->sb.view;
-    }
-    return v;
-}
-
-/* The newest view that is known: who told it may have gone, or have a new disk. NULL: none was formed. */
-static const struct repl_view *known(const struct repl_target *t, int least)
-{
-    const struct repl_view *v = newest(t, least);
-    return t->view.flags & REPL_FORMED && (!v || v->version < t->view.version) ? &t->view : v;
-}
-
-/* A first view of all RF blank replicas; false when they are not all here. */
-static bool form(struct repl_target *t)
-{
-    struct repl_view v = {.version = 1,
-                          .size = t->cfg.size,
-                          .rf = t->cfg.rf,
-                          .cf = t->cfg.cf,
-                          .region_shift = t->cfg.region_shift,
-                          .block_shift = t->cfg.block_shift};
-    each_peer(t, i)
-    {
-        struct peer *p = &t->peer[i];
-        if (!p->hello || v.n == t->cfg.rf)
-            continue;
-        v.member[v.n++] = (struct repl_member){.id = p->sb.replica, .flags = REPL_VOTER | REPL_OLD};
-        p->lost = false;
-    }
-    t->view = v;
-    return v.n == t->cfg.rf;
-}
-
-/* A voter that is blank, or behind what it once had. */
-static bool has_lost(const struct peer *p, const struct repl_member *m)
-{
-    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, !p->blank && p->sb.pos >= m->floor);
-}
-
-static void take_view(struct repl_target *t, const struct repl_view *v)
-{
-    t->view = *v;
-    for (int m = 0; m < v->n; m++) {
-        t->view.member[m].flags &= (uint8_t)~REPL_INSYNC;
-        int link = view_link(t, &v->member[m].id);
-        if (link >= 0)
-            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m]);
-    }
-}
-
-static void ask(struct repl_target *t, int link)
-{
-    struct repl_msg m = {.type = REPL_PROMISE, .seq = t->owner};
-    t->peer[link].ask = ASK_SENT;
-    t->peer[link].view_sent = t->peer[link].view_ok = 0;
-    target_send(t, link, &m, NULL, 0, NULL);
-}
-
-static void collect(struct repl_target *t)
-{
-    const struct repl_view *v = known(t, ASK_NO);
-    if (v)
-        take_view(t, v);
-    else if (!t->cfg.create || !form(t))
-        return;
-    view_sets(t);
-    uint16_t here = 0;
-    uint32_t epoch = t->epoch;
-    each_peer(t, i)
-    {
-        struct peer *p = &t->peer[i];
-        if (p->hello) {
-            here |= bit(i);
-            epoch = p->sb.promised > epoch ? p->sb.promised : epoch;
-        }
-    }
-    /* Another has written since: what clients wait for here must not be sent again. */
-    if (t->was_active && !GUARD(28, epoch == t->epoch)) {
-        fenced(t, epoch);
-        return;
-    }
-    for (int i = 0; i < 2; i++)
-        if (__builtin_popcount(here & t->q[i].links) < t->q[i].meet)
-            return;
-    t->epoch = epoch + 1;
-    t->owner = (t->cfg.owner_seed + ++t->attempts) * 0x9e3779b97f4a7c15u | 1;
-    t->phase = PROMISE;
-    t->elect_at = t->now;
-    each_peer(t, i) if (t->peer[i].hello && view_link(t, &t->peer[i].sb.replica) == i) ask(t, i);
-}
-
-/* Enough have promised: of each set k that are not lost, and k whose memory is whole, or all, or it took long. */
-static bool enough_promised(struct repl_target *t)
-{
-    uint16_t yes = 0, whole = 0, lost = 0;
-    each_peer(t, i)
-    {
-        const struct peer *p = &t->peer[i];
-        if (p->ask != ASK_YES)
-            continue;
-        if (p->lost) {
-            lost |= bit(i);
-            continue;
-        }
-        yes |= bit(i);
-        if (p->intact || !p->pos)
-            whole |= bit(i);
-    }
-    bool late = t->cfg.grace_ns >= 0 && t->now - t->elect_at >= t->cfg.grace_ns;
-    bool forming = !(t->view.flags & REPL_FORMED);
-    for (int i = 0; i < 2; i++) {
-        struct quorum *q = &t->q[i];
-        int n = __builtin_popcount(yes & q->links);
-        if (forming && n < t->view.rf)
-            return false;
-        unsigned voters = repl_view_count(&t->view, i ? REPL_OLD : REPL_VOTER);
-        bool all = __builtin_popcount((yes | lost) & q->links) == (int)voters;
-        bool memory = __builtin_popcount(whole & q->links) >= q->meet || all || late;
-        if (!n || !GUARD(15, n >= q->meet && GUARD(29, memory)))
-            return false;
-    }
-    if (late)
-        t->ops->event(t->ctx, REPL_EV_MAYBE_LOST, 0, 0);
-    return true;
-}
-
-static void elect(struct repl_target *t)
-{
-    if (!(t->view.flags & REPL_FORMED) && newest(t, ASK_NO)) {
-        restart(t); /* who came after the others knows that the volume was made before */
-        return;
-    }
-    /* Also when no view is new: who came since may have lost what it had. */
-    const struct repl_view *v = known(t, ASK_YES);
-    if (v)
-        take_view(t, v);
-    view_sets(t);
-    each_peer(t, i)
-    {
-        struct peer *p = &t->peer[i];
-        if (p->hello && p->ask == ASK_NO && view_link(t, &p->sb.replica) == i)
-            ask(t, i);
-    }
-    if (!enough_promised(t))
-        return;
-    int best = -1;
-    each_peer(t, i)
-    {
-        const struct peer *p = &t->peer[i];
-        bool votes = bit(i) & (t->q[0].links | t->q[1].links);
-        if (p->ask != ASK_YES || p->lost || !votes)
-            continue;
-        if (best < 0 || GUARD(16, p->pos > t->peer[best].pos))
-            best = i;
-    }
-    if (best < 0)
-        return;
-    struct peer *p = &t->peer[best];
-    t->lineage = p->sb.lineage;
-    repl_lineage_add(&t->lineage, p->pos, t->epoch, t->owner);
-    if (t->was_active && t->acked > p->pos)
-        t->flush_fails = true;
-    t->truth = best;
-    t->phase = ACTIVE;
-    t->changed = true;
-    t->frozen_since = t->now;
-    view_restamp(t);
-    t->ops->event(t->ctx, REPL_EV_EPOCH, t->epoch, 0);
 }
 
 /* The rebuild's first step, as soon as the replica has a view of this epoch. */
@@ -359,7 +180,7 @@ static void bring_in(struct repl_target *t)
     {
         struct peer *p = &t->peer[i];
         if (p->hello && p->ask == ASK_NO && view_link(t, &p->sb.replica) == i)
-            ask(t, i);
+            ask_promise(t, i);
         if (p->ask == ASK_YES && !p->view_sent)
             view_tell(t, i);
         if (p->ask != ASK_YES || p->joined || p->view_ok >> 32 != t->epoch)
@@ -411,17 +232,18 @@ static void refused(struct repl_target *t, int link, const struct repl_msg *m)
     if (m->seq == t->epoch && t->peer[link].ask == ASK_YES)
         return; /* it answers what was sent before its promise */
     if (t->was_active) {
-        fenced(t, (uint32_t)m->seq);
+        target_fenced(t, (uint32_t)m->seq);
         return;
     }
     t->epoch = (uint32_t)m->seq;
-    restart(t);
+    target_restart(t);
     t->elect_at = t->now + t->cfg.lease_ns / 4 * (1 + (int64_t)(t->owner >> 60) % 4);
 }
 
 void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m,
-                       const void *payload, struct repl_buf *owner)
+                       const struct iovec *iov, int n, struct repl_buf *owner)
 {
+    const void *payload = n ? iov->iov_base : NULL;
     struct peer *p = &t->peer[link];
     if (!p->open || t->phase == FENCED)
         return;
@@ -456,7 +278,7 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         }
         break;
     case REPL_READ_OK:
-        if (!io_read_answer(t, link, m, payload))
+        if (!io_read_answer(t, link, m, iov, n))
             rebuild_answer(t, link, m, payload, owner);
         break;
     case REPL_SUMS_OK:

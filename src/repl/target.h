@@ -58,6 +58,7 @@ enum repl_event {
     REPL_EV_MISMATCH,   /* scrub: link a differs at offset b, mended from a majority */
     REPL_EV_UNDECIDED,  /* scrub: replicas differ at offset b and there is no majority */
     REPL_EV_INSYNC,     /* link a has everything */
+    REPL_EV_FORCED,     /* a voter was taken out; a: 1 what was acknowledged may be lost with it */
 };
 
 struct repl_target_ops {
@@ -78,11 +79,14 @@ struct repl_target_config {
     struct uuid volume;
     uint64_t owner_seed; /* random; from it each attempt makes its number */
     /*
-     * The volume was never served: blank replicas may form it. This must stay true until this target has found or
-     * formed a view: the caller ends it when another was the first. A blank replica that another target has since
-     * taken as a new member cannot be told from one of the first.
+     * Blank replicas may form the volume. With `first`, the ids of those that may, RF of them and always the same,
+     * this can be said for ever: a volume that was formed is not formed again. Without, it must be true that the volume
+     * was never served, until this target has found or formed a view: a blank replica that another target has
+     * since taken as a new member cannot be told from one of the first.
      */
     bool create;
+    struct uuid first[REPL_MEMBERS];
+    uint8_t first_n; /* 0, or RF */
     /* What `create` makes; otherwise the replicas know. */
     uint64_t size;
     uint8_t rf, cf;
@@ -108,11 +112,9 @@ void repl_target_free(struct repl_target *t);
 
 void repl_target_open(struct repl_target *t, int link);
 void repl_target_close(struct repl_target *t, int link);
-/* A frame whose payload was checked. owner as for a replica. */
+/* A frame whose payload was checked. Pieces and owner as for a replica. */
 void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m,
-                       const void *payload, struct repl_buf *owner);
-/* Where the payload of a READ_OK may be received directly: a client's read, or NULL. */
-struct repl_io *repl_target_read_of(struct repl_target *t, int link, const struct repl_msg *m);
+                       const struct iovec *iov, int n, struct repl_buf *owner);
 void repl_target_submit(struct repl_target *t, struct repl_io *io);
 int64_t repl_target_turn(struct repl_target *t, int64_t now);
 /* The time before a batch of inputs or requests, so that latencies are not counted from the last turn. */
@@ -124,6 +126,12 @@ bool repl_target_snapshot(struct repl_target *t, uint64_t id);
 /* A new member is rebuilt and then votes; done when it does. `instead` loses its vote then; may be NULL. */
 bool repl_target_add(struct repl_target *t, const struct uuid *id, const struct uuid *instead);
 bool repl_target_remove(struct repl_target *t, const struct uuid *id);
+/*
+ * Takes a voter out that is gone for ever, without which there is no quorum; at once, and durable when the volume serves
+ * again. docs/replication.md §8 says what that may cost. 0; -ENOENT: no such member is known; -EALREADY: the volume
+ * serves; -EBUSY: that one answers; -EHOSTUNREACH: no other voter with data is here.
+ */
+int repl_target_force_out(struct repl_target *t, const struct uuid *id);
 bool repl_target_scrub(struct repl_target *t);
 /* Makes the volume of the next rf blank replicas, as `create` would have; nothing if there is a volume. */
 void repl_target_create(struct repl_target *t, uint64_t size, uint8_t rf, uint8_t cf);

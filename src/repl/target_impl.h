@@ -1,7 +1,7 @@
 /*
- * Inside of the target: target.c has links, elections and the turn; target_io.c clients' requests and
- * acknowledgements; target_view.c views and what changes them; target_rebuild.c, target_scrub.c copying,
- * target_pace.c how fast; target_status.c what is shown.
+ * Inside of the target: target.c has links, messages and the turn; target_elect.c elections; target_io.c clients'
+ * requests and acknowledgements; target_view.c views and what changes them; target_rebuild.c, target_scrub.c
+ * copying, target_pace.c how fast; target_status.c what is shown.
  */
 #pragma once
 
@@ -173,6 +173,16 @@ void target_send(struct repl_target *t, int link, struct repl_msg *m, const stru
 void target_drop(struct repl_target *t, int link, const char *why);
 void target_became_insync(struct repl_target *t, int link);
 
+void target_restart(struct repl_target *t); /* to another epoch */
+void target_fenced(struct repl_target *t, uint32_t by);
+
+/* target_elect.c */
+void collect(struct repl_target *t);
+void elect(struct repl_target *t);
+void ask_promise(struct repl_target *t, int link);
+/* A voter that is blank, or behind what it once had. */
+bool has_lost(const struct peer *p, const struct repl_member *m);
+
 /* target_view.c */
 void view_sets(struct repl_target *t);
 bool quorum_met(const struct repl_target *t, uint16_t links);
@@ -194,14 +204,15 @@ void io_peer_down(struct repl_target *t, int link);
 void io_restart(struct repl_target *t);
 void io_turn(struct repl_target *t);
 void io_watch(struct repl_target *t);
-bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload);
+bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m,
+                    const struct iovec *iov, int n);
 bool lease_held(const struct repl_target *t);
 
 /* target_pace.c */
 void pace_came(struct repl_target *t);
 void pace_complete(struct repl_target *t, const struct repl_io *io);
 int pace_room(const struct repl_target *t); /* pieces that may be begun now */
-void pace_turn(struct repl_target *t, int flying);
+void pace_turn(struct repl_target *t);      /* after pieces have begun or ended */
 
 /* target_rebuild.c */
 void rebuild_start(struct repl_target *t, int link);
@@ -211,5 +222,6 @@ void rebuild_peer_down(struct repl_target *t, int link);
 void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload,
                     struct repl_buf *owner);
 void scrub_turn(struct repl_target *t);
+bool scrub_flying(const struct repl_target *t);
 void scrub_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload);
 void scrub_peer_down(struct repl_target *t, int link);

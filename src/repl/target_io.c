@@ -217,19 +217,10 @@ static struct repl_io *end_read(struct repl_target *t, uint64_t tag)
     return io;
 }
 
-struct repl_io *repl_target_read_of(struct repl_target *t, int link, const struct repl_msg *m)
+bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m,
+                    const struct iovec *iov, int n)
 {
-    uint32_t slot = (uint32_t)m->seq;
-    if (m->type != REPL_READ_OK || slot >= t->cfg.reads || t->reads[slot].life != m->seq >> 32)
-        return NULL;
-    struct repl_io *io = t->reads[slot].io;
-    return io && io->peer == link && io->length == m->length ? io : NULL;
-}
-
-/* Rebuilds count tags from 1 << 63, so that nothing is taken for the other's. */
-bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload)
-{
-    if (m->seq >> 63)
+    if (m->seq & REPL_TAG_OWN)
         return false;
     uint32_t slot = (uint32_t)m->seq;
     if (slot >= t->cfg.reads || !t->reads[slot].io || t->reads[slot].life != m->seq >> 32 ||
@@ -242,7 +233,7 @@ bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m, c
         list_push(&t->parked, &io->link);
         return true;
     }
-    repl_iov_fill(io->iov, io->iov_n, payload, m->length);
+    repl_iov_copy(io->iov, io->iov_n, iov, n, 0, m->length);
     complete(t, io, 0);
     return true;
 }

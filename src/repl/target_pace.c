@@ -1,5 +1,5 @@
 /*
- * The pace of rebuilds. Without clients: as many pieces at a time as there may be. While clients are busy, that
+ * The pace of rebuilds, and of scrubs, whose pieces are compared one at a time anyway. Without clients: as many pieces at a time as there may be. While clients are busy, that
  * is until IDLE after the last request: one piece at a time, and a pause after it.
  *
  *     requests     ├──┤   ├───┤    ├─────────┤ ├──┤    ├──┤ ├───────┤
@@ -67,9 +67,11 @@ int pace_room(const struct repl_target *t)
     return t->pace.flying || t->now < t->pace.next_at ? 0 : 1;
 }
 
-void pace_turn(struct repl_target *t, int flying)
+void pace_turn(struct repl_target *t)
 {
     struct pace *p = &t->pace;
+    int flying = scrub_flying(t);
+    each_peer(t, i) flying += t->peer[i].job.state == JOB_READY ? t->peer[i].job.flying : 0;
     if (flying > p->flying)
         p->began = t->now;
     if (flying < p->flying)

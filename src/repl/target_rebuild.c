@@ -26,7 +26,7 @@ static const int64_t RETRY = 200 * 1000000LL;
 
 static uint64_t new_tag(struct repl_target *t)
 {
-    return (uint64_t)1 << 63 | ++t->tags;
+    return REPL_TAG_OWN | ++t->tags;
 }
 
 static uint32_t regions(const struct repl_target *t)
@@ -264,13 +264,6 @@ void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset
     p->job.piece_length = end - start;
 }
 
-static int flying(const struct repl_target *t)
-{
-    int n = 0;
-    each_peer(t, i) n += t->peer[i].job.state == JOB_READY ? t->peer[i].job.flying : 0;
-    return n;
-}
-
 void rebuild_turn(struct repl_target *t)
 {
     if (t->cfg.rebuild_rate) {
@@ -280,14 +273,14 @@ void rebuild_turn(struct repl_target *t)
         t->rate_tokens = t->rate_tokens < most ? t->rate_tokens : most;
         t->rate_at = t->now;
     }
-    pace_turn(t, flying(t));
+    pace_turn(t);
     each_peer(t, i)
     {
         struct job *j = &t->peer[i].job;
         while (j->state == JOB_READY && t->now >= j->retry_at && t->peer[i].joined &&
                j->flying < REPL_PIECES && pace_room(t) > 0 &&
                (!t->cfg.rebuild_rate || t->rate_tokens > 0) && step(t, i))
-            pace_turn(t, flying(t));
+            pace_turn(t);
     }
 }
 

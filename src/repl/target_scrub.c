@@ -33,7 +33,7 @@ static void finish(struct repl_target *t)
 
 static void ask(struct repl_target *t)
 {
-    if (!t->serving || (t->cfg.rebuild_rate && t->rate_tokens <= 0))
+    if (!t->serving || pace_room(t) <= 0 || (t->cfg.rebuild_rate && t->rate_tokens <= 0))
         return;
     t->scrub.at += t->scrub.length;
     t->scrub.length = 0;
@@ -43,7 +43,7 @@ static void ask(struct repl_target *t)
     }
     uint64_t left = t->view.size - t->scrub.at;
     t->scrub.length = left < REPL_PIECE ? left : REPL_PIECE;
-    t->scrub.tag = (uint64_t)1 << 63 | ++t->tags;
+    t->scrub.tag = REPL_TAG_OWN | ++t->tags;
     t->scrub.asked = t->scrub.answered = t->scrub.failed = 0;
     t->rate_tokens -= (int64_t)t->scrub.length;
     struct repl_msg m = {
@@ -55,6 +55,7 @@ static void ask(struct repl_target *t)
         t->scrub.asked |= bit(i);
         target_send(t, i, &m, NULL, 0, NULL);
     }
+    pace_turn(t);
 }
 
 static size_t sums_size(const struct repl_target *t)
@@ -106,11 +107,16 @@ static void compare(struct repl_target *t)
     }
 }
 
+bool scrub_flying(const struct repl_target *t)
+{
+    return t->scrub.active && t->scrub.asked & (uint16_t)~t->scrub.answered;
+}
+
 void scrub_turn(struct repl_target *t)
 {
     if (!t->scrub.active)
         return;
-    if (t->scrub.asked & (uint16_t)~t->scrub.answered)
+    if (scrub_flying(t))
         return;
     if (t->scrub.asked && mending(t))
         return; /* a replica is mended in one piece at a time: what is wrong here must not be passed over */

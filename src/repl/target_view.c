@@ -351,3 +351,56 @@ bool repl_target_remove(struct repl_target *t, const struct uuid *id)
     t->admin_id = *id;
     return true;
 }
+
+/* Voters of a view that are here and have what they once had. */
+static int sound_voters(const struct repl_target *t, const struct repl_view *v, uint8_t flag)
+{
+    int n = 0;
+    for (int m = 0; m < v->n; m++) {
+        int link = v->member[m].flags & flag ? view_link(t, &v->member[m].id) : -1;
+        n += link >= 0 && !t->peer[link].lost;
+    }
+    return n;
+}
+
+static bool enough_remain(const struct repl_target *t, const struct repl_view *v, uint8_t flag)
+{
+    return sound_voters(t, v, flag) >= (int)repl_meet(v->cf, repl_view_count(v, flag));
+}
+
+/* The view without a member; a change of voters that was under way goes on with who is left. */
+static void strike(struct repl_view *v, int m)
+{
+    v->n--;
+    memmove(&v->member[m], &v->member[m + 1], sizeof(v->member[0]) * (size_t)(v->n - m));
+    memset(&v->member[v->n], 0, sizeof(v->member[0]));
+    bool voters = repl_view_count(v, REPL_VOTER), old = repl_view_count(v, REPL_OLD);
+    for (int i = 0; i < v->n && !(voters && old); i++)
+        if (v->member[i].flags & (REPL_VOTER | REPL_OLD))
+            v->member[i].flags |= REPL_VOTER | REPL_OLD;
+    v->rf = (uint8_t)repl_view_count(v, REPL_VOTER);
+    v->cf = v->cf < v->rf ? v->cf : v->rf;
+    /* Above everything that this target may have told in its epoch. */
+    v->version += 1 << 16;
+}
+
+int repl_target_force_out(struct repl_target *t, const struct uuid *id)
+{
+    struct repl_view v = t->next.version ? t->next : t->view;
+    int m = repl_view_find(&v, id);
+    if (m < 0 || !(v.flags & REPL_FORMED))
+        return -ENOENT;
+    if (t->serving)
+        return -EALREADY;
+    if (view_link(t, id) >= 0)
+        return -EBUSY;
+    if (!sound_voters(t, &v, REPL_VOTER | REPL_OLD))
+        return -EHOSTUNREACH;
+    bool kept = enough_remain(t, &v, REPL_VOTER) && enough_remain(t, &v, REPL_OLD);
+    strike(&v, m);
+    target_restart(t);
+    t->view = v;
+    view_sets(t);
+    t->ops->event(t->ctx, REPL_EV_FORCED, !kept, 0);
+    return 0;
+}

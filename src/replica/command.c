@@ -4,12 +4,11 @@
  * It ends in order at SIGTERM: what is under way is done, everything flushed, and that nothing is missing
  * is noted, so that the next start knows it.
  */
-#include <unistd.h>
-
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "cli/serving.h"
 #include "replica/replica.h"
 #include "replio/replica.h"
 
@@ -66,7 +65,7 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
 {
     const char *key_file = cli_get(args, "key-file");
     const char *target = cli_get(args, "target"), *volume = cli_get(args, "volume"),
-               *io = cli_get(args, "io");
+               *io = cli_get(args, "io"), *id = cli_get(args, "id");
     *o = (struct replio_replica_options){
         .dir = cli_get(args, "dir"),
         .store = cli_get(args, "store"),
@@ -88,6 +87,8 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
             "--insecure to send data in the clear",
             o->target);
     o->volume = uuid_of_name(volume);
+    if (id)
+        o->id = uuid_of_name(id);
     return 0;
 }
 
@@ -97,20 +98,12 @@ static int serve(const struct cli_args *args)
     struct replio_replica_options o;
     struct replio_key *key = NULL;
     struct err e = {0};
-    enum log_format format = LOG_FORMAT_TEXT;
-    enum log_level level = LOG_LEVEL_INFO;
     enum io_backend io = IO_AUTO;
-    const char *format_text = cli_get(args, "log-format"), *level_text = cli_get(args, "log-level");
     int stop_fd, status = CLI_DONE;
-    if ((format_text && log_format_parse(format_text, &format, &e) < 0) ||
-        (level_text && log_level_parse(level_text, &level, &e) < 0) ||
-        take_options(args, &o, &address, &key, &io, &e) < 0) {
+    if (take_options(args, &o, &address, &key, &io, &e) < 0 || cli_log_init(args, &e) < 0)
         status = cli_misuse(args, "%s", e.msg);
-    } else {
-        log_init(STDERR_FILENO, format, level);
-        if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
-            status = cli_fail(args, "%s", e.msg);
-    }
+    else if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
+        status = cli_fail(args, "%s", e.msg);
     replio_key_free(key);
     return status;
 }

@@ -22,28 +22,40 @@ __attribute__((format(printf, 2, 3))) static void fail(struct replio_conn *c, co
 /* Receiving. */
 
 /* Gives the frame in c->msg up; false: there is no room, it is held. Takes over the reference. */
-static bool deliver(struct replio_conn *c, const void *payload, struct repl_buf *owner)
+static bool deliver(struct replio_conn *c, struct repl_buf *owner)
 {
-    if (c->ops->frame(c, &c->msg, payload, owner)) {
+    const struct iovec *iov = owner ? replio_payload_iov(owner) : NULL;
+    if (c->ops->frame(c, &c->msg, iov, owner ? (int)replio_payload_count(owner) : 0, owner)) {
         repl_buf_unref(owner);
         c->header_used = 0;
         return true;
     }
     c->held = true;
-    c->held_payload = payload;
     c->held_owner = owner;
     io_stream_pause(&c->stream, true);
     return false;
 }
 
-/* The payload is whole, in buf. */
-static bool complete(struct replio_conn *c, struct io_buf *buf, const uint8_t *data)
+static void drop_pieces(struct replio_conn *c)
 {
-    if (!repl_frame_data_ok(&c->msg, data)) {
+    for (unsigned i = 0; i < c->pieces; i++)
+        io_buf_unref(c->piece[i].buf);
+    c->pieces = 0;
+    c->gathered = false;
+}
+
+/* The payload is whole. */
+static bool complete(struct replio_conn *c)
+{
+    struct repl_buf *owner = replio_payload_received(c->payloads, c->piece, c->pieces);
+    drop_pieces(c);
+    if (repl_iov_crc(replio_payload_iov(owner), (int)replio_payload_count(owner)) !=
+        c->msg.data_crc) {
+        repl_buf_unref(owner);
         fail(c, "a %s frame's data was damaged on the way", repl_type_name(c->msg.type));
         return false;
     }
-    return deliver(c, data, replio_payload_new(c->payloads, &buf, 1));
+    return deliver(c, owner);
 }
 
 /* Takes what it can of a slice; false: nothing more now. */
@@ -67,32 +79,45 @@ static bool take_header(struct replio_conn *c, struct io_slice *s)
         return false;
     }
     c->payload_used = 0;
-    return c->msg.length ? true : deliver(c, NULL, NULL);
+    return c->msg.length ? true : deliver(c, NULL);
+}
+
+/* What has come is copied together: into a buffer for all of the payload. */
+static void gather(struct replio_conn *c)
+{
+    struct io_slice all = {.buf = io_buf_new(c->payloads->pool, io_buf_class(c->msg.length))};
+    all.data = all.buf->data;
+    for (unsigned i = 0; i < c->pieces; i++) {
+        memcpy(all.data + all.length, c->piece[i].data, c->piece[i].length);
+        all.length += c->piece[i].length;
+    }
+    drop_pieces(c);
+    c->piece[c->pieces++] = all;
+    c->gathered = true;
+}
+
+static void add_piece(struct replio_conn *c, const struct io_slice *s, uint32_t n)
+{
+    struct io_slice *last = c->pieces ? &c->piece[c->pieces - 1] : NULL;
+    if (c->gathered)
+        memcpy(last->data + last->length, s->data, n);
+    if (c->gathered || (last && last->buf == s->buf && last->data + last->length == s->data))
+        last->length += n;
+    else
+        c->piece[c->pieces++] = (struct io_slice){io_buf_ref(s->buf), s->data, n};
 }
 
 static bool take_payload(struct replio_conn *c, struct io_slice *s)
 {
-    uint32_t need = c->msg.length - c->payload_used;
-    if (!c->gathered && s->length >= need) { /* in one piece */
-        uint8_t *data = s->data;
-        s->data += need;
-        s->length -= need;
-        return complete(c, s->buf, data);
-    }
-    if (!c->gathered)
-        c->gathered = io_buf_new(c->payloads->pool, io_buf_class(c->msg.length));
-    uint32_t n = need < s->length ? need : s->length;
-    memcpy(c->gathered->data + c->payload_used, s->data, n);
+    uint32_t need = c->msg.length - c->payload_used, n = need < s->length ? need : s->length;
+    bool stays = n == c->msg.length || repl_frame_in_pieces(&c->msg);
+    if (!c->gathered && (!stays || c->pieces == REPLIO_PIECES))
+        gather(c);
+    add_piece(c, s, n);
     c->payload_used += n;
     s->data += n;
     s->length -= n;
-    if (c->payload_used < c->msg.length)
-        return true;
-    struct io_buf *buf = c->gathered;
-    c->gathered = NULL;
-    bool on = complete(c, buf, buf->data);
-    io_buf_unref(buf);
-    return on;
+    return n < need || complete(c);
 }
 
 /* Works a slice off; false when something is held or has ended, and s says what is left. */
@@ -141,7 +166,7 @@ void replio_conn_resume(struct replio_conn *c)
     if (!c->held || c->ended)
         return;
     c->held = false;
-    if (!deliver(c, c->held_payload, c->held_owner))
+    if (!deliver(c, c->held_owner))
         return;
     size_t i = 0;
     for (; i < c->behind.len; i++) {
@@ -190,7 +215,7 @@ static void closed(struct io_stream *stream, int error)
     if (!c->why[0])
         snprintf(c->why, sizeof(c->why), "%s", error ? strerror(error) : "the peer ended it");
     c->ended = true;
-    io_buf_unref(c->gathered);
+    drop_pieces(c);
     if (c->held)
         repl_buf_unref(c->held_owner);
     vec_for_each(&c->behind, it)

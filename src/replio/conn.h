@@ -7,8 +7,8 @@
  * Invariants:
  *   - A frame is given up only whole and checked: header, volume, checksum of the payload. One that is
  *     wrong ends the connection, for nothing after it can be trusted.
- *   - A payload that came in one piece stays where it was received; one in several pieces is copied
- *     together once.
+ *   - A payload stays where it was received, also in several pieces, if its frame may come so
+ *     (repl_frame_in_pieces()) and they are no more than REPLIO_PIECES; else it is copied together once.
  *   - frame() may have no room. Then it is asked again after replio_conn_resume(), and nothing is read
  *     meanwhile: the peer is slowed down by TCP.
  *   - closed() is called once, last, from the loop. Nobody is called after replio_conn_close().
@@ -21,10 +21,13 @@
 #include "replio/payload.h"
 #include "replio/tls.h"
 
+enum { REPLIO_PIECES = 20 }; /* of a payload, at most; a MiB comes in 17 or 18 */
+
 struct replio_conn;
 
 struct replio_conn_ops {
-    bool (*frame)(struct replio_conn *c, const struct repl_msg *m, const void *payload,
+    /* The payload in pieces; who references owner has the vector, too. */
+    bool (*frame)(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov, int n,
                   struct repl_buf *owner);
     /* After all that one receive brought. */
     void (*turn)(struct replio_conn *c);
@@ -43,13 +46,15 @@ struct replio_conn {
     char why[200];
     uint8_t header[REPL_HEADER];
     uint32_t header_used;
-    struct repl_msg msg;     /* when the header is whole */
-    struct io_buf *gathered; /* a payload in several pieces, so far */
+    struct repl_msg msg; /* when the header is whole */
+    /* A payload so far: pieces, with a reference to each one's buffer. */
+    struct io_slice piece[REPLIO_PIECES];
+    unsigned pieces;
+    bool gathered; /* the only piece is memory of its own, for all of the payload */
     uint32_t payload_used;
     /* A frame that there was no room for, and what came behind it. */
     bool held;
-    const void *held_payload;
-    struct repl_buf *held_owner;
+    struct repl_buf *held_owner; /* its payload; NULL: it has none */
     VEC(struct io_slice) behind;
 };
 

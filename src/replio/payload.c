@@ -10,8 +10,7 @@ static void put_back(struct repl_buf *counted)
     p->of->free = p;
 }
 
-struct repl_buf *replio_payload_new(struct replio_payloads *of, struct io_buf *const *bufs,
-                                    unsigned n)
+static struct replio_payload *get(struct replio_payloads *of, unsigned n)
 {
     struct replio_payload *p = of->free;
     if (p)
@@ -20,13 +19,32 @@ struct repl_buf *replio_payload_new(struct replio_payloads *of, struct io_buf *c
         p = NEW(struct replio_payload);
     if (n > p->room) {
         p->bufs = mem_realloc_array(p->bufs, n, sizeof(*p->bufs));
+        p->iov = mem_realloc_array(p->iov, n, sizeof(*p->iov));
         p->room = n;
     }
-    for (unsigned i = 0; i < n; i++)
-        p->bufs[i] = io_buf_ref(bufs[i]);
     p->counted = (struct repl_buf){.refs = 1, .free = put_back};
     p->n = n;
     p->of = of;
+    return p;
+}
+
+struct repl_buf *replio_payload_new(struct replio_payloads *of, struct io_buf *const *bufs,
+                                    unsigned n)
+{
+    struct replio_payload *p = get(of, n);
+    for (unsigned i = 0; i < n; i++)
+        p->bufs[i] = io_buf_ref(bufs[i]);
+    return &p->counted;
+}
+
+struct repl_buf *replio_payload_received(struct replio_payloads *of, const struct io_slice *pieces,
+                                         unsigned n)
+{
+    struct replio_payload *p = get(of, n);
+    for (unsigned i = 0; i < n; i++) {
+        p->bufs[i] = io_buf_ref(pieces[i].buf);
+        p->iov[i] = (struct iovec){pieces[i].data, pieces[i].length};
+    }
     return &p->counted;
 }
 
@@ -44,6 +62,7 @@ void replio_payloads_done(struct replio_payloads *of)
     for (struct replio_payload *p = of->free, *next; p; p = next) {
         next = p->next;
         free(p->bufs);
+        free(p->iov);
         free(p);
     }
     of->free = NULL;

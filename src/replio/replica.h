@@ -6,7 +6,7 @@
  *
  * The folder of a replica:
  *
- *     id      who it is: a UUID, made once
+ *     id      who it is: a UUID, made once, or given
  *     data    what it stores, unless another store was named
  *     meta    docs/replication.md §3
  *
@@ -30,6 +30,7 @@ struct replio_replica_options {
     const char *source; /* numeric address to dial from, by which the target shows it; NULL: any */
     uint16_t port;
     struct uuid volume;
+    struct uuid id; /* of a new one; zeros: at random. Of one that exists it must be this */
     const struct replio_key
         *key; /* the target must know it; NULL: in the clear. Outlives the replica */
 };

@@ -95,6 +95,10 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
         v->serving = a != 0;
         snprintf(text, sizeof(text), "%s",
                  a ? "serves I/O" : "too few replicas are in sync: I/O waits for them");
+    } else if (what == REPL_EV_FORCED) {
+        snprintf(text, sizeof(text), "a replica was taken out by force: %s",
+                 a ? "writes that were acknowledged may be lost with it"
+                   : "all that was acknowledged is on the others");
     } else {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -167,6 +171,12 @@ bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (
     return begin(v, done, context) && begun(v, repl_target_remove(v->core, id));
 }
 
+int replio_volume_force_out(struct replio_volume *v, const struct uuid *id)
+{
+    turn_soon(v);
+    return -repl_target_force_out(v->core, id);
+}
+
 bool replio_volume_scrub(struct replio_volume *v, void (*done)(void *, int), void *context)
 {
     return begin(v, done, context) && begun(v, repl_target_scrub(v->core));
@@ -198,12 +208,12 @@ void replio_volume_status(const struct replio_volume *v, struct repl_status *ret
 
 /* Connections. */
 
-static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const void *payload,
-                       struct repl_buf *owner)
+static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov,
+                       int n, struct repl_buf *owner)
 {
     struct link *l = container_of(c, struct link, conn);
     repl_target_time(l->volume->core, io_loop_now(l->volume->loop));
-    repl_target_input(l->volume->core, (int)(l - l->volume->links), m, payload, owner);
+    repl_target_input(l->volume->core, (int)(l - l->volume->links), m, iov, n, owner);
     return true;
 }
 

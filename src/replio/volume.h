@@ -51,5 +51,7 @@ bool replio_volume_add(struct replio_volume *v, const struct uuid *id, const str
                        void (*done)(void *, int), void *);
 bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (*done)(void *, int),
                           void *);
+/* repl_target_force_out(), at once; 0 or an errno. What else is under way ends with an error. */
+int replio_volume_force_out(struct replio_volume *v, const struct uuid *id);
 bool replio_volume_scrub(struct replio_volume *v, void (*done)(void *, int), void *);
 void replio_volume_set_rate(struct replio_volume *v, uint64_t bytes_per_second);

@@ -51,7 +51,8 @@ struct passed {
     struct store_io *from;
     struct fault *fault;
     struct io_timer timer;
-    int error; /* to answer, whatever comes from below */
+    int error;         /* to answer, whatever comes from below */
+    struct iovec *cut; /* of a part; owned */
 };
 
 static void mirror(struct fault *f)
@@ -64,6 +65,7 @@ static void passed_done(struct store_io *io, int error)
     struct passed *p = container_of(io, struct passed, io);
     struct store_io *from = p->from;
     int result = p->error ? p->error : error;
+    free(p->cut);
     free(p);
     store_done(from, result);
 }
@@ -108,6 +110,15 @@ static void tear(struct fault *f, struct store_io *io)
     struct passed *p = pass(f, io);
     p->error = EIO;
     p->io.length = io->length / 2 / f->store.block_size * f->store.block_size;
+    p->cut = mem_alloc((io->iovs + 1) * sizeof(*p->cut));
+    p->io.iovs = 0;
+    uint64_t left = p->io.length;
+    for (unsigned i = 0; i < io->iovs && left; i++) {
+        size_t part = io->iov[i].iov_len < left ? io->iov[i].iov_len : left;
+        p->cut[p->io.iovs++] = (struct iovec){io->iov[i].iov_base, part};
+        left -= part;
+    }
+    p->io.iov = p->cut;
     store_submit(f->below, &p->io);
 }
 

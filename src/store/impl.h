@@ -9,6 +9,7 @@
 struct store *store_file_open(const char *rest, const struct store_options *o, struct err *e);
 struct store *store_mem_open(const char *rest, const struct store_options *o, struct err *e);
 struct store *store_fault_open(const char *rest, const struct store_options *o, struct err *e);
+struct store *store_volatile_open(const char *rest, const struct store_options *o, struct err *e);
 
 /* Ends an I/O. */
 static inline void store_done(struct store_io *io, int error)

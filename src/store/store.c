@@ -36,6 +36,7 @@ struct store *store_open(const char *name, const struct store_options *o, struct
         {"file:", store_file_open},
         {"mem:", store_mem_open},
         {"fault:", store_fault_open},
+        {"volatile:", store_volatile_open},
     };
     if (o->block_size != 512 && o->block_size != 4096) {
         err_set(e, ERR_INVALID_ARGUMENT, "InvalidBlockSize",

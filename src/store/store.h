@@ -98,6 +98,7 @@ void store_submit(struct store *s, struct store_io *io);
  *     file:PATH[?direct=1]   a sparse file, made where there is none; direct: past the page cache
  *     mem:                   memory; gone when it is closed
  *     fault:RULES;NAME       another store, with faults; see fault.c
+ *     volatile:NAME          another store, behind a cache that a kill empties; see volatile.c
  */
 struct io_loop;
 

@@ -103,6 +103,8 @@ int target_ask(const struct cli_args *args, const char *verb)
         json_object_set_new(o, "id", json_integer(id_text ? strtoll(id_text, NULL, 10) : 0));
     if (cli_get(args, "replica"))
         json_object_set_new(o, "replica", json_string(cli_get(args, "replica")));
+    if (cli_get(args, "force"))
+        json_object_set_new(o, "force", json_true());
     if (cli_get(args, "instead"))
         json_object_set_new(o, "instead", json_string(cli_get(args, "instead")));
     json_format(o, &request);

@@ -2,7 +2,6 @@
  * `orlop target VERB`: the command line.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -12,6 +11,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cli/commands.h"
+#include "cli/serving.h"
 #include "target/target.h"
 
 enum {
@@ -104,6 +104,32 @@ static void take_initiators(const char *text, struct target_options *o, struct m
     o->initiators = (const char *const *)m->initiators.p;
 }
 
+/* Of whom the volume is made. */
+static int take_first(const char *text, struct target_options *o, struct err *e)
+{
+    if (!text)
+        return 0;
+    _cleanup_free_ char *copy = mem_strdup(text);
+    char *save = NULL;
+    for (char *it = strtok_r(copy, ",", &save); it; it = strtok_r(NULL, ",", &save)) {
+        struct uuid id = uuid_of_name(it);
+        for (unsigned i = 0; i < o->first_n; i++)
+            if (uuid_eq(&id, &o->first[i]))
+                return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "--replica-ids names '%s' twice",
+                               it);
+        if (o->first_n == REPLICAS_MOST)
+            break;
+        o->first[o->first_n++] = id;
+    }
+    return o->create && o->first_n == o->replicas
+               ? 0
+               : err_set(
+                     e, ERR_INVALID_ARGUMENT, "Usage",
+                     "--replica-ids names %u replicas: with --create, and as many as --replicas "
+                     "says",
+                     o->first_n);
+}
+
 /* What makes a volume a replicated one. */
 static int take_replication(const struct cli_args *args, struct target_options *o, struct memory *m,
                             struct err *e)
@@ -134,6 +160,8 @@ static int take_replication(const struct cli_args *args, struct target_options *
     if (o->create && (!o->volume || !o->replicas || !o->size))
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "--create needs --volume, --replicas and --size");
+    if (take_first(cli_get(args, "replica-ids"), o, e) < 0)
+        return -1;
     unsigned majority = o->replicas / 2 + 1;
     if (!o->consistency)
         o->consistency = majority;
@@ -182,19 +210,11 @@ static int serve(const struct cli_args *args)
     struct memory m = {0};
     struct target_options o;
     struct err e = {0};
-    enum log_format format = LOG_FORMAT_TEXT;
-    enum log_level level = LOG_LEVEL_INFO;
-    const char *format_text = cli_get(args, "log-format"), *level_text = cli_get(args, "log-level");
     int stop_fd, status = CLI_DONE;
-    if ((format_text && log_format_parse(format_text, &format, &e) < 0) ||
-        (level_text && log_level_parse(level_text, &level, &e) < 0) ||
-        take_options(args, &o, &m, &e) < 0) {
+    if (take_options(args, &o, &m, &e) < 0 || cli_log_init(args, &e) < 0)
         status = cli_misuse(args, "%s", e.msg);
-    } else {
-        log_init(STDERR_FILENO, format, level);
-        if (stop_catch(&stop_fd, &e) < 0 || target_serve(&o, stop_fd, &e) < 0)
-            status = cli_fail(args, "%s", e.msg);
-    }
+    else if (stop_catch(&stop_fd, &e) < 0 || target_serve(&o, stop_fd, &e) < 0)
+        status = cli_fail(args, "%s", e.msg);
     memory_done(&m);
     return status;
 }

@@ -3,7 +3,7 @@
  * when it could not be done. Only the owner of the socket's file, and root, can reach it.
  *
  *     {"command":"show"}                     {"command":"add","replica":UUID[,"instead":UUID]}
- *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID}
+ *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID[,"force":true]}
  *     {"command":"drain"}                    {"command":"scrub"}
  *     {"command":"rate","bytes":N}           {"command":"snapshot","id":N}
  *     {"command":"create","size":BYTES,"replicas":N[,"consistency":N]}
@@ -177,11 +177,35 @@ static void add(struct client *c, const json_t *request)
                                    ended, c->control));
 }
 
+/* At once: it is for a volume that waits, and what else waits there ends. */
+static void force_out(struct client *c, const struct uuid *id)
+{
+    static const struct {
+        int error;
+        const char *why;
+    } refusals[] = {
+        {ENOENT, "no replica with this id is a member, as far as those that are here know"},
+        {EALREADY, "the volume serves without it: remove it without --force"},
+        {EBUSY, "that replica answers: it is not gone. Wait until the volume serves, and remove it "
+                "without --force"},
+        {EHOSTUNREACH, "no other replica with the volume's data is here"},
+    };
+    int error = replio_volume_force_out(c->control->target->volume, id);
+    for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
+        if (error == refusals[i].error)
+            reply_error(c, refusals[i].why);
+    if (!error)
+        show(c, NULL);
+}
+
 static void drop(struct client *c, const json_t *request)
 {
     struct uuid id;
-    if (is_replicated(c) && take_replica(c, request, "replica", &id) &&
-        begin(c, "the removal of a replica"))
+    if (!is_replicated(c) || !take_replica(c, request, "replica", &id))
+        return;
+    if (json_is_true(json_object_get(request, "force")))
+        force_out(c, &id);
+    else if (begin(c, "the removal of a replica"))
         begun(c, replio_volume_remove(c->control->target->volume, &id, ended, c->control));
 }
 

@@ -79,7 +79,8 @@ static void stop_asked(struct io_watch *watch)
 static void replication_event(void *context, enum repl_event what, const char *sentence)
 {
     struct target *t = context;
-    bool bad = what == REPL_EV_MAYBE_LOST || what == REPL_EV_UNDECIDED || what == REPL_EV_MISMATCH;
+    bool bad = what == REPL_EV_MAYBE_LOST || what == REPL_EV_UNDECIDED ||
+               what == REPL_EV_MISMATCH || what == REPL_EV_FORCED;
     if (what == REPL_EV_FENCED) {
         /* Whatever is under way here must not be answered: as after a crash. */
         log_error("target ends", LOG_S("volume", t->o->volume), LOG_S("why", sentence));
@@ -129,6 +130,7 @@ static int open_store(struct target *t, struct err *e)
             {
                 .volume = uuid_of_name(o->volume),
                 .create = o->create,
+                .first_n = (uint8_t)o->first_n,
                 .size = o->size,
                 .rf = (uint8_t)o->replicas,
                 .cf = (uint8_t)o->consistency,
@@ -140,6 +142,7 @@ static int open_store(struct target *t, struct err *e)
         .event = replication_event,
         .context = t,
     };
+    memcpy(vo.core.first, o->first, sizeof(o->first));
     memcpy(&vo.core.owner_seed, seed.bytes, sizeof(vo.core.owner_seed));
     t->volume = replio_volume_open(&vo, e);
     t->store = t->volume ? replio_volume_store(t->volume) : NULL;

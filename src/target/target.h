@@ -21,6 +21,8 @@ struct target_options {
     const char *volume; /* its name */
     unsigned replicas, consistency;
     bool create;
+    struct uuid first[REPL_MEMBERS]; /* of whom, if they were named */
+    unsigned first_n;
     const char *replica_address; /* where replicas come */
     uint16_t replica_port;
     const struct replio_key *key; /* or NULL */

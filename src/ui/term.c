@@ -10,6 +10,27 @@ bool ui_has_colour(FILE *f)
     return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(f));
 }
 
+bool ui_has_unicode(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) /* the first that is set decides */
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+void ui_bar(FILE *f, unsigned percent, unsigned width)
+{
+    bool unicode = ui_has_unicode();
+    unsigned full = (percent > 100 ? 100 : percent) * width / 100;
+    fputc('[', f);
+    for (unsigned i = 0; i < width; i++)
+        fputs(i < full ? unicode ? "█" : "#" : unicode ? "░" : "-", f);
+    fputc(']', f);
+}
+
 const char *ui_colour(FILE *f, enum ui_colour colour)
 {
     static const char *const codes[] = {

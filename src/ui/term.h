@@ -10,6 +10,10 @@
 enum ui_colour { UI_PLAIN, UI_BOLD, UI_RED, UI_YELLOW, UI_GREEN, UI_DIM };
 
 bool ui_has_colour(FILE *f);
+/* Whether the locale's characters are Unicode. */
+bool ui_has_unicode(void);
+/* How much of something is done, percent from 0 to 100: [#####-----] */
+void ui_bar(FILE *f, unsigned percent, unsigned width);
 /* The escape sequence that switches to the colour, or "" where there are no colours. */
 const char *ui_colour(FILE *f, enum ui_colour colour);
 /*

@@ -49,6 +49,18 @@ static bool is_allowed(const char *path)
     return false;
 }
 
+uint64_t zpool_device_txg(const char *path)
+{
+    uint64_t txg = 0;
+    pthread_mutex_lock(&lock);
+    list_for_each(&pools, p, struct zpool, link) {
+        if (p->spa && may_open(p, path))
+            txg = spa_last_synced_txg(p->spa);
+    }
+    pthread_mutex_unlock(&lock);
+    return txg;
+}
+
 void zpool_device_allow(struct zpool *p, const char *path)
 {
     pthread_mutex_lock(&lock);
@@ -59,8 +71,17 @@ void zpool_device_allow(struct zpool *p, const char *path)
     pthread_mutex_unlock(&lock);
 }
 
+void zpool_device_trust(struct zpool *p)
+{
+    pthread_mutex_lock(&lock);
+    vec_for_each(&p->paths, path)
+        zpool_doubt_remove(*path);
+    pthread_mutex_unlock(&lock);
+}
+
 void zpool_device_forget(struct zpool *p)
 {
+    zpool_device_trust(p);
     pthread_mutex_lock(&lock);
     if (p->paths.len)
         list_unlink(&p->link);

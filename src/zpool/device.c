@@ -5,9 +5,7 @@
  * Invariants:
  *   - A request is one system call, repeated only for what it left undone; it never ends the process.
  *   - A device is open only with a claim to it (claim.c).
- *   - A device whose sync failed takes no more writes until it is forgiven: what the kernel could not
- *     write it has forgotten, and ZFS does not look at the result of a sync. Flushes that were under
- *     way then fail (zpool_device_sync_failures()).
+ *   - A device whose sync failed takes no more writes until it is forgiven (doubt.c).
  *   - Nothing is created: libzpool's cache file cannot be.
  */
 #include <fcntl.h>
@@ -29,6 +27,8 @@ struct file {
     struct zpool_target target;
     struct zpool_claim *claim; /* NULL: a stream, not a device */
     atomic_bool sync_failed;
+    _Atomic uint64_t written, synced; /* counts: writes done; those of them before a sync began that
+                                         was done */
     pthread_mutex_t lock;
     struct list_link requests; /* under way, oldest first; under lock */
     struct list_link link;
@@ -41,17 +41,11 @@ struct request {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list_link files = {&files, &files}; /* under lock */
-static _Atomic uint64_t sync_failures;
 static bool direct;
 
 void zpool_device_direct(bool yes)
 {
     direct = yes;
-}
-
-uint64_t zpool_device_sync_failures(void)
-{
-    return atomic_load(&sync_failures);
 }
 
 static int64_t now_ns(void)
@@ -161,6 +155,7 @@ int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **fp)
         return error;
     }
     struct file *f = file_new(path, fd, c);
+    f->sync_failed = zpool_doubt_has(path);
     pthread_mutex_lock(&lock);
     list_push(&files, &f->link);
     pthread_mutex_unlock(&lock);
@@ -226,6 +221,8 @@ static int transfer(zfs_file_t *zf, void *p, size_t n, off_t at, bool write, ssi
     request_end(f, &r);
     if (done < 0)
         return (int)-done;
+    if (write)
+        atomic_fetch_add(&f->written, 1);
     if (ret_left)
         *ret_left = (ssize_t)n - done;
     else if ((size_t)done != n)
@@ -293,13 +290,17 @@ int zfs_file_fsync(zfs_file_t *fp, int flags)
     (void)flags;
     struct file *f = file_of(fp);
     struct request r;
+    uint64_t written = atomic_load(&f->written);
     request_begin(f, &r);
     int error = zpool_fault_sync(&f->target) < 0 ? errno : 0;
     request_end(f, &r);
-    if (error) {
-        atomic_store(&f->sync_failed, true);
-        atomic_fetch_add(&sync_failures, 1);
+    if (!error) {
+        atomic_store(&f->synced, written); /* an older one of two at a time: more is in doubt */
+        return 0;
     }
+    atomic_store(&f->sync_failed, true);
+    if (atomic_load(&f->written) != atomic_load(&f->synced))
+        zpool_doubt_add(f->target.path);
     return error;
 }
 

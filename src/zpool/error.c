@@ -40,6 +40,15 @@ int zpool_errno(struct err *e, int errnum, const char *fmt, ...)
     return err_errno(e, errnum, "%s", what);
 }
 
+int zpool_in_doubt(const struct zpool *p, struct err *e)
+{
+    return err_set(e, ERR_DATA_LOSS, "InDoubt",
+                   "a device of pool %s failed to sync, so that what was written last may be on no "
+                   "device: end this process and import the pool anew; it is then as it was at the "
+                   "last flush that succeeded",
+                   p->name);
+}
+
 int zpool_ready(struct zpool *p, struct err *e)
 {
     if (!spa_suspended(p->spa))

@@ -33,6 +33,7 @@
 #include <sys/dsl_prop.h>
 #include <sys/dsl_scan.h>
 #include <sys/txg.h>
+#include <sys/uberblock_impl.h>
 #include <sys/vdev.h>
 #include <sys/vdev_impl.h>
 #include <sys/zap.h>
@@ -90,6 +91,8 @@ void zpool_free(struct zpool *p);
 /* The pool, which is there, for the handle. Frees the handle on failure. */
 struct zpool *zpool_hold(struct zpool *p, struct err *e);
 
+/* The error of what zpool_doubt() finds; returns -1. */
+int zpool_in_doubt(const struct zpool *p, struct err *e);
 /* UNAVAILABLE when the pool is suspended: what would wait for ever is refused. */
 int zpool_ready(struct zpool *p, struct err *e);
 
@@ -97,6 +100,10 @@ int zpool_ready(struct zpool *p, struct err *e);
 /* libzpool may open this path for this pool; all that were not allowed are ENOENT to it. */
 void zpool_device_allow(struct zpool *p, const char *path);
 void zpool_device_forget(struct zpool *p);
+/* What its devices lost is no longer held against them. */
+void zpool_device_trust(struct zpool *p);
+/* The last transaction group on disk of the pool that may open this path; 0: none, or not yet. */
+uint64_t zpool_device_txg(const char *path);
 /* EBUSY when another process has it. */
 int zpool_device_is_free(int fd);
 /* The right to open a device; errno values: ENOENT, not allowed; EBUSY, somebody else has it. */
@@ -106,8 +113,6 @@ void zpool_claim_drop(struct zpool_claim *c);
 
 /* device.c */
 void zpool_device_direct(bool yes);
-/* Syncs that failed since the start: what was flushed meanwhile may not be there. */
-uint64_t zpool_device_sync_failures(void);
 /* Devices whose sync failed may be written again. */
 void zpool_device_forgive(void);
 /* The age of the oldest request under way of the device at path, in ms. */
@@ -115,6 +120,17 @@ uint64_t zpool_device_stuck_ms(const char *path);
 /* For dmu_recv_begin(): fd as libzpool wants files; it stays the caller's. */
 struct zfs_file *zpool_device_wrap(int fd);
 void zpool_device_unwrap(struct zfs_file *file);
+
+/* doubt.c */
+/* A sync of the device failed, and there were writes that no other sync had made durable. */
+void zpool_doubt_add(const char *path);
+bool zpool_doubt_has(const char *path);
+/* Its pool was closed, or has copies and will make it whole: it is trusted again. */
+void zpool_doubt_remove(const char *path);
+/* Whether something that was written may be on no device: from then on nothing can be called durable. */
+bool zpool_doubt(struct zpool *p);
+/* What devices lost is in the pool's books after this. */
+void zpool_doubt_note(struct zpool *p);
 
 /* fault.c: a request to a device, done as the rules say; as pread(), pwrite(), fdatasync(). */
 struct zpool_target {

@@ -37,8 +37,26 @@ static nvlist_t *read_copy(int fd, uint64_t at, int *ret_error)
     return nv;
 }
 
+/* Whether there is an uberblock behind this copy: without one no pool was ever complete here. */
+static bool has_uberblock(int fd, uint64_t at)
+{
+    enum { STEP = 1 << UBERBLOCK_SHIFT };
+    _cleanup_free_ char *ring = mem_alloc(VDEV_UBERBLOCK_RING);
+    ssize_t got =
+        pread(fd, ring, VDEV_UBERBLOCK_RING, (off_t)(at + offsetof(vdev_label_t, vl_uberblock)));
+    if (got != VDEV_UBERBLOCK_RING)
+        return true; /* for all we know */
+    for (size_t i = 0; i < VDEV_UBERBLOCK_RING; i += STEP) {
+        uint64_t magic;
+        memcpy(&magic, ring + i, sizeof(magic));
+        if (magic == UBERBLOCK_MAGIC || magic == __builtin_bswap64(UBERBLOCK_MAGIC))
+            return true;
+    }
+    return false;
+}
+
 /* The newest, for nvlist_free(), or NULL. *ret_error is set when there might be one that cannot be read. */
-static nvlist_t *read_newest(int fd, uint64_t size, int *ret_error)
+static nvlist_t *read_newest(int fd, uint64_t size, bool *ret_complete, int *ret_error)
 {
     int error = 0;
     const uint64_t label = sizeof(vdev_label_t);
@@ -47,7 +65,9 @@ static nvlist_t *read_newest(int fd, uint64_t size, int *ret_error)
         return NULL;
     nvlist_t *best = NULL;
     for (unsigned i = 0; i < VDEV_LABELS; i++) {
-        nvlist_t *nv = read_copy(fd, i < 2 ? i * label : size - (VDEV_LABELS - i) * label, &error);
+        uint64_t at = i < 2 ? i * label : size - (VDEV_LABELS - i) * label;
+        nvlist_t *nv = read_copy(fd, at, &error);
+        *ret_complete |= nv && has_uberblock(fd, at);
         if (nv && (!best || zpool_number(nv, ZPOOL_CONFIG_POOL_TXG) >
                                 zpool_number(best, ZPOOL_CONFIG_POOL_TXG))) {
             nvlist_t *worse = best;
@@ -121,7 +141,7 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
     if (!ret->error)
         ret->error = zpool_device_is_free(fd);
     int unread = ret->error;
-    nvlist_t *nv = ret->size ? read_newest(fd, ret->size, &unread) : NULL;
+    nvlist_t *nv = ret->size ? read_newest(fd, ret->size, &ret->complete, &unread) : NULL;
     if (!ret->error)
         ret->error = unread;
     if (nv) {
@@ -135,6 +155,44 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
         *ret_label = nv;
     else
         nvlist_free(nv);
+}
+
+/* All but the first 8 KiB of each label, which are no part of it: others may keep something there. */
+static int clear(int fd, uint64_t size)
+{
+    enum { SKIP = 8 << 10 };
+    const uint64_t label = sizeof(vdev_label_t);
+    _cleanup_free_ char *zeroes = mem_zalloc(label);
+    size -= size % label;
+    for (unsigned i = 0; i < VDEV_LABELS; i++) {
+        uint64_t at = i < 2 ? i * label : size - (VDEV_LABELS - i) * label;
+        if (pwrite(fd, zeroes, label - SKIP, (off_t)(at + SKIP)) != (ssize_t)(label - SKIP))
+            return errno ? errno : EIO;
+    }
+    return fdatasync(fd) < 0 ? errno : 0;
+}
+
+int zpool_label_clear(const char *path, uint64_t pool_guid, uint64_t device_guid, struct err *e)
+{
+    struct zpool_found f;
+    struct stat st;
+    zpool_label_look(path, &f, NULL);
+    if (f.error == EBUSY)
+        return err_set(e, ERR_FAILED_PRECONDITION, "DeviceInUse", "%s is in use", path);
+    if (f.error || stat(path, &st) < 0)
+        return err_errno(e, f.error ? f.error : errno, "%s", path);
+    if (f.label == ZPOOL_LABEL_NONE)
+        return 0;
+    bool ours = f.device_guid && (f.pool_guid == pool_guid || f.device_guid == device_guid);
+    if (!ours || f.size < SPA_MINDEVSIZE)
+        return err_set(e, ERR_FAILED_PRECONDITION, "OtherDevice",
+                       "%s has something else on it (%s): it is left as it is", path,
+                       f.label == ZPOOL_LABEL_FOREIGN ? f.what : f.pool_name);
+    int fd = open(path, O_RDWR | O_CLOEXEC | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
+    int error = fd < 0 ? errno : clear(fd, f.size);
+    if (fd >= 0)
+        close(fd);
+    return error ? err_errno(e, error, "cannot clear the labels of %s", path) : 0;
 }
 
 void zpool_scan(const char *const *paths, size_t n, struct zpool_found *ret_found)

@@ -59,6 +59,18 @@ static int check_layout(struct zpool *p, const struct zpool_layout *l, struct er
     return 0;
 }
 
+/* A label without a pool: what is left of one that was being made, or of an addition to this one. */
+static bool is_leftover(struct zpool *p, const struct zpool_found *f)
+{
+    char guid[32];
+    struct zpool_member m;
+    snprintf(guid, sizeof(guid), "%llu", (unsigned long long)f->device_guid);
+    if (f->label != ZPOOL_LABEL_MEMBER)
+        return false;
+    return !f->complete ||
+           (p->spa && f->pool_guid == spa_guid(p->spa) && !zpool_member_find(p, guid, &m));
+}
+
 /* May this device be used? */
 static int check_device(struct zpool *p, const struct zpool_device *d, bool *ret_wipe,
                         struct err *e)
@@ -67,7 +79,8 @@ static int check_device(struct zpool *p, const struct zpool_device *d, bool *ret
     zpool_label_look(d->path, &f, NULL);
     struct zpool_member m;
     *ret_wipe = false;
-    if (p->spa && zpool_member_find(p, d->path, &m))
+    /* Another disk may be where one was that is missing now. */
+    if (p->spa && zpool_member_find(p, d->path, &m) && (f.error || m.guid == f.device_guid))
         return err_set(e, ERR_ALREADY_EXISTS, "InThisPool", "%s is in pool %s already", d->path,
                        p->name);
     if (f.error == EBUSY)
@@ -79,6 +92,8 @@ static int check_device(struct zpool *p, const struct zpool_device *d, bool *ret
         return err_set(e, ERR_FAILED_PRECONDITION, "DeviceTooSmall",
                        "%s has %llu bytes: a device needs 64 MiB", d->path,
                        (unsigned long long)f.size);
+    if (is_leftover(p, &f))
+        f.label = ZPOOL_LABEL_FORMER;
     switch (f.label) {
     case ZPOOL_LABEL_NONE:
         return 0;

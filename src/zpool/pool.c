@@ -91,10 +91,23 @@ struct zpool *zpool_create(const char *name, const struct zpool_layout *layout, 
     return p;
 }
 
+int zpool_set_compression(struct zpool *p, const char *word, struct err *e)
+{
+    uint64_t wanted, is;
+    if (zpool_compression_parse(word, &wanted, e) < 0 || zpool_ready(p, e) < 0)
+        return -1;
+    int error = dsl_prop_get_integer(p->name, "compression", &is, NULL);
+    if (!error && is != wanted)
+        error = dsl_prop_set_int(p->name, "compression", ZPROP_SRC_LOCAL, wanted);
+    return error ? zpool_errno(e, error, "cannot set the compression of pool %s", p->name) : 0;
+}
+
 static int end(struct zpool *p, bool destroy, struct err *e)
 {
     if (zpool_ready(p, e) < 0)
         return -1;
+    if (zpool_doubt(p)) /* its device takes no writes: it would be waited for for ever */
+        return zpool_in_doubt(p, e);
     spa_close(p->spa, p);
     int error = destroy ? spa_destroy(p->name) : spa_export(p->name, NULL, B_FALSE, B_FALSE);
     if (error == 0) {
@@ -130,9 +143,6 @@ int zpool_sync(struct zpool *p, struct err *e)
 {
     if (zpool_ready(p, e) < 0)
         return -1;
-    uint64_t failures = zpool_device_sync_failures();
     txg_wait_synced(spa_get_dsl(p->spa), 0);
-    if (failures != zpool_device_sync_failures())
-        return zpool_errno(e, EIO, "cannot sync pool %s", p->name);
-    return 0;
+    return zpool_doubt(p) ? zpool_in_doubt(p, e) : 0;
 }

@@ -189,12 +189,14 @@ static void read_space(struct zpool *p, struct zpool_status *s)
     dsl_pool_t *dp = spa_get_dsl(p->spa);
     dsl_pool_config_enter(dp, FTAG);
     s->used = dsl_dir_get_used(dp->dp_root_dir);
+    s->logical = dsl_dir_phys(dp->dp_root_dir)->dd_uncompressed_bytes;
     s->available = dsl_dir_space_available(dp->dp_root_dir, NULL, 0, TRUE);
     dsl_pool_config_exit(dp, FTAG);
 }
 
 int zpool_status_read(struct zpool *p, struct zpool_status *ret, struct err *e)
 {
+    zpool_doubt_note(p);
     *ret = (struct zpool_status){.suspended = spa_suspended(p->spa)};
     nvlist_t *config = spa_config_generate(p->spa, NULL, UINT64_MAX, 1), *root;
     if (!config || nvlist_lookup_nvlist(config, ZPOOL_CONFIG_VDEV_TREE, &root) != 0) {

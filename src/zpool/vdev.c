@@ -200,11 +200,15 @@ int zpool_scrub(struct zpool *p, bool start, struct err *e)
 
 int zpool_clear(struct zpool *p, struct err *e)
 {
+    if (zpool_doubt(p))
+        return zpool_in_doubt(p, e);
     zpool_device_forgive();
+    zpool_device_trust(p);
     spa_vdev_state_enter(p->spa, SCL_NONE);
     vdev_clear(p->spa, NULL);
     (void)spa_vdev_state_exit(p->spa, NULL, 0);
     if (zio_resume(p->spa) != 0)
         return zpool_errno(e, EIO, "pool %s cannot go on: its devices still fail", p->name);
+    spa_async_request(p->spa, SPA_ASYNC_RESILVER); /* what is behind, if anything is */
     return 0;
 }

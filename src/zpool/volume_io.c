@@ -214,9 +214,8 @@ static int flush(struct zpool_volume *v)
         return 0;
     if (spa_suspended(v->pool->spa))
         return EIO;
-    uint64_t failures = zpool_device_sync_failures();
     zil_commit(v->log, VOLUME_OBJECT);
-    return failures == zpool_device_sync_failures() ? 0 : EIO;
+    return zpool_doubt(v->pool) ? EIO : 0;
 }
 
 static int check(const struct zpool_io *io)

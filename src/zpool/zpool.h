@@ -11,7 +11,8 @@
  *   - Import is never create. A pool is known by its GUID, a device by the label that is on it, and
  *     create and add refuse a device that has a label of a pool, or anything else that libblkid
  *     knows, unless `overwrite` is set for exactly that device; a label of a pool that was not
- *     destroyed is refused even so.
+ *     destroyed is refused even so, unless no pool was ever complete on the device, or it is this
+ *     pool's and the pool does not know it: a process died when it was about to be added.
  *   - Only the devices that are named are opened. Nothing is searched for, no cache file is kept.
  *   - A device is held with an exclusive lock while it is in a pool: a second process is refused.
  *   - What fails returns an error where libzpool has a way to do so. Where it has none (memory,
@@ -20,6 +21,8 @@
  *   - Calls block, some for seconds, and for as long as devices do: they are not for an event loop's
  *     thread. Calls on one pool are made by one thread at a time; zpool_status_read() and what
  *     volumes do may go on beside them.
+ *   - A sync that fails on a device fails no flush while the others have everything, and every flush
+ *     from then on when they have not: see doubt.c.
  *   - A pool that lost too many devices is suspended: reads and new writes fail with EIO, writes that
  *     were under way and flushes wait, nothing is lost when zpool_clear() finds the devices again.
  */
@@ -64,12 +67,20 @@ struct zpool_found {
     uint64_t txg;                    /* when its label was written, in the pool's count */
     uint32_t host_id;                /* who had the pool last */
     bool exported;                   /* cleanly; else that host may still have it */
+    bool complete; /* it has an uberblock; a label without one is left of a pool or device that was
+                      being made when the process died */
     char pool_name[256], host_name[65]; /* "" where not known */
     char what[64];                      /* FOREIGN: "ext4", "gpt" */
 };
 
 /* Looks at exactly these; what cannot be read is said in `error` of its row. */
 void zpool_scan(const char *const *paths, size_t n, struct zpool_found *ret_found);
+
+/*
+ * Removes the labels of a pool that is destroyed, or of a spare or cache, by its own GUID. What has
+ * something else on it is refused; what has nothing is success.
+ */
+int zpool_label_clear(const char *path, uint64_t pool_guid, uint64_t device_guid, struct err *e);
 
 enum zpool_group_type { ZPOOL_STRIPE, ZPOOL_MIRROR, ZPOOL_RAIDZ, ZPOOL_RAIDZ2, ZPOOL_RAIDZ3 };
 enum zpool_role { ZPOOL_ROLE_DATA, ZPOOL_ROLE_LOG, ZPOOL_ROLE_CACHE, ZPOOL_ROLE_SPARE };
@@ -139,8 +150,13 @@ int zpool_online(struct zpool *p, const char *device, bool expand, struct err *e
 /* The device is at this path now; zpool_online() then opens it there. */
 int zpool_move(struct zpool *p, const char *device, const char *path, struct err *e);
 int zpool_scrub(struct zpool *p, bool start, struct err *e);
-/* Forgets the errors counted, tries the devices again and lets a suspended pool go on. */
+/*
+ * Forgets the errors counted, tries the devices again and lets a suspended pool go on; what a device
+ * lost in a failed sync is copied to it. DATA_LOSS when only that device had it: import the pool anew.
+ */
 int zpool_clear(struct zpool *p, struct err *e);
+/* Of volumes that do not say: from now on, for what is written. */
+int zpool_set_compression(struct zpool *p, const char *word, struct err *e);
 /* Everything that was written until now is on the devices. */
 int zpool_sync(struct zpool *p, struct err *e);
 
@@ -189,6 +205,7 @@ struct zpool_status {
     uint64_t errors;                /* blocks known to be damaged for good */
     uint64_t size, allocated, free; /* raw: with parity and copies */
     uint64_t used, available; /* as volumes see it: what they take, what they can still take */
+    uint64_t logical;         /* what volumes take, before compression */
     unsigned fragmentation;   /* per cent of the free space; 0 where not known */
     struct zpool_progress scan;
     struct zpool_progress removal; /* of a data device; kind NONE: there was none */

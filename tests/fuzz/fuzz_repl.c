@@ -146,8 +146,9 @@ static void stream(const uint8_t *data, size_t size)
             repl_frame_encode(&m, header);
         }
         if (repl_frame_decode(header, &volume, &m, NULL) == 0) {
-            repl_replica_input(r, 0, &m, payload, NULL);
-            repl_target_input(t, 0, &m, payload, NULL);
+            struct iovec iov = {(void *)(uintptr_t)payload, m.length};
+            repl_replica_input(r, 0, &m, &iov, m.length ? 1 : 0, NULL);
+            repl_target_input(t, 0, &m, &iov, m.length ? 1 : 0, NULL);
         }
         if (payload == data) {
             data += m.length;

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """The API server, as kubectl sees it.
 
-apiserver.py APISERVER TOP
+apiserver.py APISERVER TOP ORLOP
 """
 import json
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from pool_objects import provide  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 
-program, top = sys.argv[1:3]
+program, top, orlop = sys.argv[1:4]
 tap = Tap()
 
 
@@ -30,6 +31,8 @@ with Scratch() as scratch:
         expect(server, "namespaces are there", ["get", "ns"], stdout="default")
         expect(server, "its namespace", ["create", "-f", "-"], stdout="created",
                stdin="apiVersion: v1\nkind: Namespace\nmetadata: {name: openebs}\n")
+        provide(server, orlop, pools, *(f"{top}/examples/cspc/{it}.yaml"
+                                        for it in ("stripe", "stripe-four-devices", "all-roles")))
         expect(server, "create", ["create", "-f", pools], stdout="cstor-pool-mirror created")
         expect(server, "create again", ["create", "-f", pools], status=1, stderr="AlreadyExists")
         expect(server, "get", ["get", "cspc", "-n", "openebs"], stdout="HEALTHYINSTANCES")

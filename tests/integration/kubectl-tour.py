@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every command of kubectl that makes sense at an API server without nodes, as a user types it.
 
-kubectl-tour.py APISERVER TOP
+kubectl-tour.py APISERVER TOP ORLOP
 
 TLS, and the administrator's kubeconfig. Where a command cannot work here (there is nothing that
 runs containers), it must say so.
@@ -15,10 +15,11 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from pool_objects import provide  # noqa: E402
 from server import Client, Server  # noqa: E402
 from tap import Scratch, Tap, run  # noqa: E402
 
-program, top = sys.argv[1:3]
+program, top, orlop = sys.argv[1:4]
 tap = Tap()
 MERGE = "application/merge-patch+json"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -254,6 +255,7 @@ class Tour:
         self.expect("describe pdb keep", re.compile(r"Min available: +1"))
         self.expect("describe pc high", re.compile(r"Value: +1000"))
         self.expect("create ns openebs", "created")
+        provide(self.server, orlop, POOL)
         self.expect(["create", "-f", POOL], "cstorpoolcluster.openebs.io/cstor-pool-mirror created")
         self.expect("describe cspc -n openebs cstor-pool-mirror",
                     re.compile(r"Kind: +CStorPoolCluster"), re.compile(r"Events: +<none>"))

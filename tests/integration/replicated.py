@@ -39,7 +39,7 @@ def replica_status(volume, i):
 def slowest(volume, hurt, seconds=6):
     """Writes for some seconds, does something in the middle; the slowest, in ms, and the result."""
     load = volume.bench("-r", "0", "-q", "4", "-t", str(seconds), "--verify", wait=False)
-    time.sleep(1.5)
+    volume.written(500)
     hurt()
     text, errors = load.communicate(timeout=120)
     if load.returncode:
@@ -142,8 +142,8 @@ def check_strangers(volume):
     impostor = Process(f"{volume.folder}/impostor.log", f"{programs}/orlop-replica", "replica", "serve", "--dir",
                        f"{volume.folder}/stranger", "--volume", "test", "--target",
                        f"127.0.0.1:{REPLICA_PORT}").start()
-    time.sleep(0.5)
-    impostor.kill()
+    tap.ok(wait_for(lambda: not impostor.alive()) and "belongs to another volume" in impostor.text(),
+           "its folder is not taken for one of this volume", impostor.text())
     header = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 1, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
     for words, name in ((b"GET / HTTP/1.0\r\n\r\n" * 10, "another protocol"), (os.urandom(4096), "noise"),
                         (header, "a frame of another volume"),
@@ -209,6 +209,65 @@ def check_key(scratch):
         tap.ok(volume.healthy(), "the others are not disturbed", volume.status())
 
 
+def check_making(scratch):
+    """A volume is made once, of the replicas that were named; and what a replica that is gone for ever takes along."""
+    folder = scratch.file("making")
+    os.mkdir(folder)
+    named = ["--create", "--replicas", "2", "--replica-ids", "a,b", "--size", "16Mi"]
+    volume = Volume(programs, folder, replicas=2, size="16Mi", name="named", making=named)
+    for replica, name in zip(volume.replicas, "ab"):
+        replica.argv += ("--id", name)
+    stranger = volume.replica(2)
+    stranger.argv += ("--id", "c")
+    wrong = run(*volume.target.argv, "--replica-ids", "a,b,c")
+    tap.ran(wrong, "as many must be named as there are to be", 2, stderr="--replica-ids names 3")
+    volume.target.start()
+    volume.replicas[0].start()
+    stranger.start()
+    tap.ok(wait_for(lambda: len(volume.modes()) == 2 and os.path.exists(f"{folder}/r2/meta")), "the target knows its two")
+    tap.ok(not volume.status()["ready"], "a blank stranger is not taken", volume.status())
+    with volume:  # starts all
+        saved = f"{folder}/map"
+        volume.bench("-r", "0", "-n", "500", "-q", "8", "--verify", "--save-map", saved)
+        volume.target.kill()
+        volume.replicas[0].kill()
+        volume.replicas[1].kill()
+        volume.target.argv = volume.making  # still says that it may be made
+        volume.target.start()
+        tap.ok(wait_for(lambda: stranger.text().count("replica serves") and volume.status()), "with the stranger alone")
+        tap.ok(not volume.status()["ready"], "it is not made of the stranger", volume.status())
+        stranger.kill()
+        for replica in volume.replicas:
+            replica.start()
+        tap.ok(volume.healthy(), "when the others are back it is found, not made", volume.status())
+        done = volume.bench("--check", "--load-map", saved)
+        tap.ok(done.returncode == 0, "with what was written", done.stdout + done.stderr)
+        other = volume.replica(1)
+        other.argv += ("--id", "b2")
+        tap.ran(run(*other.argv), "a folder is who it is", 1, stderr="not the one that --id says")
+        check_force(volume, saved)
+
+
+def check_force(volume, saved):
+    """One of two is gone for ever."""
+    gone = identity(volume, 1)
+    tap.ran(ask(volume, "remove", "--replica", gone, "--force"), "force is refused while the volume serves", 1,
+            stderr="without --force")
+    volume.replicas[0].freeze()
+    tap.ok(wait_for(lambda: not volume.status()["volumeStatus"][0]["serving"]), "with one of two it waits")
+    tap.ran(ask(volume, "remove", "--replica", gone, "--force"), "and while that one answers", 1, stderr="answers")
+    volume.replicas[0].thaw()
+    tap.ok(volume.healthy(), "both are there", volume.status())
+    volume.replicas[1].kill()
+    tap.ok(wait_for(lambda: not volume.status()["volumeStatus"][0]["serving"]), "one is gone")
+    tap.ran(ask(volume, "remove", "--replica", gone, "--force"), "it is taken out by force")
+    volume.n = 1
+    tap.ok(volume.healthy(), "the other serves", volume.status())
+    tap.ok("all that was acknowledged is on the others" in volume.target.text(), "the log says what was at stake")
+    done = volume.bench("--check", "--load-map", saved)
+    tap.ok(done.returncode == 0, "and has everything", done.stdout + done.stderr)
+
+
 def digest(path):
     with open(path, "rb") as f:
         return hashlib.sha256(f.read()).hexdigest()
@@ -237,7 +296,7 @@ def check_snapshots(scratch):
             first = kept(volume, 7)
             tap.ok(len(first) >= 2 and len(set(first)) == 1, "it is the same on all replicas", first)
             load = volume.bench("-r", "0", "-q", "16", "-t", "3", "--verify", wait=False)
-            time.sleep(1)
+            volume.written(500)
             tap.ran(ask(volume, "snapshot", "--id", "8"), "another, while clients write")
             load.communicate(timeout=60)
             second = kept(volume, 8)
@@ -267,6 +326,7 @@ with Scratch() as scratch:
             if tap.failed:
                 for process in [volume.target, *volume.replicas]:
                     print("\n".join("# " + line for line in process.text().splitlines()[-40:]))
+    check_making(scratch)
     check_key(scratch)
     check_snapshots(scratch)
 tap.done()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Server-side apply and managedFields, as kubectl and other clients see them.
 
-server-side-apply.py APISERVER TOP
+server-side-apply.py APISERVER TOP ORLOP
 
 Where an answer of Kubernetes' own server is known, ours must be the same but for names and times.
 """
@@ -10,10 +10,11 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from pool_objects import provide  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 
-program, top = sys.argv[1:3]
+program, top, orlop = sys.argv[1:4]
 tap = Tap()
 VOLUMES = "/apis/cstor.openebs.io/v1/namespaces/default/cstorvolumes"
 
@@ -157,6 +158,7 @@ with Scratch() as scratch, Volumes(program, scratch.file("data")) as server:
     # Our kinds in the words of both forms.
     for example in ("mirror-two-nodes", "all-roles"):
         manifest = f"{top}/examples/cspc/{example}.yaml"
+        provide(server, orlop, manifest)
         expect(f"{example} is applied", ["apply", "--server-side", "-f", manifest],
                stdout="serverside-applied")
         seen = kubectl("get", "-f", manifest, "-o", "json", "--show-managed-fields").stdout

@@ -470,7 +470,7 @@ Lost      n2     y         2Gi    it is gone
     os.close(ours)
     said = said.decode()
     tap.ok(result.returncode == 1 and "\r\x1b[Kt: waiting for node n1, 0 s" in said and
-           "node n1 has not done it in 1 s; `orlop lv list t` shows how far it is" in said,
+           "waiting for node n1: not done in 1 s; `orlop lv list t` shows how far it is" in said,
            "a line tells what is waited for", said)
     nodes.ignores = lambda lv: False
     run(orlop, "lv", "delete", "t", "--wait", env=env)

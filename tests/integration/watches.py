@@ -9,6 +9,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from pool_objects import device, node, put  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 
@@ -168,6 +169,8 @@ def forms(server):
                   ("PartialObjectMetadata", "a"), "a watch of metadata")
     canonical = "/apis/openebs.io/v1alpha1/namespaces/default/cstorpoolclusters"
     published = "/apis/cstor.openebs.io/v1/namespaces/default/cstorpoolclusters"
+    put(server, node("n"))
+    put(server, device("bd-1", "n"))
     with Watch(server, "resourceVersion=0", path=published) as w:
         status, made = server.ask("POST", canonical, {
             "metadata": {"name": "p"}, "spec": {"pools": [{

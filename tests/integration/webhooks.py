@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Admission webhooks: a server that is asked before objects are written.
 
-webhooks.py APISERVER TOP
+webhooks.py APISERVER TOP ORLOP
 """
 import base64
 import http.server
@@ -12,10 +12,11 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from pool_objects import device, provide, put  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run  # noqa: E402
 
-program, top = sys.argv[1:3]
+program, top, orlop = sys.argv[1:4]
 tap = Tap()
 
 
@@ -431,8 +432,8 @@ with Scratch() as scratch:
         # Other versions of the same objects.
         pools = json.loads(server.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json",
                                           "-f", f"{top}/examples/cspc/stripe.yaml").stdout)
-        server.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
-                                             "metadata": {"name": "openebs"}})
+        provide(server, orlop, f"{top}/examples/cspc/stripe.yaml")
+        put(server, device("blockdevice-hooked", "gke-cstor-it-default-pool-1"), "openebs")
         cspc = "/apis/openebs.io/v1alpha1/namespaces/openebs/cstorpoolclusters"
         pool_rule = [{"operations": ["CREATE"], "apiGroups": ["cstor.openebs.io"],
                       "apiVersions": ["v1"], "resources": ["cstorpoolclusters"]}]

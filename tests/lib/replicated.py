@@ -77,10 +77,11 @@ class Process:
 class Volume:
     """programs: the folder with orlop, orlop-target and orlop-replica. With `with` all of it ends."""
 
-    def __init__(self, programs, folder, replicas=3, size="64Mi", name="test", extra=(), stores=None):
+    def __init__(self, programs, folder, replicas=3, size="64Mi", name="test", extra=(), stores=None, making=None):
         self.programs, self.folder, self.name, self.size = programs, folder, name, size
         self.control, self.extra, self.n = f"{folder}/t.sock", list(extra), replicas
-        self.target = self._target("--create", "--replicas", str(replicas), "--size", size)
+        self.target = self._target(*(making or ("--create", "--replicas", str(replicas), "--size", size)))
+        self.making = self.target.argv
         self.replicas = [self.replica(i, (stores or {}).get(i)) for i in range(replicas)]
         self.url = f"iscsi://127.0.0.1:{PORTAL}/{IQN}/0"
 
@@ -100,9 +101,9 @@ class Volume:
         return f"{self.folder}/r{i}/data"
 
     def start(self):
-        self.target.start()
-        for replica in self.replicas:
-            replica.start()
+        for process in [self.target, *self.replicas]:
+            if not process.alive():
+                process.start()
         if not wait_for(lambda: (self.status() or {}).get("ready"), 30):
             raise RuntimeError("no volume: " + self.target.text())
         self.target.argv = self._target().argv  # it is made: from now on it is found
@@ -120,6 +121,13 @@ class Volume:
 
     def healthy(self, seconds=60):
         return wait_for(lambda: (m := self.modes()) and len(m) == self.n and set(m) == {"Healthy"}, seconds)
+
+    def written(self, n):
+        """Waits until the target has done n more writes."""
+        def done():
+            return ((self.status() or {}).get("statistics") or {}).get("write", {}).get("count", 0)
+        before = done()
+        wait_for(lambda: done() >= before + n)
 
     def bench(self, *words, wait=True):
         argv = [f"{self.programs}/orlop-bench", "bench", "iscsi", self.url, "-o", "json", *words]

@@ -126,7 +126,7 @@ static inline void wire_bytes(struct wire *w, const uint8_t *bytes, size_t n, si
 static inline void wire_send(struct wire *w, uint8_t *header, const void *data, uint32_t n)
 {
     struct str bytes = {0};
-    iscsi_put24(header + 5, n);
+    be_put24(header + 5, n);
     str_append_n(&bytes, header, ISCSI_HEADER);
     if (w->header_digest) {
         uint32_t crc = crc_32c(header, ISCSI_HEADER);
@@ -197,8 +197,8 @@ static inline void wire_login(struct wire *w, uint8_t flags, const char *text)
     if (*text)
         str_append_c(&keys, '\0');
     h[8] = 0x80;
-    iscsi_put32(h + 16, 7);
-    iscsi_put32(h + 24, w->cmdsn);
+    be_put32(h + 16, 7);
+    be_put32(h + 24, w->cmdsn);
     wire_send(w, h, str_get(&keys), (uint32_t)keys.len);
     str_done(&keys);
 }
@@ -227,9 +227,9 @@ static inline void wire_command(struct wire *w, uint8_t *h, uint8_t flags, uint3
     memset(h, 0, ISCSI_HEADER);
     h[0] = ISCSI_COMMAND;
     h[1] = flags;
-    iscsi_put32(h + 16, w->itt++);
-    iscsi_put32(h + 20, expected);
-    iscsi_put32(h + 24, w->cmdsn++);
+    be_put32(h + 16, w->itt++);
+    be_put32(h + 20, expected);
+    be_put32(h + 24, w->cmdsn++);
     memcpy(h + 32, cdb, n);
 }
 
@@ -238,8 +238,8 @@ static inline void wire_rw(struct wire *w, uint8_t *h, bool write, uint8_t flags
                            uint16_t blocks)
 {
     uint8_t cdb[10] = {write ? 0x2a : 0x28};
-    iscsi_put32(cdb + 2, lba);
-    iscsi_put16(cdb + 7, blocks);
+    be_put32(cdb + 2, lba);
+    be_put16(cdb + 7, blocks);
     wire_command(w, h, (uint8_t)(flags | (write ? ISCSI_CMD_WRITE : ISCSI_CMD_READ)), blocks * 512u,
                  cdb, sizeof(cdb));
 }

@@ -31,17 +31,37 @@ static void crash_and_restart(struct sim *s, int i, int64_t most)
     world_event(s, s->now + sim_between(s, 2 * MS, most), EV_START_REPLICA, i, 0, 0, NULL);
 }
 
+/* No faults now. A split is left alone, long enough for the new target to write what the old one could read. */
+static bool calm(const struct sim *s)
+{
+    return s->stage != RUN || s->lossy || s->now < s->calm_until ||
+           (s->splits && s->now < s->split_until);
+}
+
 void life_syncing(struct sim *s, int replica)
 {
-    if (s->stage == RUN && !s->lossy && s->served && sim_chance(s, 2))
+    if (!calm(s) && s->served && sim_chance(s, 2))
         world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)s->disk_delay), EV_CRASH, replica,
                     sim_chance(s, 50), 0, NULL);
+}
+
+/* The volume is being made, perhaps by two. Who does not hear that it is made may be asked to make it with others. */
+static void while_made(struct sim *s, int t, int r)
+{
+    if (sim_chance(s, 3))
+        conn_break(s, t, r);
+    if (sim_chance(s, 3))
+        world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
+    if (r == s->rf - 1 && s->replica[s->rf].used && sim_chance(s, 40))
+        s->conn[t][r].blocked[1] = s->now + 150 * MS;
 }
 
 /* Rebuilds are short here; so that they are interrupted, too: */
 void life_given(struct sim *s, int t, int r, uint8_t type)
 {
-    if (s->stage != RUN || s->lossy)
+    if (type == REPL_VIEW && !s->served)
+        while_made(s, t, r);
+    if (calm(s))
         return;
     if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 25 : 3))
         conn_break(s, t, r);
@@ -65,7 +85,7 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
 /* A target ends in order, so that nobody waits for a lease, and is soon there again. */
 void life_handover(struct sim *s, int t)
 {
-    if (s->stage != RUN || s->lossy || !s->target[t].p.up)
+    if (calm(s) || !s->target[t].p.up)
         return;
     target_stop(s, t);
     world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_START_TARGET, t, 0, 0, NULL);
@@ -73,17 +93,26 @@ void life_handover(struct sim *s, int t)
 
 void life_cut_off(struct sim *s, int r, int64_t until)
 {
-    if (s->stage != RUN || s->lossy)
+    if (calm(s))
         return;
     sim_trace(s, "replica %d is cut off", r);
     for (int t = 0; t < TARGETS; t++)
         s->conn[t][r].blocked[0] = s->conn[t][r].blocked[1] = until;
 }
 
+/* One target's way to a replica is cut off for as long as a split lasts; both ends learn it then. */
+void life_cut_from(struct sim *s, int r, int t)
+{
+    if (s->stage != RUN || s->lossy)
+        return;
+    s->conn[t][r].blocked[0] = s->conn[t][r].blocked[1] = s->split_until;
+    conn_break(s, t, r);
+}
+
 /* A node with a replica, and perhaps a target. */
 void life_crash_node(struct sim *s, int r, bool target)
 {
-    if (s->stage != RUN || s->lossy || !s->replica[r].used || !may_crash(s, r))
+    if (calm(s) || !s->replica[r].used || !may_crash(s, r))
         return;
     crash_and_restart(s, r, 60 * MS);
     for (int t = 0; target && t < TARGETS; t++) {
@@ -121,23 +150,36 @@ static void fall_behind(struct sim *s, int lost)
     if (late) {
         world_event(s, s->now + crash, EV_CUT_OFF, lost, (int)sim_between(s, 5, 80), 0, NULL);
         world_event(s, s->now + crash, EV_HANDOVER, t, 0, 0, NULL);
+    } else if (sim_chance(s, 30)) {
+        world_event(s, s->now + crash, EV_LOSE_DISK, lost, 0, 0, NULL);
+        world_event(s, s->now + crash, EV_HANDOVER, t, 0, 0, NULL);
     } else {
         world_event(s, s->now + crash, EV_CRASH, lost, true, 0, NULL);
     }
 }
 
 /* A disk that is new, or as it was some time ago, if that can be noticed. */
-static void lose_disk(struct sim *s, int i)
+void life_lose_disk(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
     bool counted = r->weak || r->wiped;
-    if (!s->served || !r->p.up ||
+    if (calm(s) || !s->served || s->put_away_at || !r->used || !r->p.up ||
         (s->safe ? sim_without_memory(s) + !counted : sim_wiped(s) + !r->wiped) > sim_limit(s))
         return;
     crash_and_restart(s, i, 50 * MS);
     r->wiped = true;
     sim_trace(s, "replica %d has a new disk", i);
     replica_wipe(s, i);
+}
+
+/* The other target sees only a new replica, which looks as if the volume never was. */
+static void hide_from_other(struct sim *s, int t, int fresh)
+{
+    for (int r = 0; r < REPLICAS; r++)
+        if (r != fresh)
+            s->conn[!t][r].blocked[0] = s->conn[!t][r].blocked[1] = s->now + 80 * MS;
+    target_crash(s, !t);
+    world_event(s, s->now + 1, EV_START_TARGET, !t, 0, 0, NULL);
 }
 
 static void admin(struct sim *s)
@@ -166,11 +208,12 @@ static void admin(struct sim *s)
     case 2: {
         int fresh = -1;
         for (int i = 0; i < REPLICAS; i++)
-            if (!s->replica[i].used && !s->replica[i].p.up)
+            if (!s->replica[i].used && !s->replica[i].p.up && i != s->buried)
                 fresh = i;
-        if (fresh < 0 || st.n >= REPL_MEMBERS || st.n > s->rf)
+        if (fresh < 0 || s->put_away_at || st.n >= REPL_MEMBERS || st.n > s->rf)
             break;
         s->admin_replica = fresh;
+        s->replica[fresh].id.bytes[1]++; /* a new one */
         if (sim_chance(s, 60)) {
             s->admin_instead = some_replica(s);
             bool member = false;
@@ -187,6 +230,8 @@ static void admin(struct sim *s)
         s->replica[fresh].used = true;
         s->replica[fresh].weak = s->replica[fresh].wiped = false;
         replica_start(s, fresh);
+        if (sim_chance(s, 30))
+            hide_from_other(s, t, fresh);
         break;
     }
     default:
@@ -215,12 +260,52 @@ static void block(struct sim *s)
     sim_trace(s, "target %d and replica %d cannot talk (%d)", t, r, which);
 }
 
+/* A replica is gone for ever, and with it the quorum: of two, so that the other one has everything. */
+static void bury(struct sim *s, int r)
+{
+    int t = sim_serving_target(s);
+    if (t < 0 || s->admin || s->buried >= 0 || s->rf != 2)
+        return;
+    struct repl_status st;
+    repl_target_status(s->target[t].core, &st);
+    bool member = false, voters = st.n == 2;
+    for (int m = 0; m < st.n; m++) {
+        member |= uuid_eq(&st.replica[m].replica_id, &s->replica[r].id);
+        voters = voters && st.replica[m].voter;
+    }
+    if (!member || !voters || sim_without_memory(s))
+        return;
+    s->replica[r].used = false;
+    replica_crash(s, r);
+    s->replica[r].weak = false;
+    s->buried = r;
+    s->buried_at = s->now + sim_between(s, 0, 60 * MS);
+    sim_trace(s, "replica %d is gone for ever", r);
+}
+
+/*
+ * The target that serves loses all replicas, one of them last, which may have writes that nobody else has; another takes
+ * over. When the first one has its replicas back it must not write again what it still has.
+ */
+static void usurp(struct sim *s, int last)
+{
+    int old = sim_serving_target(s);
+    s->split_until = s->now + sim_between(s, 150 * MS, 300 * MS);
+    s->split_reader = -1;
+    for (int r = 0; r < REPLICAS; r++)
+        world_event(s, s->now + (r == last ? sim_between(s, 2 * MS, 8 * MS) : 0), EV_CUT_FROM, r,
+                    old, 0, NULL);
+    sim_trace(s, "target %d loses all replicas, %d last", old, last);
+    world_event(s, s->now + 10 * MS, EV_START_TARGET, !old, 0, 0, NULL);
+}
+
 /* Two halves: the target that serves with one replica, a new one with all others. */
 static void split(struct sim *s, int alone)
 {
     int64_t until = s->now + sim_between(s, 60 * MS, 300 * MS);
     s->split_until = until;
     int old = sim_serving_target(s) == 1;
+    s->split_reader = sim_chance(s, 50) ? old : -1;
     for (int r = 0; r < REPLICAS; r++) {
         struct conn *c = &s->conn[r == alone ? !old : old][r];
         c->blocked[0] = c->blocked[1] = until;
@@ -240,20 +325,21 @@ static void freeze(struct sim *s, struct process *p, int64_t most)
 void life_fault(struct sim *s)
 {
     world_event(s, s->now + sim_between(s, 2 * MS, s->fault_every), EV_FAULT, 0, 0, 0, NULL);
-    if (s->stage != RUN || s->lossy)
+    if (calm(s))
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
     if (s->behind && sim_chance(s, 70)) {
         fall_behind(s, r);
         return;
     }
-    if (s->splits && s->now < s->split_until)
-        return; /* long enough for the new target to write what the old one could read */
     if (s->splits && sim_serving_target(s) >= 0 && sim_chance(s, 40)) {
-        split(s, r);
+        if (sim_chance(s, 40))
+            usurp(s, r);
+        else
+            split(s, r);
         return;
     }
-    switch (sim_below(s, 17)) {
+    switch (sim_below(s, 18)) {
     case 0:
     case 1:
         if (may_crash(s, r))
@@ -296,11 +382,14 @@ void life_fault(struct sim *s)
             block(s);
         break;
     case 16: /* a disk is lost, and its replica must not count in the election that follows */
-        lose_disk(s, r);
+        life_lose_disk(s, r);
         if (s->target[t].p.up) {
             target_crash(s, t);
             world_event(s, s->now + sim_between(s, MS, 40 * MS), EV_START_TARGET, t, 0, 0, NULL);
         }
+        break;
+    case 17:
+        bury(s, r);
         break;
     case 11:
         admin(s);
@@ -316,7 +405,7 @@ void life_fault(struct sim *s)
         break;
     case 13:
         if (sim_chance(s, 50))
-            lose_disk(s, r);
+            life_lose_disk(s, r);
         else if (!s->safe && sim_chance(s, 50))
             for (int i = 0; i < REPLICAS; i++)
                 crash_and_restart(s, i, 60 * MS);

@@ -224,7 +224,8 @@ static void client(struct sim *s, struct event *e)
     int writes = 0;
     for (int i = 0; i < s->depth; i++)
         writes += s->io[t * IOS + i].busy && s->io[t * IOS + i].io.op != REPL_IO_READ;
-    uint64_t what = writes > s->depth / 2 ? 50 : sim_below(s, 100);
+    bool reads = writes > s->depth / 2 || (s->now < s->split_until && t == s->split_reader);
+    uint64_t what = reads ? 50 : sim_below(s, 100);
     if (what < 5)
         submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
     else if (what < 45)
@@ -237,12 +238,30 @@ static void client(struct sim *s, struct event *e)
         target_turn(s, t);
 }
 
-/* A volume that was served is never made again: a target that was told it may make it is told so no longer. */
-static void first_served(struct sim *s, int by)
+static bool is_member(const struct repl_status *st, const struct uuid *id)
 {
-    s->served = true;
+    for (int m = 0; m < st->n; m++)
+        if (uuid_eq(&st->replica[m].replica_id, id))
+            return true;
+    return false;
+}
+
+/*
+ * Some time after the volume was made, replicas that were not needed go. Where nobody was named, so does a target that was told
+ * that it may make the volume: from then on there may be blank replicas that are none of the first.
+ */
+static void put_away(struct sim *s, int by, const struct repl_status *st)
+{
+    s->put_away_at = 0;
+    for (int i = 0; i < REPLICAS; i++) {
+        if (is_member(st, &s->replica[i].id))
+            continue;
+        s->replica[i].used = false;
+        replica_crash(s, i);
+        s->replica[i].weak = false;
+    }
     for (int t = 0; t < TARGETS; t++) {
-        if (t == by || !s->target[t].p.up)
+        if (t == by || !s->target[t].p.up || s->named)
             continue;
         target_crash(s, t);
         world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_TARGET, t, 0, 0, NULL);
@@ -257,10 +276,16 @@ static void look(struct sim *s)
         return;
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
-    if (!s->served)
-        first_served(s, t);
+    if (!s->served) {
+        s->served = true;
+        s->put_away_at = s->now + sim_between(s, 1, 100 * MS);
+    }
+    if (s->put_away_at && s->now >= s->put_away_at)
+        put_away(s, t, &st);
     if (st.size > s->size)
         s->size = st.size;
+    if (s->buried >= 0 && !is_member(&st, &s->replica[s->buried].id))
+        s->buried = -1; /* as the operator can see */
     for (int m = 0; m < st.n; m++)
         for (int i = 0; i < REPLICAS; i++) {
             struct sim_replica *r = &s->replica[i];
@@ -272,6 +297,21 @@ static void look(struct sim *s)
             if (rs.complete && rs.super->promised == st.epoch)
                 r->weak = r->wiped = false;
         }
+}
+
+/* What an operator does who knows that a replica never comes back. */
+static void force_out(struct sim *s)
+{
+    if (s->buried < 0 || s->now < s->buried_at)
+        return;
+    for (int t = 0; t < TARGETS; t++) {
+        struct sim_target *it = &s->target[t];
+        if (!it->p.up || it->p.frozen_until > s->now ||
+            repl_target_force_out(it->core, &s->replica[s->buried].id) < 0)
+            continue;
+        sim_trace(s, "replica %d is taken out by force at target %d", s->buried, t);
+        target_turn(s, t);
+    }
 }
 
 static void heal(struct sim *s)
@@ -308,6 +348,7 @@ void life_event(struct sim *s, struct event *e)
     case EV_CLIENT:
         client(s, e);
         look(s);
+        force_out(s);
         keep_target(s);
         break;
     case EV_FAULT:
@@ -319,6 +360,12 @@ void life_event(struct sim *s, struct event *e)
     case EV_CUT_OFF:
         life_cut_off(s, e->a, s->now + e->b * MS);
         break;
+    case EV_CUT_FROM:
+        life_cut_from(s, e->a, e->b);
+        break;
+    case EV_LOSE_DISK:
+        life_lose_disk(s, e->a);
+        break;
     case EV_HANDOVER:
         life_handover(s, e->a);
         break;
@@ -327,7 +374,7 @@ void life_event(struct sim *s, struct event *e)
         break;
     case EV_START_TARGET:
         if (!s->target[e->a].p.up && (s->stage == RUN || e->a == 0))
-            target_start(s, e->a, !s->served);
+            target_start(s, e->a, s->named || !s->served);
         break;
     default:
         break;
@@ -427,6 +474,19 @@ static bool disks_equal(struct sim *s, bool fail)
     return equal;
 }
 
+static void why_not_healthy(struct sim *s)
+{
+    struct repl_status st = {0};
+    int t = sim_serving_target(s);
+    if (t >= 0)
+        repl_target_status(s->target[t].core, &st);
+    for (int m = 0; m < st.n; m++)
+        sim_trace(s, "  %02x%02x: %s, link %d, voter %d, quorum %d, owed %u",
+                  st.replica[m].replica_id.bytes[0], st.replica[m].replica_id.bytes[1],
+                  st.replica[m].mode, st.replica[m].link, st.replica[m].voter, st.replica[m].quorum,
+                  st.replica[m].inflight_write);
+}
+
 static void advance(struct sim *s)
 {
     if (s->lossy && s->stage == RUN) {
@@ -491,10 +551,12 @@ static void advance(struct sim *s)
     case END:
         break;
     }
-    if (s->now > s->stage_at + 8000 * MS)
+    if (s->now > s->stage_at + 8000 * MS) {
+        why_not_healthy(s);
         sim_fail(s, "no end: stage %d, %s, requests %s, %s", s->stage,
                  sim_serving_target(s) >= 0 ? "serving" : "frozen", idle(s) ? "done" : "waiting",
                  all_healthy(s) ? "healthy" : "not healthy");
+    }
 }
 
 static void plan(struct sim *s)
@@ -516,19 +578,42 @@ static void plan(struct sim *s)
     s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
     s->depth = s->splits ? IOS : 1 + (int)sim_below(s, IOS);
     s->stage_at = sim_between(s, 200 * MS, 600 * MS);
+    s->named = sim_chance(s, 70);
+    s->buried = s->split_reader = -1;
+    /* Any RF of them have a member in common with any other RF. */
+    int spare = s->named || sim_chance(s, 40) ? 0 : s->rf - 1;
     for (int i = 0; i < REPLICAS; i++) {
         struct sim_replica *r = &s->replica[i];
         r->s = s;
         r->i = i;
         r->id.bytes[0] = (uint8_t)(i + 1);
         r->p.rate = 0.92 + (double)sim_below(s, 17) / 100;
-        r->used = i < s->rf;
+        r->used = i < s->rf + spare;
+        s->first[i] = r->id;
         replica_wipe(s, i);
     }
     s->volume.bytes[3] = 7;
     sim_trace(s, "seed %lu: RF %d CF %d, %lu sectors, %s, store answers %s", s->seed, s->rf, s->cf,
               s->size / SECTOR, s->safe ? "no quorum is lost" : "quorums may be lost",
               s->sync_io ? "at once" : "later");
+}
+
+/* Everything starts. Where there are spare replicas, one target sees the first RF, another the last RF. */
+static void begin(struct sim *s)
+{
+    bool spare = s->replica[s->rf].used;
+    int64_t apart = spare ? sim_between(s, 20 * MS, 300 * MS) : 0;
+    s->calm_until = apart;
+    for (int i = 0; i < REPLICAS; i++) {
+        int64_t late = i >= s->rf ? sim_between(s, 0, 120 * MS) : 0;
+        world_event(s, late + sim_between(s, 0, 10 * MS), EV_START_REPLICA, i, 0, 0, NULL);
+        struct conn *c = i >= s->rf ? &s->conn[0][i] : &s->conn[1][i];
+        if (i != s->rf - 1)
+            c->blocked[0] = c->blocked[1] = apart;
+    }
+    world_event(s, 0, EV_START_TARGET, 0, 0, 0, NULL);
+    if (spare || sim_chance(s, 30))
+        world_event(s, sim_between(s, 0, 20 * MS), EV_START_TARGET, 1, 0, 0, NULL);
 }
 
 bool sim_life(uint64_t seed, bool trace, struct sim *s)
@@ -544,9 +629,7 @@ bool sim_life(uint64_t seed, bool trace, struct sim *s)
             s->conn[i / REPLICAS][i % REPLICAS].held_end[k] =
                 &s->conn[i / REPLICAS][i % REPLICAS].held[k];
     plan(s);
-    for (int i = 0; i < s->rf; i++)
-        world_event(s, (int64_t)sim_below(s, (uint64_t)(10 * MS)), EV_START_REPLICA, i, 0, 0, NULL);
-    world_event(s, 0, EV_START_TARGET, 0, 0, 0, NULL);
+    begin(s);
     world_event(s, 10 * MS, EV_CLIENT, 0, 0, 0, NULL);
     world_event(s, 11 * MS, EV_CLIENT, 1, 0, 0, NULL);
     world_event(s, 60 * MS, EV_FAULT, 0, 0, 0, NULL);

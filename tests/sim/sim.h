@@ -51,6 +51,8 @@ struct event {
         EV_START_TARGET,
         EV_CRASH,
         EV_CUT_OFF,
+        EV_CUT_FROM,
+        EV_LOSE_DISK,
         EV_HANDOVER,
     } kind;
     int a, b;
@@ -116,6 +118,7 @@ struct message {
     uint8_t header[REPL_HEADER];
     uint32_t length;
     struct repl_buf buf;
+    struct iovec iov[2]; /* the payload, as it was given */
     uint8_t payload[];
 };
 
@@ -166,11 +169,18 @@ struct sim {
     bool safe;    /* never more replicas without memory than a quorum can miss */
     bool sync_io; /* the store answers at once */
     /* What goes wrong more often than elsewhere: */
-    bool behind;   /* some miss the last writes before a node is lost */
-    bool rebuilds; /* rebuilds are interrupted */
-    bool handover; /* targets end while a rebuild does */
-    bool splits;   /* a target is replaced while it goes on */
-    int64_t split_until;
+    bool behind;                     /* some miss the last writes before a node is lost */
+    bool rebuilds;                   /* rebuilds are interrupted */
+    bool handover;                   /* targets end while a rebuild does */
+    bool splits;                     /* a target is replaced while it goes on */
+    int64_t split_until, calm_until; /* no other faults until then */
+    int split_reader;                /* until then the client of this target only reads; -1: none */
+    bool named; /* targets know of whom the volume is made, and may always make it */
+    struct uuid first[REPLICAS];
+    int64_t
+        put_away_at; /* replicas and targets that were only there to make the volume; 0: they are gone */
+    int buried;      /* replica that is gone for ever and has to be taken out by force; -1 */
+    int64_t buried_at;
     int64_t delay, disk_delay, fault_every;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
@@ -257,6 +267,8 @@ void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a 
 void life_fault(struct sim *s);
 void life_crash_node(struct sim *s, int r, bool target);
 void life_cut_off(struct sim *s, int r, int64_t until);
+void life_cut_from(struct sim *s, int r, int t);
+void life_lose_disk(struct sim *s, int r);
 void life_handover(struct sim *s, int t);
 int64_t sim_between(struct sim *s, int64_t low, int64_t high);
 int sim_limit(const struct sim *s);

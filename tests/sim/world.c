@@ -158,8 +158,8 @@ static void target_admin_done(void *ctx, enum repl_admin op, int status)
 
 static void target_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
 {
-    static const char *const names[] = {"epoch",      "fenced",   "serving",   "dropped",
-                                        "maybe lost", "mismatch", "undecided", "in sync"};
+    static const char *const names[] = {"epoch",    "fenced",    "serving", "dropped", "maybe lost",
+                                        "mismatch", "undecided", "in sync", "forced"};
     struct sim_target *t = ctx;
     sim_trace(t->s, "target %d: %s %lu %lu", t->i, names[what], a, b);
     if (what == REPL_EV_SERVING) {
@@ -221,6 +221,10 @@ void target_start(struct sim *s, int i, bool create)
         .mark_bytes = 4096,
         .map_chunk = 4,
     };
+    if (s->named) {
+        memcpy(c.first, s->first, sizeof(c.first));
+        c.first_n = (uint8_t)s->rf;
+    }
     uint32_t life = t->p.life + 1;
     *t = (struct sim_target){.s = s, .i = i};
     t->p =
@@ -261,6 +265,12 @@ void target_stop(struct sim *s, int i)
     target_end(s, i, 0);
 }
 
+static void payload_of(const struct repl_req *q, uint8_t *out)
+{
+    struct iovec to = {out, q->length};
+    repl_iov_copy(&to, 1, q->iov, q->iov_n, q->skip, q->length);
+}
+
 /* Disks: the effect on what the process sees. */
 static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
 {
@@ -268,10 +278,10 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     (void)s;
     switch (q->kind) {
     case REPL_STORE_READ:
-        memcpy(q->data, d->data + q->offset, q->length);
+        memcpy(q->iov->iov_base, d->data + q->offset, q->length);
         break;
     case REPL_STORE_WRITE:
-        memcpy(d->data + q->offset, q->data, q->length);
+        payload_of(q, d->data + q->offset);
         break;
     case REPL_STORE_ZERO:
         memset(d->data + q->offset, 0, q->length);
@@ -338,8 +348,12 @@ static int replica_store(void *ctx, struct repl_req *q)
     bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (writes)
         check_hot(s, r, q);
-    if (writes)
-        disk_log_write(&d->data_end, q->offset, q->data, q->length, false);
+    if (writes) {
+        uint8_t data[SECTORS_MAX * SECTOR] = {0};
+        if (q->kind == REPL_STORE_WRITE)
+            payload_of(q, data);
+        disk_log_write(&d->data_end, q->offset, data, q->length, false);
+    }
     if (q->kind == REPL_STORE_FLUSH)
         disk_mark_flushing(d->data_log);
     if (fail && (writes || q->kind == REPL_STORE_FLUSH))
@@ -448,7 +462,7 @@ static void replica_turn(struct sim *s, int i)
 void replica_start(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
-    if (r->p.up)
+    if (r->p.up || !r->used)
         return;
     struct repl_replica_config c = {.volume = s->volume,
                                     .replica = r->id,
@@ -514,13 +528,22 @@ void replica_wipe(struct sim *s, int i)
 
 /* Delivery. */
 
+/* A payload as it came: in pieces, where it may be. How many. */
+static int cut_payload(struct sim *s, struct message *q, const struct repl_msg *m)
+{
+    uint32_t cut = repl_frame_in_pieces(m) && m->length ? (uint32_t)sim_below(s, m->length) : 0;
+    q->iov[0] = (struct iovec){q->payload, cut ? cut : m->length};
+    q->iov[1] = (struct iovec){q->payload + cut, m->length - cut};
+    return !m->length ? 0 : cut ? 2 : 1;
+}
+
 static void give(struct sim *s, int t, int r, int to, struct message *q)
 {
     struct repl_msg m;
     struct err e;
     struct conn *c = &s->conn[t][r];
     if (repl_frame_decode(q->header, &s->volume, &m, &e) < 0 || m.length != q->length ||
-        !repl_frame_data_ok(&m, q->payload)) {
+        repl_iov_crc(&(struct iovec){q->payload, q->length}, 1) != m.data_crc) {
         sim_fail(s, "a frame that cannot be read: %s", e.msg);
         repl_buf_unref(&q->buf);
         return;
@@ -529,13 +552,14 @@ static void give(struct sim *s, int t, int r, int to, struct message *q)
         sim_trace(s, "  %s%d %s %s%d: epoch %u seq %lx offset %lu count %lu flags %x",
                   to ? "t" : "r", to ? t : r, repl_type_name(m.type), to ? "r" : "t", to ? r : t,
                   m.epoch, m.seq, m.offset, m.count, m.flags);
+    int n = cut_payload(s, q, &m);
     if (!to) {
-        repl_target_input(s->target[t].core, r, &m, q->payload, &q->buf);
+        repl_target_input(s->target[t].core, r, &m, q->iov, n, &q->buf);
         repl_buf_unref(&q->buf);
         return;
     }
     life_given(s, t, r, m.type);
-    if (!repl_replica_input(s->replica[r].core, t, &m, q->payload, &q->buf)) {
+    if (!repl_replica_input(s->replica[r].core, t, &m, q->iov, n, &q->buf)) {
         q->next = NULL;
         *c->held_end[1] = q;
         c->held_end[1] = &q->next;

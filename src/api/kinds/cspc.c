@@ -40,14 +40,30 @@ static const struct api_field capacity[] = {
     {0},
 };
 
+/* What is known of each pool also when its instance is gone; the instance says more while it is there. */
+static const struct api_field instance[] = {
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the pool's CStorPoolInstance."},
+    {"hostName", API_STRING, .doc = "Node that has the pool."},
+    {"phase", API_STRING, .doc = "State of the pool, as its instance says."},
+    {"guid", API_STRING, .format = &api_sequence,
+     .doc = "Identity of the pool as written on its devices; an instance that is made again for "
+            "them imports it."},
+    {"blockDevices", API_STRING, API_LIST, .doc = "Names of its devices."},
+    {0},
+};
+
 static const struct api_field status[] = {
-    {"phase", API_STRING, .doc = "State of the cluster of pools as a whole."},
+    {"phase", API_STRING,
+     .doc = "State of the pools as a whole: Pending, ONLINE, DEGRADED, OFFLINE or Deleting."},
     {"capacity", API_OBJECT, .fields = capacity, .doc = "Sum over the pools."},
     {"desiredInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are asked for."},
     {"provisionedInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are there."},
     {"healthyInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are online."},
+    {"instances", API_OBJECT, API_LIST, .fields = instance, .merge_key = "name",
+     .doc = "The pools, one by one."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
-     .doc = "What is under way or wrong."},
+     .doc = "What is under way or wrong: Ready, PoolsProvisioned, PoolsUpToDate, PoolsDeleted, "
+            "PoolManagerAvailable."},
     {0},
 };
 
@@ -105,7 +121,7 @@ static void check_duplicate_nodes(const json_t *pools, struct api_report *report
             api_problem(report, API_KEY(API_AT(pools_at, i), "nodeSelector"), API_DUPLICATE,
                         json_object_get(pool, "nodeSelector"),
                         "spec.pools[%zu] is for this node already; a node has one pool "
-                        "of a cluster",
+                        "of a cluster [one-pool-per-node]",
                         first - 1);
         else
             map_set(&seen, node, (void *)(i + 1));
@@ -164,7 +180,8 @@ static size_t find_by_device(const struct old_pools *old, bool *continued, const
                 const struct api_path *device_at = API_AT(API_KEY(group_at, "blockDevices"), j);
                 api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
                             json_object_get(device, "blockDeviceName"),
-                            "is in use by another pool of this cluster; use a free device");
+                            "is in use by another pool of this cluster; use a free device "
+                            "[device-one-group]");
                 return 0;
             }
             match = owner;
@@ -231,6 +248,7 @@ const struct api_kind api_cstor_pool_cluster = {
     .normalize = normalize,
     .validate = validate,
     .validate_update = validate_update,
+    .among = api_cstor_pool_cluster_among,
     .publish = publish,
     .doc = "ZFS pools over a set of nodes, and every change to them: add a device or a group to "
            "grow a pool, replace a device by writing another name, add or remove a pool.",

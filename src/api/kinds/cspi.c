@@ -36,6 +36,9 @@ static const struct api_field device_status[] = {
     {"state", API_STRING,
      .words = API_WORDS("ONLINE", "OFFLINE", "DEGRADED", "FAULTED", "REMOVED", "UNAVAIL", "SPARE"),
      .doc = "What ZFS says of the device."},
+    {"guid", API_STRING, .format = &api_sequence,
+     .doc = "Identity of the device as written on it."},
+    {"message", API_STRING, .doc = "Why it is not online."},
     {"readErrors", API_INT, .min = 0, .max = INT64_MAX, .doc = "Reads that failed."},
     {"writeErrors", API_INT, .min = 0, .max = INT64_MAX, .doc = "Writes that failed."},
     {"checksumErrors", API_INT, .min = 0, .max = INT64_MAX, .doc = "Blocks read damaged."},
@@ -47,6 +50,16 @@ static const struct api_field resilver[] = {
     {"remainingSeconds", API_INT, .min = 0, .max = INT64_MAX,
      .doc = "How long it will take at the present pace."},
     {"blockDeviceName", API_STRING, .doc = "The device that is being filled."},
+    {0},
+};
+
+static const struct api_field scrub[] = {
+    {"percent", API_INT, .min = 0, .max = 100, .doc = "How much of it is done."},
+    {"startTime", API_TIME, .doc = "When it began."},
+    {"endTime", API_TIME, .doc = "When it was over; absent while it runs."},
+    {"errors", API_INT, .min = 0, .max = INT64_MAX,
+     .doc = "Blocks that are damaged and have no other copy."},
+    {"repaired", API_INT_OR_STRING, .doc = "What was mended from other copies."},
     {0},
 };
 
@@ -66,9 +79,11 @@ static const struct api_field status[] = {
     {"devices", API_OBJECT, API_LIST, .fields = device_status, .merge_key = "blockDeviceName",
      .doc = "State of each device."},
     {"resilver", API_OBJECT, .fields = resilver, .doc = "Progress of a device replacement."},
+    {"scrub", API_OBJECT, .fields = scrub,
+     .doc = "The last check of all data, or the present one."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
-     .doc = "What is under way or wrong: PoolExpansion, DiskReplacement, DiskUnavailable, "
-            "PoolLost."},
+     .doc = "What is under way or wrong: Available, PoolExpansion, DiskReplacement, "
+            "DiskUnavailable, PoolLost."},
     {0},
 };
 
@@ -134,6 +149,7 @@ const struct api_kind api_cstor_pool_instance = {
     .normalize = normalize,
     .validate = validate,
     .validate_update = validate_update,
+    .among = api_cstor_pool_instance_among,
     .publish = publish,
     .doc = "One ZFS pool on one node, made by the CStorPoolCluster that owns it.",
 };

@@ -111,3 +111,9 @@ const char *api_raid_role_text(enum api_raid_role role);
 /* Rules for a pool that was `old` and becomes `pool` (kinds/pool_update.c). */
 void api_pool_validate_update(const json_t *old, const json_t *pool, const struct api_path *at,
                               struct api_report *report);
+/* The claim by which a cluster has a device, and its name (kinds/pool_claim.c); predecessor or NULL. */
+json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *predecessor);
+char *api_pool_claim_name(const json_t *bd);
+/* What they are among other objects (kinds/cspc_among.c). */
+int api_cstor_pool_cluster_among(const struct api_among *a, struct err *e);
+int api_cstor_pool_instance_among(const struct api_among *a, struct err *e);

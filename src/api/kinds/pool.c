@@ -323,7 +323,8 @@ static void check_devices(const json_t *group, const struct api_path *at, struct
         const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
         api_problem(report, API_KEY(device_at, "blockDeviceName"), API_DUPLICATE,
                     json_object_get(device, "blockDeviceName"),
-                    "another group has this device already; a device belongs to one group");
+                    "another group has this device already; a device belongs to one group "
+                    "[device-one-group]");
     }
 }
 

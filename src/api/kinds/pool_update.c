@@ -63,7 +63,7 @@ static void check_replacement(const struct difference *d, const struct api_path 
     if (was && is && api_quantity_cmp(is, was) < 0)
         api_problem(report, API_KEY(at, "capacity"), API_INVALID, is,
                     "\"%s\" is smaller than \"%s\", which it replaces; use a device of at least "
-                    "the same size",
+                    "the same size [replacement-size]",
                     device_name(d->gained), device_name(d->lost));
 }
 
@@ -76,25 +76,28 @@ static void check_devices(const json_t *old, const json_t *group, const char *ty
         if (d.removed && d.added)
             api_problem(report, devices_at, API_FORBIDDEN, NULL,
                         "\"%s\" cannot be replaced: a stripe has no second copy of its data; add "
-                        "the new device beside it, or use a mirror or raidz group",
+                        "the new device beside it, or use a mirror or raidz group "
+                        "[replacement-needs-redundancy]",
                         device_name(d.lost));
         else if (d.removed)
             api_problem(report, devices_at, API_FORBIDDEN, NULL,
-                        "\"%s\" cannot be removed: devices of a pool stay in it; put it back",
+                        "\"%s\" cannot be removed: devices of a pool stay in it; put it back "
+                        "[no-device-removal]",
                         device_name(d.lost));
     } else if (d.removed > d.added) {
         api_problem(report, devices_at, API_FORBIDDEN, NULL,
                     "\"%s\" cannot be removed, only replaced by another device; put one in its "
-                    "place",
+                    "place [no-device-removal]",
                     device_name(d.lost));
     } else if (d.added > d.removed) {
         api_problem(report, devices_at, API_FORBIDDEN, NULL,
-                    "\"%s\" cannot be added to a %s group; add a new group to grow the pool",
+                    "\"%s\" cannot be added to a %s group; add a new group to grow the pool "
+                    "[group-width]",
                     device_name(d.gained), type);
     } else if (d.removed > 1) {
         api_problem(report, devices_at, API_FORBIDDEN, NULL,
                     "%zu devices are replaced at once; replace one, wait until it is resilvered, "
-                    "then the next",
+                    "then the next [one-replacement-per-group]",
                     d.removed);
     } else if (d.removed == 1) {
         check_replacement(&d, devices_at, report);
@@ -109,10 +112,13 @@ static void check_same_group(const json_t *old_pool, const json_t *old, const js
     enum api_raid_role was_role = api_raid_role_of(old), is_role = api_raid_role_of(group);
     if (was && is && !str_eq(was, is)) {
         api_problem(report, API_KEY(at, "type"), API_FORBIDDEN, NULL,
-                    "the layout of a group cannot change from %s to %s; add a new group", was, is);
+                    "the layout of a group cannot change from %s to %s; add a new group "
+                    "[no-raid-type-change]",
+                    was, is);
     } else if (was_role != is_role) {
         api_problem(report, at, API_FORBIDDEN, NULL,
-                    "the purpose of a group cannot change from %s to %s; add a new group",
+                    "the purpose of a group cannot change from %s to %s; add a new group "
+                    "[no-purpose-change]",
                     api_raid_role_text(was_role), api_raid_role_text(is_role));
     } else if (is) {
         check_devices(old, group, is, at, report);
@@ -145,9 +151,10 @@ static size_t find_old_group(const struct map *owners, bool *continued, const js
             continue;
         if (match || continued[owner]) {
             const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
-            api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
-                        json_object_get(device, "blockDeviceName"),
-                        "is in use by another group of this pool; use a free device");
+            api_problem(
+                report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
+                json_object_get(device, "blockDeviceName"),
+                "is in use by another group of this pool; use a free device [device-one-group]");
             break;
         }
         match = owner;
@@ -184,7 +191,7 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
         if (!continued[i + 1])
             api_problem(report, groups_at, API_FORBIDDEN, NULL,
                         "the group with device \"%s\" is gone; a group can neither be removed nor "
-                        "have all its devices replaced at once; put it back",
+                        "have all its devices replaced at once; put it back [no-group-removal]",
                         device_name(json_array_get(json_object_get(group, "blockDevices"), 0)));
     }
 }

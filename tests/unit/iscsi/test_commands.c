@@ -42,8 +42,8 @@ static uint8_t collect(struct wire *w, uint32_t itt, struct str *data)
             return h[3];
         assert_int_equal(iscsi_opcode(h), ISCSI_DATA_IN);
         assert_int_equal(iscsi_itt(h), itt);
-        assert_int_equal(iscsi_get32(h + 36), sn++);
-        assert_int_equal(iscsi_get32(h + 40), data->len);
+        assert_int_equal(be_get32(h + 36), sn++);
+        assert_int_equal(be_get32(h + 40), data->len);
         str_append_n(data, w->data.p, w->data.len);
         if (h[1] & ISCSI_DATA_STATUS) {
             assert_true(h[1] & ISCSI_FINAL);
@@ -57,10 +57,10 @@ static void data_out(struct wire *w, uint32_t itt, uint32_t ttt, uint32_t sn, ui
                      const uint8_t *data, uint32_t n, bool final)
 {
     uint8_t h[ISCSI_HEADER] = {ISCSI_DATA_OUT, final ? ISCSI_FINAL : 0};
-    iscsi_put32(h + 16, itt);
-    iscsi_put32(h + 20, ttt);
-    iscsi_put32(h + 36, sn);
-    iscsi_put32(h + 40, offset);
+    be_put32(h + 16, itt);
+    be_put32(h + 20, ttt);
+    be_put32(h + 36, sn);
+    be_put32(h + 40, offset);
     wire_send(w, h, data + offset, n);
 }
 
@@ -87,7 +87,7 @@ static void write_blocks(struct wire *w, uint32_t lba, uint16_t blocks, const ui
         if (iscsi_opcode(h) == ISCSI_RESPONSE)
             break;
         assert_int_equal(iscsi_opcode(h), ISCSI_R2T);
-        uint32_t ttt = iscsi_get32(h + 20), at = iscsi_get32(h + 40), n = iscsi_get32(h + 44);
+        uint32_t ttt = be_get32(h + 20), at = be_get32(h + 40), n = be_get32(h + 44);
         assert_int_equal(at, sent);
         sn = 0;
         for (uint32_t end = at + n; at < end;) {
@@ -179,7 +179,7 @@ static void test_residuals(void **state)
         assert_int_equal(iscsi_opcode(h), with_data ? ISCSI_DATA_IN : ISCSI_RESPONSE);
         assert_int_equal(h[3], SCSI_GOOD);
         assert_int_equal(h[1] & (ISCSI_UNDERFLOW | ISCSI_OVERFLOW), rows[i].residual);
-        assert_int_equal(iscsi_get32(h + 44), rows[i].count);
+        assert_int_equal(be_get32(h + 44), rows[i].count);
         assert_false(wire_take(&p.w, h));
     }
     /* sense data comes in a response, with its length in front */
@@ -189,7 +189,7 @@ static void test_residuals(void **state)
     assert_true(wire_take(&p.w, h));
     assert_int_equal(iscsi_opcode(h), ISCSI_RESPONSE);
     assert_int_equal(h[3], SCSI_CHECK_CONDITION);
-    assert_int_equal(iscsi_get16((uint8_t *)p.w.data.p) + 2, p.w.data.len);
+    assert_int_equal(be_get16((uint8_t *)p.w.data.p) + 2, p.w.data.len);
     leave(&p);
 }
 
@@ -280,10 +280,10 @@ static void test_order(void **state)
         wire_send(&p.w, h, data, 512);
         uint32_t itt = iscsi_itt(h);
         uint8_t out[ISCSI_HEADER] = {ISCSI_DATA_OUT, ISCSI_FINAL};
-        iscsi_put32(out + 16, itt);
-        iscsi_put32(out + 20, ISCSI_NO_TAG);
-        iscsi_put32(out + 36, rows[i].sn);
-        iscsi_put32(out + 40, rows[i].offset);
+        be_put32(out + 16, itt);
+        be_put32(out + 20, ISCSI_NO_TAG);
+        be_put32(out + 36, rows[i].sn);
+        be_put32(out + 40, rows[i].offset);
         wire_send(&p.w, out, data, 1024);
         assert_true(wire_take(&p.w, h));
         assert_int_equal(iscsi_opcode(h), ISCSI_RESPONSE);
@@ -306,7 +306,7 @@ static void test_digests(void **state)
         uint8_t h[ISCSI_HEADER], pdu[ISCSI_HEADER + 4 + 512 + 4] = {0};
         enter(&p, "mem:", "HeaderDigest=CRC32C|DataDigest=CRC32C|InitialR2T=No");
         wire_rw(&p.w, h, true, ISCSI_FINAL, 0, 1);
-        iscsi_put24(h + 5, 512);
+        be_put24(h + 5, 512);
         memcpy(pdu, h, sizeof(h));
         uint32_t crc = crc_32c(h, sizeof(h)) ^ (of_data ? 0 : 1);
         memcpy(pdu + ISCSI_HEADER, &crc, 4);

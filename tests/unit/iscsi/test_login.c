@@ -247,8 +247,8 @@ static void test_logins(void **state)
             assert_int_equal(iscsi_opcode(h), ISCSI_LOGIN_RESPONSE);
             assert_int_equal(iscsi_itt(h), 7);
         }
-        if (iscsi_get16(h + 36) != l->status || h[1] != l->flags)
-            fail_msg("%s: status %04x, flags %02x", l->name, iscsi_get16(h + 36), h[1]);
+        if (be_get16(h + 36) != l->status || h[1] != l->flags)
+            fail_msg("%s: status %04x, flags %02x", l->name, be_get16(h + 36), h[1]);
         assert_int_equal(w.closed, l->status != 0);
         if (l->has && !has_text(&w.data, l->has))
             fail_msg("%s: no %s", l->name, l->has);
@@ -310,7 +310,7 @@ static void chap(const char *offer, unsigned algorithm, bool mutual, int what)
     }
     wire_login(&w, 0x83, text.p);
     assert_true(wire_take(&w, h));
-    assert_int_equal(iscsi_get16(h + 36), what ? 0x0201 : 0);
+    assert_int_equal(be_get16(h + 36), what ? 0x0201 : 0);
     assert_int_equal(iscsi_node_sessions(t.node), what == 0);
     if (mutual && !what) {
         uint8_t theirs[32];

@@ -8,9 +8,9 @@ static void manage(struct wire *w, uint8_t function, uint32_t tag)
 {
     uint8_t h[ISCSI_HEADER] = {ISCSI_TASK_REQUEST | ISCSI_IMMEDIATE,
                                (uint8_t)(ISCSI_FINAL | function)};
-    iscsi_put32(h + 16, w->itt++);
-    iscsi_put32(h + 20, tag);
-    iscsi_put32(h + 24, w->cmdsn);
+    be_put32(h + 16, w->itt++);
+    be_put32(h + 20, tag);
+    be_put32(h + 24, w->cmdsn);
     wire_send(w, h, NULL, 0);
 }
 
@@ -56,8 +56,8 @@ static void test_window(void **state)
     for (int i = 0; i < 128; i++) {
         turn_until_output(&w);
         assert_true(wire_take(&w, h));
-        assert_int_equal(iscsi_get32(h + 28), w.cmdsn);                /* ExpCmdSN */
-        assert_int_equal(iscsi_get32(h + 32), most + 1 + (unsigned)i); /* MaxCmdSN grows */
+        assert_int_equal(be_get32(h + 28), w.cmdsn);                /* ExpCmdSN */
+        assert_int_equal(be_get32(h + 32), most + 1 + (unsigned)i); /* MaxCmdSN grows */
     }
     wire_done(&w);
     wire_target_done(&t);
@@ -103,8 +103,8 @@ static void test_task_management(void **state)
     manage(&w, ISCSI_ABORT_TASK_SET, ISCSI_NO_TAG);
     assert_true(wire_take(&w, h) && h[2] == ISCSI_TASK_COMPLETE);
     uint8_t out[ISCSI_HEADER] = {ISCSI_DATA_OUT, ISCSI_FINAL};
-    iscsi_put32(out + 16, itt);
-    iscsi_put32(out + 20, ISCSI_NO_TAG);
+    be_put32(out + 16, itt);
+    be_put32(out + 20, ISCSI_NO_TAG);
     wire_send(&w, out, "4567", 4);
     assert_false(wire_take(&w, h));
     assert_false(w.closed);
@@ -178,7 +178,7 @@ static void test_reinstatement(void **state)
     turn_until_output(&fresh);
     assert_int_equal(iscsi_node_commands(t.node), 0);
     assert_true(wire_take(&fresh, h));
-    assert_int_equal(iscsi_get16(h + 36), 0);
+    assert_int_equal(be_get16(h + 36), 0);
     assert_int_equal(iscsi_node_sessions(t.node), 1);
     wire_done(&old);
     assert_int_equal(iscsi_node_sessions(t.node), 1);
@@ -192,7 +192,7 @@ static void test_reinstatement(void **state)
     static const char who[] = "InitiatorName=iqn.2026-01.test:i\0TargetName=iqn.2026-01.io.orlop:v";
     wire_send(&second, login, who, sizeof(who));
     assert_true(wire_take(&second, h));
-    assert_int_equal(iscsi_get16(h + 36), 0x0206);
+    assert_int_equal(be_get16(h + 36), 0x0206);
     wire_done(&second);
     wire_done(&fresh);
     wire_target_done(&t);
@@ -223,7 +223,7 @@ static void test_time(void **state)
     assert_int_equal(iscsi_opcode(h), ISCSI_NOP_IN);
     assert_int_equal(iscsi_itt(h), ISCSI_NO_TAG);
     uint8_t pong[ISCSI_HEADER] = {ISCSI_NOP_OUT | ISCSI_IMMEDIATE, ISCSI_FINAL};
-    iscsi_put32(pong + 16, ISCSI_NO_TAG);
+    be_put32(pong + 16, ISCSI_NO_TAG);
     memcpy(pong + 20, h + 20, 4);
     wire_send(&w, pong, NULL, 0);
     assert_false(wire_take(&w, h)); /* it is an answer, and gets none */
@@ -278,7 +278,7 @@ static void test_back_pressure(void **state)
     /* questions without end */
     uint8_t nop[ISCSI_HEADER] = {ISCSI_NOP_OUT | ISCSI_IMMEDIATE, ISCSI_FINAL};
     char much[8000] = "";
-    iscsi_put32(nop + 20, ISCSI_NO_TAG);
+    be_put32(nop + 20, ISCSI_NO_TAG);
     for (int i = 0; i < 2000 && !w.paused; i++)
         wire_send(&w, nop, much, sizeof(much));
     assert_true(w.paused);
@@ -300,7 +300,7 @@ static void test_the_rest(void **state)
     wire_open(&w, &t);
     wire_enter(&w, "");
     uint8_t nop[ISCSI_HEADER] = {ISCSI_NOP_OUT | ISCSI_IMMEDIATE, ISCSI_FINAL};
-    iscsi_put32(nop + 16, 99);
+    be_put32(nop + 16, 99);
     wire_send(&w, nop, "hello", 5);
     assert_true(wire_take(&w, h));
     assert_int_equal(iscsi_opcode(h), ISCSI_NOP_IN);
@@ -319,12 +319,12 @@ static void test_the_rest(void **state)
     assert_true(wire_take(&w, h));
     assert_int_equal(iscsi_opcode(h), ISCSI_ASYNC);
     assert_int_equal(h[36], ISCSI_ASYNC_LOGOUT);
-    assert_int_equal(iscsi_get16(h + 42), 3);
+    assert_int_equal(be_get16(h + 42), 3);
     struct wire late;
     wire_open(&late, &t);
     wire_login(&late, 0x87, "InitiatorName=iqn.2026-01.test:l|TargetName=iqn.2026-01.io.orlop:v");
     assert_true(wire_take(&late, h));
-    assert_int_equal(iscsi_get16(h + 36), 0x0301);
+    assert_int_equal(be_get16(h + 36), 0x0301);
     wire_done(&late);
 
     uint8_t recover[ISCSI_HEADER] = {ISCSI_LOGOUT_REQUEST | ISCSI_IMMEDIATE, ISCSI_FINAL | 2};
@@ -345,7 +345,7 @@ static void test_the_rest(void **state)
     wire_login(&w, 0x87, "InitiatorName=iqn.2026-01.test:i|SessionType=Discovery");
     assert_true(wire_take(&w, h));
     uint8_t text[ISCSI_HEADER] = {ISCSI_TEXT_REQUEST | ISCSI_IMMEDIATE, ISCSI_FINAL};
-    iscsi_put32(text + 20, ISCSI_NO_TAG);
+    be_put32(text + 20, ISCSI_NO_TAG);
     wire_send(&w, text, "SendTargets=All", 16);
     assert_true(wire_take(&w, h));
     static const char list[] = "TargetName=iqn.2026-01.io.orlop:v\0TargetAddress=127.0.0.1:3260,1";

@@ -98,14 +98,26 @@ static void data(void **state)
     (void)state;
     char text[] = "one two three";
     struct iovec iov[] = {{text, 4}, {text + 4, 9}};
-    struct repl_msg m = {.length = 13, .data_crc = repl_iov_crc(iov, 2)};
-    assert_true(repl_frame_data_ok(&m, "one two three"));
-    assert_false(repl_frame_data_ok(&m, "one two threE"));
-    char a[3], b[10] = "";
-    struct iovec out[] = {{a, 3}, {b, 10}};
-    repl_iov_fill(out, 2, "abcdef", 6);
-    assert_memory_equal(a, "abc", 3);
-    assert_string_equal(b, "def");
+    struct iovec whole = {text, 13};
+    assert_int_equal(repl_iov_crc(iov, 2), repl_iov_crc(&whole, 1));
+    text[12] = 'E';
+    uint32_t other = repl_iov_crc(&whole, 1);
+    text[12] = 'e';
+    assert_int_not_equal(repl_iov_crc(iov, 2), other);
+    /* To and from pieces that end at different places. */
+    for (size_t skip = 0; skip < 13; skip++) {
+        for (size_t n = 0; n <= 13 - skip; n++) {
+            char a[3], b[14] = "", c[14] = "";
+            struct iovec out[] = {{a, 3}, {b, 0}, {c, 10}}, cut[3];
+            repl_iov_copy(out, 3, iov, 2, skip, n);
+            assert_memory_equal(a, text + skip, n < 3 ? n : 3);
+            if (n > 3)
+                assert_memory_equal(c, text + skip + 3, n - 3);
+            int pieces = repl_iov_cut(iov, 2, skip, n, cut, 3);
+            assert_int_equal(pieces, !n ? 0 : skip < 4 && skip + n > 4 ? 2 : 1);
+            assert_true(!n || cut[0].iov_base == text + skip);
+        }
+    }
 }
 
 /* Sums tell blocks apart, wherever the difference is. */

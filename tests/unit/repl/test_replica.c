@@ -26,7 +26,7 @@ static int store(void *ctx, struct repl_req *q)
     world.writes += q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
     world.flushes += q->kind == REPL_STORE_FLUSH;
     if (q->kind == REPL_STORE_WRITE)
-        memcpy(world.data + q->offset, q->data, q->length);
+        memcpy(world.data + q->offset, (uint8_t *)q->iov->iov_base + q->skip, q->length);
     if (!world.later)
         return 1;
     world.waiting[world.waiting_n++] = q;
@@ -99,7 +99,8 @@ static struct repl_replica *start(uint64_t page_zero)
 static bool give(struct repl_replica *r, struct repl_msg m, const void *payload)
 {
     m.epoch = m.epoch ? m.epoch : 1;
-    return repl_replica_input(r, 0, &m, payload, NULL);
+    struct iovec iov = {(void *)(uintptr_t)payload, m.length};
+    return repl_replica_input(r, 0, &m, &iov, m.length ? 1 : 0, NULL);
 }
 
 static struct repl_msg last(void)
@@ -326,10 +327,10 @@ static void promises(void **state)
     assert_int_equal(last().type, REPL_PONG);
     repl_replica_open(r, 1);
     struct repl_msg m = {.type = REPL_PROMISE, .seq = 43, .epoch = 5};
-    repl_replica_input(r, 1, &m, NULL, NULL);
+    repl_replica_input(r, 1, &m, NULL, 0, NULL);
     assert_int_equal(last().type, REPL_REFUSE); /* the epoch is another's */
     m.epoch = 6;
-    repl_replica_input(r, 1, &m, NULL, NULL);
+    repl_replica_input(r, 1, &m, NULL, 0, NULL);
     repl_replica_turn(r, 3 * S + S / 2);
     assert_int_not_equal(last().type, REPL_PROMISED);
     int64_t at = repl_replica_turn(r, 3 * S + S / 2);

@@ -12,7 +12,7 @@
 #include "repl/target.h"
 #include "unit.h"
 
-enum { N = 4, SIZE = 1 << 20 };
+enum { N = 5, SIZE = 1 << 20 };
 #define MS ((int64_t)1000000)
 
 struct frame {
@@ -29,7 +29,7 @@ static struct {
     struct frame queue[4096];
     int n;
     int64_t now;
-    int done, status, admin, admin_status;
+    int done, status, admin, admin_status, forced, may_be_lost;
     int64_t dropped_at;
     int pieces, most_pieces; /* of a rebuild under way, now and at most */
 } w;
@@ -80,16 +80,19 @@ static void t_admin(void *ctx, enum repl_admin op, int status)
 
 static void t_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
 {
-    (void)ctx, (void)what, (void)a, (void)b;
+    (void)ctx, (void)b;
+    w.forced += what == REPL_EV_FORCED;
+    w.may_be_lost += what == REPL_EV_FORCED && a;
 }
 
 static int r_store(void *ctx, struct repl_req *q)
 {
     int i = (int)(intptr_t)ctx;
     if (q->kind == REPL_STORE_READ)
-        memcpy(q->data, w.data[i] + q->offset, q->length);
+        memcpy(q->iov->iov_base, w.data[i] + q->offset, q->length);
     if (q->kind == REPL_STORE_WRITE)
-        memcpy(w.data[i] + q->offset, q->data, q->length);
+        repl_iov_copy(&(struct iovec){w.data[i] + q->offset, q->length}, 1, q->iov, q->iov_n,
+                      q->skip, q->length);
     if (q->kind == REPL_STORE_ZERO)
         memset(w.data[i] + q->offset, 0, q->length);
     return q->kind == REPL_STORE_RESIZE && w.full[i] ? -ENOSPC : 1;
@@ -159,10 +162,12 @@ static void settle(void)
                 kept++;
                 continue;
             }
+            struct iovec iov = {f->payload, f->m.length};
+            int pieces = f->m.length ? 1 : 0;
             if (w.linked[f->replica] && f->to_replica)
-                repl_replica_input(w.r[f->replica], 0, &f->m, f->payload, NULL);
+                repl_replica_input(w.r[f->replica], 0, &f->m, &iov, pieces, NULL);
             else if (w.linked[f->replica])
-                repl_target_input(w.t, f->replica, &f->m, f->payload, NULL);
+                repl_target_input(w.t, f->replica, &f->m, &iov, pieces, NULL);
             free(f->payload);
             moved = true;
         }
@@ -194,18 +199,33 @@ static void make_replica(int i)
     link_up(i);
 }
 
-static int start(void **state)
+static int start_n(int n)
 {
-    (void)state;
     memset(&w, 0, sizeof(w));
     w.now = 1000 * MS;
-    struct repl_target_config c = {
-        .owner_seed = 99, .create = true, .size = SIZE, .rf = 3, .window = 64, .reads = 16};
+    struct repl_target_config c = {.owner_seed = 99,
+                                   .create = true,
+                                   .size = SIZE,
+                                   .rf = (uint8_t)n,
+                                   .window = 64,
+                                   .reads = 16};
     w.t = repl_target_new(&c, &t_ops, NULL);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < n; i++)
         make_replica(i);
     pass(1000 * MS);
     return 0;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    return start_n(3);
+}
+
+static int start_two(void **state)
+{
+    (void)state;
+    return start_n(2);
 }
 
 static int stop(void **state)
@@ -456,7 +476,8 @@ static void says(int link, uint8_t type, uint32_t epoch, uint16_t flags, bool fo
         .type = type, .flags = flags, .epoch = epoch, .seq = pos, .length = sizeof(block)};
     if (type == REPL_HELLO)
         repl_target_open(w.t, link);
-    repl_target_input(w.t, link, &m, block, NULL);
+    struct iovec iov = {block, m.length};
+    repl_target_input(w.t, link, &m, &iov, 1, NULL);
     repl_target_turn(w.t, w.now);
 }
 
@@ -479,6 +500,42 @@ static int start_alone(void **state)
     return 0;
 }
 
+static int start_forming(uint8_t named)
+{
+    memset(&w, 0, sizeof(w));
+    w.now = 1000 * MS;
+    struct repl_target_config c = {.owner_seed = 99,
+                                   .create = true,
+                                   .first_n = named,
+                                   .size = SIZE,
+                                   .rf = 3,
+                                   .window = 64,
+                                   .reads = 16};
+    for (uint8_t i = 0; i < named; i++)
+        c.first[i].bytes[0] = (uint8_t)(i + 1);
+    w.t = repl_target_new(&c, &t_ops, NULL);
+    return 0;
+}
+
+static int start_creating(void **state)
+{
+    (void)state;
+    return start_forming(0);
+}
+
+static int start_named(void **state)
+{
+    (void)state;
+    return start_forming(3);
+}
+
+/* Time passes for a target whose replicas are only spoken for. */
+static void pass_alone(int64_t ns)
+{
+    for (int64_t end = w.now + ns; w.now < end; w.now += 10 * MS)
+        repl_target_turn(w.t, w.now);
+}
+
 /* The only one that told of a formed view comes back with a new disk: its promise does not count. */
 static void blank_in_election(void **state)
 {
@@ -497,6 +554,115 @@ static void blank_in_election(void **state)
     assert_int_equal(sent(REPL_VIEW), 3);
 }
 
+static void cut(int i)
+{
+    w.linked[i] = false;
+    repl_target_close(w.t, i);
+    repl_replica_close(w.r[i], 0);
+}
+
+/* Of two replicas one is gone for ever: taken out by force, the other serves, with all that was acknowledged. */
+static void forced_out(void **state)
+{
+    (void)state;
+    struct uuid gone = {{2}}, nobody = {{77}};
+    struct repl_io io = io_of(REPL_IO_WRITE, 8192), late = io_of(REPL_IO_WRITE, 8192);
+    repl_target_submit(w.t, &io);
+    settle();
+    assert_int_equal(w.done, 1);
+    assert_int_equal(repl_target_force_out(w.t, &gone), -EALREADY);
+    cut(0);
+    pass(100 * MS);
+    assert_string_equal(status().phase, "Offline");
+    assert_int_equal(repl_target_force_out(w.t, &gone), -EBUSY); /* it is the other that is away */
+    link_up(0);
+    pass(1000 * MS);
+    assert_string_equal(status().phase, "Healthy");
+    cut(1);
+    repl_target_submit(w.t, &late);
+    pass(1000 * MS);
+    assert_int_equal(w.done, 1);
+    assert_int_equal(repl_target_force_out(w.t, &nobody), -ENOENT);
+    assert_true(repl_target_remove(w.t, &gone)); /* waits for a quorum */
+    pass(100 * MS);
+    assert_int_equal(w.admin, 0);
+    assert_int_equal(repl_target_force_out(w.t, &gone), 0);
+    assert_int_equal(w.admin_status, -EAGAIN);
+    assert_int_equal(w.forced, 1);
+    assert_int_equal(w.may_be_lost, 0);
+    pass(1000 * MS);
+    assert_string_equal(status().phase, "Healthy");
+    assert_int_equal(status().n, 1);
+    assert_int_equal(w.done, 2);
+    link_up(1); /* it is no member any more */
+    pass(1000 * MS);
+    assert_int_equal(status().n, 1);
+    assert_true(repl_target_add(w.t, &gone, NULL));
+    pass(1000 * MS);
+    assert_int_equal(status().n, 2);
+    assert_string_equal(status().phase, "Healthy");
+    assert_memory_equal(w.data[0], w.data[1], SIZE);
+}
+
+/* Of three two are gone: fewer than a read quorum, and the target says what that may cost. */
+static void forced_out_twice(void **state)
+{
+    (void)state;
+    struct uuid gone[] = {{{2}}, {{3}}};
+    cut(1);
+    cut(2);
+    pass(100 * MS);
+    assert_int_equal(repl_target_force_out(w.t, &gone[0]), 0);
+    assert_int_equal(w.may_be_lost, 1);
+    pass(1000 * MS);
+    assert_string_equal(status().phase, "Offline");
+    assert_int_equal(repl_target_force_out(w.t, &gone[1]), 0);
+    pass(2000 * MS);
+    assert_string_equal(status().phase, "Healthy");
+    assert_int_equal(status().n, 1);
+    cut(0);
+    pass(100 * MS);
+    assert_int_equal(repl_target_force_out(w.t, &gone[1]), -ENOENT);
+    struct uuid last = {{1}};
+    assert_int_equal(repl_target_force_out(w.t, &last), -EHOSTUNREACH);
+}
+
+/* A first view binds: who has one is not taken for another. */
+static void bound_to_first_view(void **state)
+{
+    (void)state;
+    says(0, REPL_HELLO, 1, 0, false, 0); /* has a first view of 0, 1 and 2, which was not formed */
+    says(3, REPL_HELLO, 0, REPL_BLANK, false, 0);
+    says(4, REPL_HELLO, 0, REPL_BLANK, false, 0);
+    assert_int_equal(sent(REPL_PROMISE), 0);
+    says(1, REPL_HELLO, 0, REPL_BLANK, false, 0);
+    assert_int_equal(sent(REPL_PROMISE), 3); /* 1, 3 and 4, which are blank */
+    says(1, REPL_PROMISED, 2, 0, false, 0);  /* somebody has bound it meanwhile */
+    assert_int_equal(sent(REPL_VIEW), 0);
+    says(2, REPL_HELLO, 0, REPL_BLANK, false, 0);
+    pass_alone(1000 * MS);
+    assert_int_equal(sent(REPL_PROMISE), 6); /* 0, 1 and 2 */
+    for (int i = 0; i < 3; i++)
+        says(i, REPL_PROMISED, 3, i ? REPL_BLANK : 0, false, 0);
+    assert_int_equal(sent(REPL_VIEW), 3);
+}
+
+/* Where they are named, others are not taken, however blank they are. */
+static void named(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 5; i++)
+        says(i, REPL_HELLO, 0, REPL_BLANK, false, 0);
+    assert_int_equal(sent(REPL_PROMISE), 0);
+    says(0, REPL_HELLO, 0, REPL_BLANK, false, 0);
+    assert_int_equal(sent(REPL_PROMISE), 3);
+    for (int i = 0; i < 3; i++)
+        says(i, REPL_PROMISED, 1, REPL_BLANK, false, 0);
+    assert_int_equal(sent(REPL_VIEW), 3);
+    for (int i = 0; i < w.n; i++)
+        assert_true(w.queue[i].replica < 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -509,6 +675,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(rebuilt_busy, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed, start, stop),
         cmocka_unit_test_setup_teardown(blank_in_election, start_alone, stop),
+        cmocka_unit_test_setup_teardown(forced_out, start_two, stop),
+        cmocka_unit_test_setup_teardown(forced_out_twice, start, stop),
+        cmocka_unit_test_setup_teardown(bound_to_first_view, start_creating, stop),
+        cmocka_unit_test_setup_teardown(named, start_named, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,8 @@ static const struct row {
     {"file:%s?direct=1", IO_EPOLL, true},
     {"file:%s?direct=1", IO_URING, true},
     {"fault:any=1ms/50,read=EIO#1000000;file:%s", IO_EPOLL, true},
+    {"volatile:file:%s", IO_EPOLL, false},
+    {"volatile:file:%s", IO_URING, false},
 };
 
 struct bench {
@@ -386,13 +388,54 @@ static void test_faults(void **state)
     io_loop_free(b.loop);
 }
 
+/* What was flushed stays; of what was not, some is lost when nobody had the time to flush. */
+static void test_volatile(void **state)
+{
+    (void)state;
+    enum { WRITES = 64 };
+    struct bench b = {.path = "/var/tmp/orlop-store-XXXXXX"};
+    struct err e = {0};
+    uint8_t data[2 * BLOCK], back[2 * BLOCK];
+    int fd = mkstemp(b.path), lost = 0;
+    assert_true(fd >= 0);
+    b.loop = io_loop_new(IO_EPOLL, NULL);
+    b.store = open_name(&b, "volatile:file:%s", SIZE, false, &e);
+    assert_non_null(b.store);
+    memset(data, 'o', sizeof(data));
+    for (uint64_t i = 0; i < WRITES; i++)
+        assert_int_equal(run(&b, STORE_WRITE, i * 2 * BLOCK, 2 * BLOCK, data, false), 0);
+    assert_int_equal(run(&b, STORE_FLUSH, 0, 0, NULL, false), 0);
+    memset(data, 'n', sizeof(data));
+    for (uint64_t i = 0; i < WRITES; i++)
+        assert_int_equal(run(&b, STORE_WRITE, i * 2 * BLOCK, 2 * BLOCK, data, false), 0);
+    assert_int_equal(run(&b, STORE_READ, 0, 2 * BLOCK, back, false), 0);
+    assert_memory_equal(back, data, sizeof(data));
+    assert_int_equal(run(&b, STORE_WRITE, (uint64_t)WRITES * 2 * BLOCK, BLOCK, data, false), 0);
+    store_close(b.store); /* without a flush, as a kill would */
+    for (off_t i = 0; i < WRITES; i++) {
+        assert_int_equal(pread(fd, back, sizeof(back), i * 2 * BLOCK), sizeof(back));
+        assert_true(back[0] == 'n' || back[0] == 'o');
+        assert_true(back[BLOCK] == 'o' || back[0] == 'n'); /* torn: the first half */
+        lost += back[BLOCK] == 'o';
+    }
+    assert_true(lost > 0);
+    b.store = open_name(&b, "volatile:file:%s", SIZE, false, &e);
+    assert_int_equal(run(&b, STORE_WRITE, 0, BLOCK, data, true), 0); /* FUA */
+    store_close(b.store);
+    assert_int_equal(pread(fd, back, BLOCK, 0), BLOCK);
+    assert_memory_equal(back, data, BLOCK);
+    close(fd);
+    io_loop_free(b.loop);
+    unlink(b.path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model),  cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_growth), cmocka_unit_test(test_extents),
         cmocka_unit_test(test_crowd),  cmocka_unit_test(test_open),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_faults), cmocka_unit_test(test_volatile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

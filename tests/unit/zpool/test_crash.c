@@ -101,6 +101,42 @@ static void child_resilver(struct zpool *p)
     say(0, 0);
 }
 
+static int write_nth(struct zpool_volume *v, uint64_t n)
+{
+    uint64_t words[PAGE / 8];
+    struct op op = nth_op(0, n);
+    fill_page(words, op.first, n);
+    return op.unmap ? run_io(v, ZPOOL_UNMAP, op.first * PAGE, NULL, op.pages * PAGE, false)
+                    : run_io(v, ZPOOL_WRITE, op.first * PAGE, words, PAGE, false);
+}
+
+/* The only device forgets what was written and says so once: nothing is called durable any more. */
+static void child_forget(struct zpool *p)
+{
+    enum { BEFORE = 60, IN_DOUBT = 10 };
+    struct zpool_volume *v;
+    uint64_t n = first_op;
+    assert_ok((v = zpool_volume_open(p, "vol", false, &e)));
+    for (; n < first_op + BEFORE; n++) {
+        assert_int_equal(write_nth(v, n), 0);
+        assert_int_equal(flush(v), 0);
+    }
+    say(0, n - 1);
+    const struct zpool_fault forget[] = {{disks[0], ZPOOL_FAULT_WRITE, ZPOOL_FAULT_LOSE},
+                                         {disks[0], ZPOOL_FAULT_SYNC, ZPOOL_FAULT_EIO}};
+    zpool_fault_set(forget, 2);
+    for (; n < first_op + BEFORE + IN_DOUBT; n++)
+        assert_int_equal(write_nth(v, n), 0);
+    assert_int_equal(flush(v), EIO);
+    zpool_fault_set(NULL, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(flush(v), EIO);
+    assert_refused(zpool_clear(p, &e) == 0, "InDoubt");
+    assert_int_equal(flush(v), EIO);
+    assert_true(zpool_export(p, &e) < 0);
+    say(1, 0);
+}
+
 static void child(int argc, char **argv)
 {
     assert_int_equal(argc, 6);
@@ -126,6 +162,8 @@ static void child(int argc, char **argv)
     assert_ok((p = zpool_import(&how, &e)));
     if (strcmp(mode, "resilver") == 0)
         child_resilver(p);
+    else if (strcmp(mode, "forget") == 0)
+        child_forget(p);
     else if (strcmp(mode, "hold") == 0 || strcmp(mode, "host") == 0)
         say(0, 0);
     else
@@ -312,6 +350,29 @@ static void test_control(void **state)
     assert_true(wrong > 0);
 }
 
+/* What was promised before the only device lost something is there when the pool is imported anew. */
+static void test_forgotten(void **state)
+{
+    (void)state;
+    uint64_t guid = make_pool("stripe 0", 16384);
+    for (uint64_t round = 0; round < 2; round++) {
+        uint64_t first = (round + 1) * OPS_MAX, to[THREADS] = {first + 70, 0, 0};
+        struct running c = start_child("forget", guid, first, 1);
+        struct report r;
+        assert_true(next_report(&c, &r));
+        note_durable(0, first, r.done);
+        assert_true(next_report(&c, &r));
+        kill_child(&c);
+        close(c.fd);
+        struct zpool *p = import_all(guid);
+        assert_int_equal(verify(p, to), 0);
+        assert_ok(zpool_scrub(p, true, &e) == 0);
+        wait_for(scan_is_over(p));
+        assert_int_equal(status_of(p).scan.errors, 0);
+        assert_ok(zpool_export(p, &e) == 0);
+    }
+}
+
 /* Killed in the middle of a resilver: it goes on. */
 static void test_killed_resilvering(void **state)
 {
@@ -379,9 +440,8 @@ int main(int argc, char **argv)
     if (argc > 1)
         child(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_held),
-        cmocka_unit_test(test_killed_resilvering),
-        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_held),      cmocka_unit_test(test_killed_resilvering),
+        cmocka_unit_test(test_forgotten), cmocka_unit_test(test_killed),
         cmocka_unit_test(test_control),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);

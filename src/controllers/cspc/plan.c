@@ -1,0 +1,357 @@
+#include "controllers/cspc/plan.h"
+
+#include <stdlib.h>
+
+#include "api/kinds/kinds.h"
+#include "base/map.h"
+#include "embedded/pods.h"
+#include "kube/object.h"
+
+static const char *device_name(const json_t *device)
+{
+    const char *name = json_str(device, "blockDeviceName");
+    return name ? name : "";
+}
+
+static const json_t *groups_of(const json_t *pool)
+{
+    return json_object_get(pool, "raidGroups");
+}
+
+void cspc_each_device(const json_t *pool, void (*fn)(void *context, const char *name),
+                      void *context)
+{
+    size_t i, j;
+    json_t *group, *device;
+    json_array_foreach((json_t *)groups_of(pool), i, group) {
+        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
+            fn(context, device_name(device));
+    }
+}
+
+static bool group_has(const json_t *group, const char *name)
+{
+    size_t i;
+    json_t *device;
+    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
+        if (str_eq(device_name(device), name))
+            return true;
+    }
+    return false;
+}
+
+bool cspc_has_device(const json_t *pool, const char *name)
+{
+    size_t i;
+    json_t *group;
+    json_array_foreach((json_t *)groups_of(pool), i, group) {
+        if (group_has(group, name))
+            return true;
+    }
+    return false;
+}
+
+/* The plan */
+
+struct finder {
+    const struct map *owners;
+    size_t found;
+};
+
+static void find_owner(void *context, const char *name)
+{
+    struct finder *f = context;
+    if (!f->found)
+        f->found = (size_t)map_get(f->owners, name);
+}
+
+struct owning {
+    struct map *owners;
+    size_t number;
+};
+
+static void own_device(void *context, const char *name)
+{
+    struct owning *o = context;
+    if (!map_has(o->owners, name))
+        map_set(o->owners, name, (void *)o->number);
+}
+
+static size_t owner_of(const struct map *owners, const json_t *pool)
+{
+    struct finder f = {owners, 0};
+    cspc_each_device(pool, find_owner, &f);
+    return f.found;
+}
+
+/* Those that stay, or those that are on their way out. */
+static void map_instances(const json_t *instances, bool deleting, struct map *owners)
+{
+    size_t i;
+    json_t *instance;
+    json_array_foreach((json_t *)instances, i, instance) {
+        struct owning o = {owners, i + 1};
+        if (kube_deleting(instance) == deleting)
+            cspc_each_device(json_object_get(instance, "spec"), own_device, &o);
+    }
+}
+
+static void map_records(const json_t *records, struct map *owners)
+{
+    size_t i, j;
+    json_t *record, *name;
+    json_array_foreach((json_t *)records, i, record) {
+        json_array_foreach(json_object_get(record, "blockDevices"), j, name) {
+            if (json_is_string(name))
+                map_set(owners, json_string_value(name), (void *)(i + 1));
+        }
+    }
+}
+
+void cspc_plan_make(const json_t *cluster, const json_t *instances, struct cspc_plan *ret_plan)
+{
+    struct map staying = {0}, going = {0}, recorded = {0};
+    const json_t *records = json_at(cluster, "status", "instances");
+    size_t n = json_array_size(instances), i;
+    _cleanup_free_ bool *continued = mem_zalloc(n + 1);
+    json_t *pool, *instance;
+    *ret_plan = (struct cspc_plan){0};
+    map_instances(instances, false, &staying);
+    map_instances(instances, true, &going);
+    map_records(records, &recorded);
+    json_array_foreach((json_t *)json_at(cluster, "spec", "pools"), i, pool) {
+        struct cspc_pool p = {.spec = pool};
+        size_t at = owner_of(&staying, pool), record = owner_of(&recorded, pool);
+        if (!at)
+            at = owner_of(&going, pool);
+        if (at && !continued[at]) {
+            p.instance = json_array_get(instances, at - 1);
+            continued[at] = true;
+        }
+        if (record)
+            p.record = json_array_get(records, record - 1);
+        vec_push(&ret_plan->pools, p);
+    }
+    json_array_foreach((json_t *)instances, i, instance) {
+        if (!continued[i + 1])
+            vec_push(&ret_plan->unwanted, instance);
+    }
+    map_done(&staying);
+    map_done(&going);
+    map_done(&recorded);
+}
+
+void cspc_plan_done(struct cspc_plan *p)
+{
+    vec_done(&p->pools);
+    vec_done(&p->unwanted);
+}
+
+/* Instances */
+
+static bool is_taken(const json_t *instances, const char *name)
+{
+    size_t i;
+    json_t *instance;
+    json_array_foreach((json_t *)instances, i, instance) {
+        if (str_eq(kube_name(instance), name))
+            return true;
+    }
+    return false;
+}
+
+char *cspc_instance_name(const json_t *cluster, const struct cspc_pool *pool,
+                         const json_t *instances)
+{
+    const char *before = json_str(pool->record, "name");
+    if (before && !is_taken(instances, before))
+        return mem_strdup(before);
+    _cleanup_free_ char *selector =
+        json_dumps(json_object_get(pool->spec, "nodeSelector"), JSON_SORT_KEYS | JSON_COMPACT);
+    for (unsigned attempt = 0;; attempt++) {
+        char suffix[CSPC_SUFFIX];
+        _cleanup_free_ char *text =
+            mem_printf("%s %s %u", kube_uid(cluster), selector ? selector : "", attempt);
+        pods_suffix(text, suffix);
+        char *name = mem_printf("%s-%s", kube_name(cluster), suffix);
+        if (!is_taken(instances, name))
+            return name;
+        free(name);
+    }
+}
+
+/* A group of the instance: as the pool spec has it, with its type said. */
+static json_t *group_new(const json_t *pool, const json_t *group)
+{
+    json_t *made = json_deep_copy(group);
+    const char *type = api_raid_type(pool, group);
+    if (type)
+        json_object_set_new(made, "type", json_string(type));
+    return made;
+}
+
+json_t *cspc_instance_spec(const json_t *pool, const char *node)
+{
+    json_t *groups = json_array(), *config = json_object_get(pool, "poolConfig");
+    size_t i;
+    json_t *group;
+    json_array_foreach((json_t *)groups_of(pool), i, group)
+        json_array_append_new(groups, group_new(pool, group));
+    return json_pack("{s:s,s:O,s:o,s:o}", "hostName", node, "nodeSelector",
+                     json_object_get(pool, "nodeSelector"), "poolConfig",
+                     config ? json_deep_copy(config) : json_object(), "raidGroups", groups);
+}
+
+/* Changes */
+
+static void add(struct cspc_changes *c, struct cspc_change change)
+{
+    vec_push(c, change);
+}
+
+/* The devices that only one of two groups has. */
+struct difference {
+    size_t gone, come;
+    const char *old, *device;
+};
+
+static struct difference compare(const json_t *was, const json_t *wanted)
+{
+    struct difference d = {0};
+    size_t i;
+    json_t *device;
+    json_array_foreach(json_object_get(was, "blockDevices"), i, device) {
+        if (!group_has(wanted, device_name(device))) {
+            d.gone++;
+            d.old = device_name(device);
+        }
+    }
+    json_array_foreach(json_object_get(wanted, "blockDevices"), i, device) {
+        if (!group_has(was, device_name(device))) {
+            d.come++;
+            d.device = device_name(device);
+        }
+    }
+    return d;
+}
+
+static const char *what_forbids(const json_t *pool, const json_t *instance, const json_t *was,
+                                const json_t *wanted, const struct difference *d)
+{
+    const char *type = api_raid_type(pool, wanted), *old_type = api_raid_type(instance, was);
+    bool stripe = type && str_eq(type, "stripe");
+    if (api_raid_role_of(was) != api_raid_role_of(wanted))
+        return "the purpose of a group cannot change; put it back";
+    if (type && old_type && !str_eq(type, old_type))
+        return "the layout of a group cannot change; put it back";
+    if (stripe && d->gone)
+        return "a device of a stripe can neither be removed nor replaced; put it back";
+    if (!stripe && d->gone > d->come)
+        return "a device can only be replaced by another, not removed; put one in its place";
+    if (!stripe && d->come > d->gone)
+        return "devices are added to a stripe only; add a new group";
+    if (!stripe && d->come > 1)
+        return "one device of a group is replaced at a time; put the others back until it is done";
+    return NULL;
+}
+
+static void compare_groups(const json_t *pool, const json_t *instance, size_t at,
+                           const json_t *wanted, bool replacements, struct cspc_changes *ret)
+{
+    const json_t *was = json_array_get(groups_of(instance), at);
+    struct difference d = compare(was, wanted);
+    const char *why = what_forbids(pool, instance, was, wanted, &d);
+    if (why) {
+        if (!replacements) /* said once */
+            add(ret, (struct cspc_change){.kind = CSPC_NOT_POSSIBLE,
+                                          .group = at,
+                                          .wanted = wanted,
+                                          .device = d.old ? d.old : d.device,
+                                          .why = why});
+        return;
+    }
+    if (replacements && d.gone == 1)
+        add(ret,
+            (struct cspc_change){CSPC_REPLACE_DEVICE, at, wanted, d.device, d.old, .why = NULL});
+    size_t i;
+    json_t *device;
+    json_array_foreach(json_object_get(wanted, "blockDevices"), i, device) {
+        if (!replacements && !d.gone && !group_has(was, device_name(device)))
+            add(ret,
+                (struct cspc_change){CSPC_ADD_DEVICE, at, wanted, .device = device_name(device)});
+    }
+}
+
+/* Which group of the instance a wanted one continues, + 1; 0: it is new. */
+static size_t continues(const json_t *instance, const json_t *wanted)
+{
+    size_t i;
+    json_t *group;
+    json_array_foreach((json_t *)groups_of(instance), i, group) {
+        size_t j;
+        json_t *device;
+        json_array_foreach(json_object_get(wanted, "blockDevices"), j, device) {
+            if (group_has(group, device_name(device)))
+                return i + 1;
+        }
+    }
+    return 0;
+}
+
+static void find_lost(const json_t *instance, const bool *continued, struct cspc_changes *ret)
+{
+    size_t i;
+    json_t *group;
+    json_array_foreach((json_t *)groups_of(instance), i, group) {
+        const json_t *first = json_array_get(json_object_get(group, "blockDevices"), 0);
+        if (!continued[i + 1])
+            add(ret, (struct cspc_change){.kind = CSPC_NOT_POSSIBLE,
+                                          .group = i,
+                                          .device = device_name(first),
+                                          .why = "a group cannot be removed; put it back"});
+    }
+}
+
+void cspc_changes_find(const json_t *pool, const json_t *instance, struct cspc_changes *ret_changes)
+{
+    const json_t *spec = json_object_get(instance, "spec");
+    _cleanup_free_ bool *continued = mem_zalloc(json_array_size(groups_of(spec)) + 1);
+    for (int replacements = 0; replacements < 2; replacements++) {
+        size_t i;
+        json_t *group;
+        json_array_foreach((json_t *)groups_of(pool), i, group) {
+            size_t at = continues(spec, group);
+            continued[at] = true;
+            if (at)
+                compare_groups(pool, spec, at - 1, group, replacements == 1, ret_changes);
+            else if (!replacements)
+                add(ret_changes, (struct cspc_change){CSPC_NEW_GROUP, i, group, .why = NULL});
+        }
+    }
+    find_lost(spec, continued, ret_changes);
+}
+
+void cspc_change_apply(json_t *spec, const json_t *pool, const struct cspc_change *change)
+{
+    json_t *groups = json_object_get(spec, "raidGroups");
+    json_t *devices = json_object_get(json_array_get(groups, change->group), "blockDevices");
+    size_t i;
+    json_t *device;
+    switch (change->kind) {
+    case CSPC_NEW_GROUP:
+        json_array_append_new(groups, group_new(pool, change->wanted));
+        break;
+    case CSPC_ADD_DEVICE:
+        json_array_append_new(devices, json_pack("{s:s}", "blockDeviceName", change->device));
+        break;
+    case CSPC_REPLACE_DEVICE:
+        json_array_foreach(devices, i, device) {
+            if (str_eq(device_name(device), change->old))
+                json_array_set_new(devices, i,
+                                   json_pack("{s:s}", "blockDeviceName", change->device));
+        }
+        break;
+    case CSPC_NOT_POSSIBLE:
+        break;
+    }
+}

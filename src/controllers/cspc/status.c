@@ -1,0 +1,253 @@
+/*
+ * What a cluster says of itself: counted, read back from its instances, and why it is not as it should be.
+ *
+ * An instance counts as healthy when its orlop-pool says ONLINE and the node that it says so from is
+ * heard of. status.instances is the one part that is read again: it has the names and identities of pools
+ * for the case that somebody deletes their instances (create.c).
+ */
+#include "base/quantity.h"
+#include "controllers/cspc/cspc.h"
+#include "json/patch.h"
+#include "kube/condition.h"
+
+static const char *phase_of(const json_t *instance)
+{
+    const char *phase = json_str(json_object_get(instance, "status"), "phase");
+    return phase ? phase : "";
+}
+
+static bool is_healthy(struct cspc_run *r, const json_t *instance)
+{
+    const char *host = json_str(json_object_get(instance, "spec"), "hostName");
+    if (!str_eq(phase_of(instance), "ONLINE") || kube_deleting(instance) || !host)
+        return false;
+    json_auto_t *node = kube_informer_json(r->c->nodes, NULL, host, NULL);
+    const json_t *ready = node ? kube_condition_get(node, "Ready") : NULL;
+    return node && (!ready || kube_condition_is_true(node, "Ready"));
+}
+
+/* Records */
+
+static void add_name(void *context, const char *name)
+{
+    json_array_append_new(context, json_string(name));
+}
+
+static json_t *record_new(const struct cspc_pool *p)
+{
+    const char *guid = json_str(json_object_get(p->instance, "status"), "guid");
+    const char *before = json_str(p->record, "name");
+    json_t *devices = json_array(),
+           *host = json_object_get(json_object_get(p->instance, "spec"), "hostName");
+    if ((!guid || !*guid) && before && str_eq(before, kube_name(p->instance)))
+        guid = json_str(p->record, "guid");
+    cspc_each_device(json_object_get(p->instance, "spec"), add_name, devices);
+    json_t *record = json_pack("{s:s,s:s,s:o}", "name", kube_name(p->instance), "phase",
+                               phase_of(p->instance), "blockDevices", devices);
+    if (host)
+        json_object_set(record, "hostName", host);
+    if (guid && *guid)
+        json_object_set_new(record, "guid", json_string(guid));
+    return record;
+}
+
+/* Of every pool that is or was there and is not to be destroyed. */
+static json_t *records_of(const struct cspc_run *r)
+{
+    json_t *records = json_array();
+    vec_for_each(&r->plan.pools, p) {
+        bool doomed = p->instance && kube_annotation(p->instance, CSPC_DESTROY);
+        if (p->instance && !doomed)
+            json_array_append_new(records, record_new(p));
+        else if (!p->instance && p->record)
+            json_array_append(records, (json_t *)p->record);
+    }
+    return records;
+}
+
+static int write(struct cspc_run *r, json_t *status, struct err *e)
+{
+    json_auto_t *nothing = json_object();
+    const json_t *was = json_object_get(r->cluster, "status");
+    json_t *diff = json_merge_diff(was ? was : nothing, status);
+    if (!json_object_size(diff)) {
+        json_decref(diff);
+        return 0;
+    }
+    int written = cspc_patch(r->c, &r->c->clusters_r, r->cluster,
+                             json_pack("{s:o}", "status", diff), "status", e);
+    cspc_plan_again(r);
+    return written < 0 ? -1 : 1;
+}
+
+static json_t *status_of(const struct cspc_run *r)
+{
+    const json_t *was = json_object_get(r->cluster, "status");
+    return was ? json_deep_copy(was) : json_object();
+}
+
+int cspc_write_records(struct cspc_run *r, struct err *e)
+{
+    if (kube_deleting(r->cluster))
+        return 0;
+    json_auto_t *status = status_of(r);
+    json_object_set_new(status, "instances", records_of(r));
+    return write(r, status, e) < 0 ? -1 : 0;
+}
+
+/* Sums */
+
+struct counts {
+    int64_t desired, provisioned, healthy, managers;
+};
+
+static struct counts count(struct cspc_run *r)
+{
+    struct counts n = {.desired = (int64_t)r->plan.pools.len};
+    vec_for_each(&r->plan.pools, p) {
+        if (!p->instance || kube_deleting(p->instance))
+            continue;
+        json_auto_t *deployment = kube_informer_json(r->c->deployments, kube_namespace(p->instance),
+                                                     kube_name(p->instance), NULL);
+        const json_t *available = json_at(deployment, "status", "availableReplicas");
+        n.provisioned++;
+        n.healthy += is_healthy(r, p->instance);
+        n.managers += json_integer_value(available) > 0;
+    }
+    return n;
+}
+
+/* Quantities only: what older writers put there in ZFS's words cannot be added. */
+static bool parse_size(const json_t *value, struct quantity *ret)
+{
+    if (json_is_integer(value)) {
+        *ret = quantity_from_int(json_integer_value(value), QUANTITY_BINARY_SI);
+        return true;
+    }
+    return json_is_string(value) && quantity_parse(json_string_value(value), ret, NULL) == 0;
+}
+
+static json_t *capacity_of(const struct cspc_run *r)
+{
+    static const char *const keys[] = {"total", "free", "used"};
+    json_t *capacity = json_object();
+    for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+        struct quantity sum = quantity_from_int(0, QUANTITY_BINARY_SI), one;
+        char text[QUANTITY_TEXT_MAX];
+        bool any = false;
+        size_t i;
+        json_t *instance;
+        json_array_foreach(r->instances, i, instance) {
+            if (parse_size(json_at(instance, "status", "capacity", keys[k]), &one))
+                any |= quantity_add(&sum, &one, &sum, NULL) == 0;
+        }
+        if (any)
+            json_object_set_new(capacity, keys[k], json_string(quantity_format(&sum, text)));
+    }
+    return capacity;
+}
+
+static const char *phase_word(const struct cspc_run *r, const struct counts *n)
+{
+    if (kube_deleting(r->cluster))
+        return "Deleting";
+    if (n->healthy == n->desired && n->provisioned == n->desired)
+        return "ONLINE";
+    size_t i, made = 0;
+    json_t *instance;
+    json_array_foreach(r->instances, i, instance) {
+        const json_t *guid = json_at(instance, "status", "guid");
+        made += guid != NULL || str_eq(phase_of(instance), "ONLINE");
+    }
+    return n->healthy ? "DEGRADED" : made ? "OFFLINE" : "Pending";
+}
+
+/* Conditions */
+
+static const struct {
+    const char *type, *fine, *text;
+    bool always;
+} parts[CSPC_PARTS] = {
+    [CSPC_PROVISION] = {"PoolsProvisioned", "Provisioned", "every pool has an instance", true},
+    [CSPC_OPERATION] = {"PoolsUpToDate", "UpToDate", "every pool is as its spec says", true},
+    [CSPC_DELETION] = {"PoolsDeleted", "Deleted", "no pool is left that is not wanted", false},
+};
+
+static void set_part(struct cspc_run *r, json_t *conditions, enum cspc_part part)
+{
+    const struct cspc_trouble *t = &r->trouble[part];
+    const struct kube_condition c = {
+        .type = parts[part].type,
+        .status = t->reason ? "False" : "True",
+        .reason = t->reason ? t->reason : parts[part].fine,
+        .message = t->reason ? str_get(&t->text) : parts[part].text,
+        .generation = kube_generation(r->cluster),
+    };
+    if (!t->reason && !parts[part].always) {
+        kube_condition_remove(conditions, parts[part].type);
+        return;
+    }
+    bool news = kube_condition_set(conditions, &c, r->c->clock);
+    if (news && t->reason && !t->progress)
+        kube_event_warning(r->c->recorder, r->cluster, t->reason, "%s", str_get(&t->text));
+}
+
+/* A cluster is ready when all of it is there, healthy, and as it was asked for. */
+static void set_ready(struct cspc_run *r, json_t *conditions, const struct counts *n)
+{
+    const struct cspc_trouble *first = NULL;
+    for (size_t i = CSPC_PARTS; i-- > 0;) {
+        if (r->trouble[i].reason)
+            first = &r->trouble[i];
+    }
+    bool ready = !first && n->healthy == n->desired;
+    _cleanup_free_ char *counted =
+        mem_printf("%lld of %lld pools are healthy", (long long)n->healthy, (long long)n->desired);
+    const struct kube_condition c = {
+        .type = "Ready",
+        .status = ready ? "True" : "False",
+        .reason = ready   ? "Ready"
+                  : first ? first->reason
+                          : "PoolsNotHealthy",
+        .message = first ? str_get(&first->text) : counted,
+        .generation = kube_generation(r->cluster),
+    };
+    kube_condition_set(conditions, &c, r->c->clock);
+}
+
+static void set_managers(struct cspc_run *r, json_t *conditions, const struct counts *n)
+{
+    _cleanup_free_ char *text = mem_printf("%lld of %lld pool managers are available",
+                                           (long long)n->managers, (long long)n->desired);
+    bool all = n->managers == n->desired;
+    const struct kube_condition c = {
+        .type = "PoolManagerAvailable",
+        .status = all ? "True" : "False",
+        .reason = all ? "AllAvailable" : "NotAllAvailable",
+        .message = text,
+    };
+    kube_condition_set(conditions, &c, r->c->clock);
+}
+
+int cspc_write_status(struct cspc_run *r, struct err *e)
+{
+    struct counts n = count(r);
+    json_auto_t *status = status_of(r);
+    json_t *conditions = json_object_get(status, "conditions");
+    if (!json_is_array(conditions)) {
+        conditions = json_array();
+        json_object_set_new(status, "conditions", conditions);
+    }
+    if (!kube_deleting(r->cluster))
+        json_object_set_new(status, "instances", records_of(r));
+    json_object_set_new(status, "phase", json_string(phase_word(r, &n)));
+    json_object_set_new(status, "capacity", capacity_of(r));
+    json_object_set_new(status, "desiredInstances", json_integer(n.desired));
+    json_object_set_new(status, "provisionedInstances", json_integer(n.provisioned));
+    json_object_set_new(status, "healthyInstances", json_integer(n.healthy));
+    set_ready(r, conditions, &n);
+    for (int part = 0; part < CSPC_PARTS; part++)
+        set_part(r, conditions, (enum cspc_part)part);
+    set_managers(r, conditions, &n);
+    return write(r, status, e) < 0 ? -1 : 0;
+}

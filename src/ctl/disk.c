@@ -1,0 +1,240 @@
+/*
+ * disk list, show and locate: BlockDevices, and the clusters that have them.
+ */
+#include <inttypes.h>
+
+#include "ctl/commands.h"
+#include "ctl/pools.h"
+#include "kube/condition.h"
+#include "ui/term.h"
+
+static const char *detail(const json_t *disk, const char *key)
+{
+    const char *text = json_string_value(json_at(disk, "spec", "details", key));
+    return text ? text : "";
+}
+
+/* Why it can be had, or not, in a word. */
+static const char *use_of(const json_t *disk)
+{
+    const char *reason = json_str(kube_condition_get(disk, "Claimable"), "reason");
+    return reason && *reason ? reason : ctl_text(disk, "status", "claimState");
+}
+
+/* One read of everything that is shown. */
+struct view {
+    json_t *disks, *clusters;
+};
+
+static int view_read(const struct cli_args *args, struct kube_client *client, struct view *ret,
+                     struct err *e)
+{
+    const struct kube_resource disks_r = ctl_disks(), clusters_r = ctl_clusters();
+    const char *ns = ctl_namespace(args, client);
+    ret->disks = kube_list(client, &disks_r, ns, NULL, e);
+    ret->clusters = ret->disks ? kube_list(client, &clusters_r, ns, NULL, e) : NULL;
+    return ret->clusters ? 0 : -1;
+}
+
+static void view_done(struct view *v)
+{
+    json_decref(v->disks);
+    json_decref(v->clusters);
+}
+
+static void add_row(struct ctl_table *t, const struct view *v, const json_t *disk)
+{
+    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(disk));
+    char size[CTL_BYTES_MAX], age[AGE_MAX];
+    ctl_table_add(t, (const char *const[]){
+                         kube_name(disk), ctl_disk_node(disk), ctl_text(disk, "spec", "path"),
+                         ctl_bytes(json_at(disk, "spec", "capacity", "storage"), size),
+                         detail(disk, "deviceType"), ctl_text(disk, "status", "state"),
+                         use_of(disk), cluster ? kube_name(cluster) : "", ctl_age(disk, age),
+                         detail(disk, "model"), detail(disk, "serial"),
+                         json_string_value(json_at(disk, "spec", "claimRef", "name")),
+                         kube_namespace(disk)});
+}
+
+static void print_table(const struct cli_args *args, const struct view *v, const json_t *disks)
+{
+    static const char *const titles[] = {"NAME",   "NODE",  "PATH",      "SIZE", "TYPE",
+                                         "STATE",  "USE",   "POOL",      "AGE",  "MODEL",
+                                         "SERIAL", "CLAIM", "NAMESPACE", NULL};
+    static const char *const narrow[] = {"NAME",  "NODE", "PATH", "SIZE", "TYPE",
+                                         "STATE", "USE",  "POOL", "AGE",  NULL};
+    const char *output = cli_get(args, "output");
+    struct ctl_table t;
+    size_t i;
+    json_t *disk;
+    ctl_table_init(&t, output && str_eq(output, "wide") ? titles : narrow);
+    json_array_foreach(disks, i, disk)
+        add_row(&t, v, disk);
+    if (json_array_size(disks))
+        ctl_table_print(&t, stdout);
+    else
+        fputs("No disks found\n", stderr);
+    ctl_table_done(&t);
+}
+
+/* Those that were named, or all, of the node that was named. */
+static json_t *choose(const struct cli_args *args, const struct view *v, struct err *e)
+{
+    const char *node = cli_get(args, "node");
+    json_auto_t *chosen = json_array();
+    for (int i = 0; i < args->count; i++) {
+        const json_t *disk = ctl_disk_find(v->disks, node, args->words[i], e);
+        if (!disk)
+            return NULL;
+        json_array_append(chosen, (json_t *)disk);
+    }
+    size_t i;
+    json_t *disk;
+    json_array_foreach(args->count ? NULL : v->disks, i, disk) {
+        if (!node || str_eq(node, ctl_disk_node(disk)))
+            json_array_append(chosen, disk);
+    }
+    return json_incref(chosen);
+}
+
+int ctl_disk_list(const struct cli_args *args)
+{
+    struct err e = {0};
+    _cleanup_(view_done) struct view v = {0};
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    json_auto_t *disks =
+        client && view_read(args, client, &v, &e) == 0 ? choose(args, &v, &e) : NULL;
+    if (!disks)
+        return cli_fail(args, "%s", e.msg);
+    if (!ctl_print_objects(args, disks, CTL_DISK))
+        print_table(args, &v, disks);
+    return cli_finish(args);
+}
+
+/* Show and locate. */
+
+static void line(const char *title, const char *text)
+{
+    if (!text || !*text)
+        return;
+    printf("%-13s", title);
+    ui_text(stdout, text, strlen(text));
+    putchar('\n');
+}
+
+static void print_links(const json_t *disk)
+{
+    size_t i, j;
+    json_t *kind, *link;
+    const char *title = "Links:";
+    json_array_foreach(json_at(disk, "spec", "devlinks"), i, kind) {
+        json_array_foreach(json_object_get(kind, "links"), j, link) {
+            line(title, json_string_value(link));
+            title = "";
+        }
+    }
+}
+
+static void print_disk(const struct view *v, const json_t *disk)
+{
+    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(disk));
+    const json_t *claimable = kube_condition_get(disk, "Claimable");
+    char size[CTL_BYTES_MAX], age[AGE_MAX];
+    _cleanup_free_ char *made_by =
+        mem_printf("%s %s %s", detail(disk, "vendor"), detail(disk, "model"),
+                   detail(disk, "firmwareRevision"));
+    line("Name:", kube_name(disk));
+    line("Node:", ctl_disk_node(disk));
+    line("Path:", ctl_text(disk, "spec", "path"));
+    print_links(disk);
+    line("Size:", ctl_bytes(json_at(disk, "spec", "capacity", "storage"), size));
+    line("Type:", detail(disk, "deviceType"));
+    line("Drive:", detail(disk, "driveType"));
+    line("Made by:", made_by + strspn(made_by, " "));
+    line("Serial:", detail(disk, "serial"));
+    line("State:", ctl_text(disk, "status", "state"));
+    line("Claim state:", ctl_text(disk, "status", "claimState"));
+    line("Claim:", json_string_value(json_at(disk, "spec", "claimRef", "name")));
+    line("Use:", json_str(claimable, "reason"));
+    line("", json_str(claimable, "message"));
+    line("File system:", json_string_value(json_at(disk, "spec", "filesystem", "fsType")));
+    line("Mounted on:", json_string_value(json_at(disk, "spec", "filesystem", "mountPoint")));
+    line("Pool:", cluster ? kube_name(cluster) : NULL);
+    line("Known for:", ctl_age(disk, age));
+}
+
+/* The first stable path of a kind; NULL. */
+static const char *link_of(const json_t *disk, const char *kind)
+{
+    size_t i;
+    json_t *links;
+    json_array_foreach(json_at(disk, "spec", "devlinks"), i, links) {
+        const char *its = json_str(links, "kind");
+        if (its && str_eq(its, kind))
+            return json_string_value(json_array_get(json_object_get(links, "links"), 0));
+    }
+    return NULL;
+}
+
+/* Whether whoever pulls it takes it away from a pool. */
+static bool print_place(const struct view *v, const json_t *disk)
+{
+    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(disk));
+    _cleanup_free_ char *printed =
+        mem_printf("%s %s", detail(disk, "vendor"), detail(disk, "model"));
+    bool needed = cluster || str_eq(ctl_text(disk, "status", "claimState"), "Claimed");
+    line("Node:", ctl_disk_node(disk));
+    line("Slot:", link_of(disk, "by-path"));
+    line("Path:", ctl_text(disk, "spec", "path"));
+    line("Printed on:", printed + strspn(printed, " "));
+    line("Serial:", detail(disk, "serial"));
+    line("State:", ctl_text(disk, "status", "state"));
+    if (cluster)
+        printf(
+            "%sDo not pull it: pool cluster %s has it; `orlop pool replace %s %s NEW` first.%s\n",
+            ui_colour(stdout, UI_RED), kube_name(cluster), kube_name(cluster), kube_name(disk),
+            ui_colour(stdout, UI_PLAIN));
+    else if (needed)
+        printf("%sDo not pull it: the claim %s has it.%s\n", ui_colour(stdout, UI_RED),
+               json_string_value(json_at(disk, "spec", "claimRef", "name")),
+               ui_colour(stdout, UI_PLAIN));
+    else
+        puts("No pool and no claim has it: it can be pulled.");
+    return needed;
+}
+
+static int tell(const struct cli_args *args, bool (*print)(const struct view *, const json_t *))
+{
+    struct err e = {0};
+    const char *output = cli_get(args, "output");
+    _cleanup_(view_done) struct view v = {0};
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    const json_t *disk = client && view_read(args, client, &v, &e) == 0
+                             ? ctl_disk_find(v.disks, cli_get(args, "node"), args->words[0], &e)
+                             : NULL;
+    bool bad = false;
+    if (!disk)
+        return cli_fail(args, "%s", e.msg);
+    if (output && !str_eq(output, "text"))
+        ctl_print(disk, output);
+    else
+        bad = print(&v, disk);
+    int status = cli_finish(args);
+    return bad && status == CLI_DONE ? CLI_FAILED : status;
+}
+
+static bool print_all(const struct view *v, const json_t *disk)
+{
+    print_disk(v, disk);
+    return false;
+}
+
+int ctl_disk_show(const struct cli_args *args)
+{
+    return tell(args, print_all);
+}
+
+int ctl_disk_locate(const struct cli_args *args)
+{
+    return tell(args, print_place);
+}

@@ -1,0 +1,177 @@
+/*
+ * pool list: a line for each pool that is asked for or there.
+ */
+#include <inttypes.h>
+
+#include "ctl/commands.h"
+#include "ctl/pools.h"
+
+/* What is under way in a pool; "" for nothing. */
+static const char *activity_of(const json_t *instance, char buf[64])
+{
+    const json_t *resilver = json_at(instance, "status", "resilver");
+    buf[0] = '\0';
+    if (resilver)
+        snprintf(buf, 64, "resilver %" JSON_INTEGER_FORMAT " %%",
+                 json_integer_value(json_object_get(resilver, "percent")));
+    else if (json_is_true(json_at(instance, "status", "readOnly")))
+        snprintf(buf, 64, "read-only");
+    return buf;
+}
+
+static const char *count_of(const json_t *instance, const char *key, char buf[24])
+{
+    snprintf(buf, 24, "%" JSON_INTEGER_FORMAT,
+             json_integer_value(json_object_get(json_object_get(instance, "status"), key)));
+    return buf;
+}
+
+static size_t devices_of(const json_t *pool)
+{
+    size_t i, n = 0;
+    json_t *group;
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group)
+        n += json_array_size(json_object_get(group, "blockDevices"));
+    return n;
+}
+
+/* A pool with its instance; either may be NULL. */
+static void add_row(struct ctl_table *t, const json_t *cluster, const json_t *pool,
+                    const json_t *instance)
+{
+    const json_t *capacity = json_at(instance, "status", "capacity");
+    const json_t *total = json_object_get(capacity, "total"),
+                 *used = json_object_get(capacity, "used");
+    char size[CTL_BYTES_MAX], full[16] = "", age[AGE_MAX], replicas[24], devices[24], busy[64];
+    const char *phase = ctl_text(instance, "status", "phase");
+    int percent = ctl_percent(used, total);
+    if (percent >= 0)
+        snprintf(full, sizeof(full), "%d%%", percent);
+    snprintf(devices, sizeof(devices), "%zu",
+             devices_of(pool ? pool : json_object_get(instance, "spec")));
+    const char *state = !instance                 ? "Missing"
+                        : kube_deleting(instance) ? "Deleting"
+                        : !pool                   ? "Unwanted"
+                        : *phase                  ? phase
+                                                  : "Pending";
+    ctl_table_add(
+        t, (const char *const[]){
+               cluster ? kube_name(cluster) : kube_label(instance, "openebs.io/cstor-pool-cluster"),
+               instance ? kube_name(instance) : "", ctl_node_of(instance, pool), state,
+               ctl_bytes(total, size), full,
+               instance ? count_of(instance, "provisionedReplicas", replicas) : "",
+               ctl_age(instance ? instance : cluster, age), devices, activity_of(instance, busy),
+               kube_namespace(cluster ? cluster : instance)});
+}
+
+static bool is_wanted(const struct cli_args *args, const json_t *pool, const json_t *instance)
+{
+    const char *wanted = cli_get(args, "node"), *node = ctl_node_of(instance, pool);
+    return !wanted || (node && str_eq(wanted, node));
+}
+
+static json_t *instances_in(const json_t *instances, const json_t *cluster)
+{
+    json_t *own = json_array(), *instance;
+    size_t i;
+    json_array_foreach(instances, i, instance) {
+        const char *of = kube_label(instance, "openebs.io/cstor-pool-cluster");
+        if (of && str_eq(of, kube_name(cluster)) &&
+            str_eq(kube_namespace(instance), kube_namespace(cluster)))
+            json_array_append(own, instance);
+    }
+    return own;
+}
+
+static void add_cluster(const struct cli_args *args, struct ctl_table *t, const json_t *cluster,
+                        const json_t *instances)
+{
+    json_auto_t *own = instances_in(instances, cluster), *known = json_array();
+    size_t i, j;
+    json_t *pool, *instance, *it;
+    json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
+        const json_t *its = ctl_instance_of(own, pool);
+        if (its)
+            json_array_append(known, (json_t *)its);
+        if (is_wanted(args, pool, its))
+            add_row(t, cluster, pool, its);
+    }
+    json_array_foreach(own, i, instance) {
+        bool shown = false;
+        json_array_foreach(known, j, it)
+            shown |= it == instance;
+        if (!shown && is_wanted(args, json_object_get(instance, "spec"), instance))
+            add_row(t, cluster, NULL, instance);
+    }
+}
+
+/* Those that were named, or all. */
+static json_t *find(const struct cli_args *args, struct kube_client *client, const char *ns,
+                    struct err *e)
+{
+    const struct kube_resource r = ctl_clusters();
+    if (!args->count)
+        return kube_list(client, &r, ns, NULL, e);
+    json_auto_t *clusters = json_array();
+    for (int i = 0; i < args->count; i++) {
+        json_t *cluster = kube_get(client, &r, ns ? ns : "openebs", args->words[i], e);
+        if (!cluster)
+            return NULL;
+        json_array_append_new(clusters, cluster);
+    }
+    return json_incref(clusters);
+}
+
+static void print_table(const struct cli_args *args, const json_t *clusters,
+                        const json_t *instances)
+{
+    static const char *const titles[] = {"CLUSTER", "POOL",     "NODE",      "STATE",
+                                         "SIZE",    "USED",     "REPLICAS",  "AGE",
+                                         "DISKS",   "ACTIVITY", "NAMESPACE", NULL};
+    static const char *const narrow[] = {"CLUSTER", "POOL",     "NODE", "STATE", "SIZE",
+                                         "USED",    "REPLICAS", "AGE",  NULL};
+    const char *output = cli_get(args, "output");
+    struct ctl_table t;
+    size_t i;
+    json_t *cluster;
+    ctl_table_init(&t, output && str_eq(output, "wide") ? titles : narrow);
+    json_array_foreach(clusters, i, cluster)
+        add_cluster(args, &t, cluster, instances);
+    if (json_array_size(t.rows) > 1)
+        ctl_table_print(&t, stdout);
+    else
+        fputs("No pools found\n", stderr);
+    ctl_table_done(&t);
+}
+
+static int list(const struct cli_args *args, struct kube_client *client, struct err *e)
+{
+    const struct kube_resource r = ctl_instances();
+    const char *ns = ctl_namespace(args, client);
+    json_auto_t *clusters = find(args, client, ns, e);
+    json_auto_t *instances = clusters ? kube_list(client, &r, ns, NULL, e) : NULL;
+    if (!instances)
+        return -1;
+    json_auto_t *own = json_array();
+    size_t i, j;
+    json_t *cluster, *instance;
+    json_array_foreach(clusters, i, cluster) {
+        json_auto_t *its = instances_in(instances, cluster);
+        json_array_foreach(its, j, instance) {
+            if (is_wanted(args, json_object_get(instance, "spec"), instance))
+                json_array_append(own, instance);
+        }
+    }
+    if (!ctl_print_objects(args, own, CTL_INSTANCE))
+        print_table(args, clusters, instances);
+    return 0;
+}
+
+int ctl_pool_list(const struct cli_args *args)
+{
+    struct err e = {0};
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    if (!client || list(args, client, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    return cli_finish(args);
+}

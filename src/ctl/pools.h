@@ -1,0 +1,51 @@
+/*
+ * What the commands of pools and disks share. They read and write CStorPoolClusters, their instances
+ * and BlockDevices, and nothing else.
+ */
+#pragma once
+
+#include "ctl/ctl.h"
+
+#define CTL_CLUSTER  "cstorpoolcluster.openebs.io"
+#define CTL_INSTANCE "cstorpoolinstance.openebs.io"
+#define CTL_DISK     "blockdevice.openebs.io"
+#define CTL_HOSTNAME "kubernetes.io/hostname"
+/* On an instance: when somebody asked for a scrub. */
+#define CTL_SCRUB    "openebs.io/scrub-requested-at"
+
+struct kube_resource ctl_clusters(void);
+struct kube_resource ctl_instances(void);
+struct kube_resource ctl_disks(void);
+/* Where they are: --namespace, else the context's, else openebs. NULL: everywhere. */
+const char *ctl_namespace(const struct cli_args *args, struct kube_client *client);
+
+/* The instances of a cluster; NULL with an error. */
+json_t *ctl_instances_of(struct kube_client *client, const char *ns, const char *cluster,
+                         struct err *e);
+/* Whether the pool, of a cluster or an instance, has the device. */
+bool ctl_pool_has(const json_t *pool, const char *device);
+/* The instance that a pool of a cluster has become; NULL: none. Borrowed. */
+const json_t *ctl_instance_of(const json_t *instances, const json_t *pool);
+/* The pool of spec.pools[] that is on a node, which is given by name or by its object (or NULL). */
+json_t *ctl_pool_on(const json_t *cluster, const char *name, const json_t *node);
+/* The node of a pool as people call it. */
+const char *ctl_node_of(const json_t *instance, const json_t *pool);
+/* The cluster that has a device; NULL. Borrowed. */
+const json_t *ctl_cluster_with(const json_t *clusters, const char *device);
+
+/*
+ * The BlockDevice that people mean: its name, the beginning of it, or its path. node NULL: on any.
+ * Borrowed from the list; NULL with an error that says what there is.
+ */
+const json_t *ctl_disk_find(const json_t *disks, const char *node, const char *text, struct err *e);
+const char *ctl_disk_node(const json_t *disk);
+
+/* A size as people read it, from a quantity, ZFS's own words or a number; returns buf. */
+enum { CTL_BYTES_MAX = 32 };
+const char *ctl_bytes(const json_t *value, char buf[CTL_BYTES_MAX]);
+/* How much of total is used; -1: not known. */
+int ctl_percent(const json_t *used, const json_t *total);
+
+/* pool_groups.c: puts the groups of the command line into a cluster. nodes, disks: NULL in a dry run. */
+int ctl_add_groups(const struct cli_args *args, json_t *cluster, const json_t *nodes,
+                   const json_t *disks, struct err *e);

@@ -1,0 +1,251 @@
+/*
+ * The engine's thread: the only one that touches the pool.
+ *
+ *     no pool ── pool_open() ──> pool ── status, plan, act ──> view
+ *        ^                        │
+ *        └── release, destroy ────┘
+ *
+ * It looks at the pool when the wish is another one and every so often, and hands out a view of what it
+ * saw when that differs from the last. What failed is tried again with the next look but some.
+ */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/vec.h"
+#include "kube/event.h"
+#include "pool/engine_impl.h"
+
+static const int64_t TICK_NS = 2 * CLOCK_SECOND, PATIENCE_NS = 20 * CLOCK_SECOND;
+enum { RETRY_TICKS = 5 };
+
+static void say(struct pool_engine *x, const char *doing)
+{
+    pthread_mutex_lock(&x->lock);
+    x->view.doing = doing;
+    x->view.seen_ns = clock_mono_ns(x->clock);
+    pthread_mutex_unlock(&x->lock);
+}
+
+/* The new view; takes the report over. */
+static void publish(struct pool_engine *x, const char *name, json_t *report, const struct err *why)
+{
+    pthread_mutex_lock(&x->lock);
+    bool news = !x->view.report || !json_equal(x->view.report, report) || x->view.gone != x->gone ||
+                !str_eq(x->view.why.msg, why->msg);
+    json_decref(x->view.report);
+    x->view.report = report;
+    x->view.why = *why;
+    x->view.gone = x->gone;
+    x->view.host_id = x->host_id;
+    x->view.doing = NULL;
+    x->view.seen_at = clock_real_ns(x->clock) / CLOCK_SECOND;
+    snprintf(x->view.name, sizeof(x->view.name), "%s", name);
+    x->view.seen_ns = clock_mono_ns(x->clock);
+    pthread_mutex_unlock(&x->lock);
+    if (news)
+        x->changed(x->context);
+}
+
+static bool is_due(const struct pool_engine *x)
+{
+    return x->fresh || x->turns >= x->retry;
+}
+
+/* A pool, if there can be one. */
+static const char *open_pool(struct pool_engine *x, const struct pool_wish *w, struct err *why)
+{
+    struct pool_verdict v = {0};
+    if (!is_due(x)) {
+        *why = x->failed;
+        return x->failed_phase;
+    }
+    say(x, "opening the pool");
+    x->pool = pool_open(w, x->recorder, &v);
+    x->host_id = v.host_id;
+    if (x->pool) {
+        x->failed = (struct err){0};
+        return NULL;
+    }
+    if (!str_eq(v.why.msg, x->failed.msg)) {
+        log_warn("there is no pool", LOG_S("pool", w->name), LOG_ERR(&v.why));
+        kube_event_warning(x->recorder, w->about, v.why.reason, "%s", v.why.msg);
+    }
+    x->retry = x->turns + RETRY_TICKS;
+    x->failed = *why = v.why;
+    x->failed_phase = v.phase;
+    return v.phase;
+}
+
+static const char *destroy_pool(struct pool_engine *x, const struct pool_wish *w, struct err *why)
+{
+    if (x->gone || !is_due(x)) {
+        *why = x->failed;
+        return x->gone ? "OFFLINE" : x->failed_phase;
+    }
+    say(x, "destroying the pool");
+    if (pool_destroy(&x->pool, w, x->recorder, why) == 0) {
+        x->gone = true;
+        x->failed = (struct err){0};
+        return "OFFLINE";
+    }
+    if (!str_eq(why->msg, x->failed.msg))
+        kube_event_warning(x->recorder, w->about, "DeletionFailed", "%s", why->msg);
+    x->retry = x->turns + RETRY_TICKS;
+    x->failed = *why;
+    x->failed_phase = "DeletionFailed";
+    return x->failed_phase;
+}
+
+/* One look. */
+static void turn(struct pool_engine *x, const struct pool_wish *w)
+{
+    struct err why = {0};
+    struct zpool_status s = {0};
+    const char *phase = NULL;
+    say(x, "looking at the pool");
+    pool_faults_read();
+    if (w->destroy)
+        phase = destroy_pool(x, w, &why);
+    else if (!x->pool)
+        phase = open_pool(x, w, &why);
+    bool open = x->pool && (w->destroy ? zpool_status_read(x->pool, &s, &why) == 0
+                                       : pool_keep(x, w, &s, &why) == 0);
+    struct pool_facts facts = {
+        .wish = w,
+        .status = open ? &s : NULL,
+        .guid = x->pool ? zpool_guid(x->pool) : 0,
+        .phase = open && !w->destroy ? NULL : phase,
+        .read_only = x->read_only,
+        .why = &why,
+        .adding = &x->errors[POOL_STEP_ADD],
+        .replacing = &x->errors[POOL_STEP_REPLACE],
+    };
+    publish(x, w->name, pool_report(&facts), &why);
+    zpool_status_done(&s);
+    x->turns++;
+    x->fresh = false;
+}
+
+static void export(struct pool_engine *x)
+{
+    struct err e = {0};
+    if (!x->pool)
+        return;
+    say(x, "exporting the pool");
+    if (zpool_export(x->pool, &e) < 0)
+        log_warn("the pool could not be exported; nothing is lost", LOG_ERR(&e));
+    else
+        log_info("the pool was exported");
+    x->pool = NULL;
+    vec_done(&x->seen);
+}
+
+static void *run(void *context)
+{
+    struct pool_engine *x = context;
+    int64_t tick = x->options.tick_ns ? x->options.tick_ns : TICK_NS;
+    pthread_mutex_lock(&x->lock);
+    while (!x->stop) {
+        struct pool_wish *w = x->wish ? pool_wish_ref(x->wish) : NULL;
+        bool release = x->release;
+        x->fresh |= x->news;
+        x->news = false;
+        pthread_mutex_unlock(&x->lock);
+        if (w && !release)
+            turn(x, w);
+        else if (release)
+            export(x);
+        pool_wish_unref(w);
+        pthread_mutex_lock(&x->lock);
+        x->view.doing = NULL;
+        int64_t until = clock_mono_ns(x->clock) + tick;
+        while (!x->stop && !x->news && clock_wait(x->clock, &x->changed_wish, &x->lock, until))
+            ;
+    }
+    pthread_mutex_unlock(&x->lock);
+    export(x);
+    pthread_mutex_lock(&x->lock);
+    x->ended = true;
+    pthread_cond_broadcast(&x->changed_wish);
+    pthread_mutex_unlock(&x->lock);
+    return NULL;
+}
+
+struct pool_engine *pool_engine_start(const struct pool_options *o, struct kube_recorder *recorder,
+                                      void (*changed)(void *context), void *context, struct err *e)
+{
+    struct pool_engine *x = NEW(struct pool_engine);
+    x->options = *o;
+    x->recorder = recorder;
+    x->changed = changed;
+    x->context = context;
+    x->clock = clock_system();
+    x->percent = UINT32_MAX;
+    x->view.seen_ns = clock_mono_ns(x->clock);
+    pthread_mutex_init(&x->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&x->changed_wish, &attr);
+    pthread_condattr_destroy(&attr);
+    if (thread_start(&x->thread, "engine", run, x, e) < 0) {
+        free(x);
+        return NULL;
+    }
+    return x;
+}
+
+void pool_engine_stop(struct pool_engine *x)
+{
+    int64_t until = clock_mono_ns(x->clock) + PATIENCE_NS;
+    pthread_mutex_lock(&x->lock);
+    x->stop = true;
+    pthread_cond_broadcast(&x->changed_wish);
+    while (!x->ended && clock_wait(x->clock, &x->changed_wish, &x->lock, until))
+        ;
+    if (!x->ended) {
+        /* A device does not answer. What was flushed is safe, and the next import goes on. */
+        log_warn("ends without an export", LOG_S("while", x->view.doing ? x->view.doing : ""));
+        _exit(1);
+    }
+    pthread_mutex_unlock(&x->lock);
+    pthread_join(x->thread, NULL);
+    pthread_cond_destroy(&x->changed_wish);
+    pthread_mutex_destroy(&x->lock);
+    json_decref(x->view.report);
+    pool_wish_unref(x->wish);
+    free(x);
+}
+
+void pool_engine_wish(struct pool_engine *x, struct pool_wish *w)
+{
+    pthread_mutex_lock(&x->lock);
+    if (!x->wish || !str_eq(str_get(&x->wish->text), str_get(&w->text)) ||
+        x->wish->take_over != w->take_over) {
+        pool_wish_unref(x->wish);
+        x->wish = pool_wish_ref(w);
+        x->news = true;
+        x->release = false;
+        pthread_cond_broadcast(&x->changed_wish);
+    }
+    pthread_mutex_unlock(&x->lock);
+}
+
+void pool_engine_release(struct pool_engine *x)
+{
+    pthread_mutex_lock(&x->lock);
+    x->release = x->news = true;
+    pthread_cond_broadcast(&x->changed_wish);
+    pthread_mutex_unlock(&x->lock);
+}
+
+void pool_engine_view(struct pool_engine *x, struct pool_view *ret)
+{
+    pthread_mutex_lock(&x->lock);
+    *ret = x->view;
+    json_incref(ret->report);
+    pthread_mutex_unlock(&x->lock);
+}

@@ -1,0 +1,51 @@
+/*
+ * The engine, for engine.c and keep.c.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/vec.h"
+#include "pool/impl.h"
+
+/* How a device was when it was last looked at. */
+struct pool_seen {
+    uint64_t guid, checksum_errors;
+    enum zpool_state state;
+};
+
+struct pool_engine {
+    struct pool_options options;
+    struct kube_recorder *recorder;
+    void (*changed)(void *context);
+    void *context;
+    const struct clock *clock;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* of all below, up to the next */
+    pthread_cond_t changed_wish;
+    struct pool_wish *wish; /* NULL: none yet */
+    bool news, stop, release, ended;
+    struct pool_view view;
+
+    /* The thread's own: */
+    struct zpool *pool; /* NULL: not open */
+    bool fresh, gone;
+    uint64_t turns, retry; /* how many looks there were; when to try again what failed */
+    struct err failed;     /* to open, or to destroy */
+    const char *failed_phase;
+    uint32_t host_id;              /* who had the pool last, when that is in the way; 0 */
+    struct err errors[POOL_STEPS]; /* the last failure of each kind of step; code 0: none */
+    VEC(struct pool_seen) seen;
+    enum zpool_scan_state scan;
+    unsigned percent; /* used, when last looked at; UINT32_MAX: not known */
+    bool read_only;
+    char compression[16]; /* that was set last */
+};
+
+/* keep.c: a pool that is open is made as it is wanted; *ret_status is how it is then. */
+int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret_status,
+              struct err *e);
+
+/* faults.c: in builds for tests, devices fail as a file says. */
+void pool_faults_read(void);

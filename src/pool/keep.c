@@ -1,0 +1,187 @@
+/*
+ * Keeping a pool that is open: steps until there is nothing more to do, and a word to people about what
+ * became other than it was.
+ */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "kube/event.h"
+#include "pool/engine_impl.h"
+
+enum { RETRY_TICKS = 5, ROUNDS_MAX = 64, HYSTERESIS = 2 };
+static const unsigned levels[] = {75, 85, 95};
+
+/* Devices. */
+
+static struct pool_seen *seen_of(struct pool_engine *x, const struct zpool_vdev *v)
+{
+    vec_for_each(&x->seen, it) {
+        if (it->guid == v->guid)
+            return it;
+    }
+    vec_push(&x->seen, (struct pool_seen){v->guid, v->checksum_errors, ZPOOL_ONLINE});
+    return &vec_last(&x->seen);
+}
+
+static void tell_device(struct pool_engine *x, const struct pool_wish *w,
+                        const struct zpool_vdev *v, const char *name)
+{
+    struct pool_seen *seen = seen_of(x, v);
+    if (v->state != seen->state && v->state != ZPOOL_ONLINE)
+        kube_event_warning(x->recorder, w->about, "DeviceFailed", "%s (%s) is %s%s%s", name,
+                           v->path, zpool_state_name(v->state), v->why ? ": " : "",
+                           v->why ? v->why : "");
+    else if (v->state != seen->state)
+        kube_event_normal(x->recorder, w->about, "DeviceOnline", "%s (%s) works again", name,
+                          v->path);
+    if (v->checksum_errors > seen->checksum_errors)
+        kube_event_warning(x->recorder, w->about, "DamageFound",
+                           "%s (%s) returned %" PRIu64
+                           " damaged blocks; they are mended where there is another copy",
+                           name, v->path, v->checksum_errors - seen->checksum_errors);
+    seen->state = v->state;
+    seen->checksum_errors = v->checksum_errors;
+}
+
+static void tell_devices(struct pool_engine *x, const struct pool_wish *w,
+                         const struct zpool_status *s)
+{
+    for (size_t i = 0; i < s->n_vdevs; i++) {
+        const struct zpool_vdev *v = &s->vdevs[i];
+        const struct pool_device *d = v->path[0] ? pool_wish_device(w, s, i) : NULL;
+        if (v->path[0] && !(v->parent < 0 && v->spare_in_use))
+            tell_device(x, w, v, d ? d->name : "a device");
+    }
+}
+
+static void tell_scan(struct pool_engine *x, const struct pool_wish *w,
+                      const struct zpool_progress *scan)
+{
+    bool over = x->scan == ZPOOL_SCAN_RUNNING && scan->state == ZPOOL_SCAN_DONE;
+    x->scan = scan->state;
+    if (!over)
+        return;
+    const char *what = scan->kind == ZPOOL_SCAN_SCRUB ? "the scrub" : "the resilver";
+    const char *reason = scan->kind == ZPOOL_SCAN_SCRUB ? "ScrubDone" : "ResilverDone";
+    if (scan->errors)
+        kube_event_warning(x->recorder, w->about, reason,
+                           "%s is over: %" PRIu64 " blocks are damaged and have no other copy",
+                           what, scan->errors);
+    else
+        kube_event_normal(x->recorder, w->about, reason,
+                          "%s is over, without errors; %" PRIu64 " bytes were written anew", what,
+                          scan->repaired);
+}
+
+/* Space. */
+
+static void watch_space(struct pool_engine *x, const struct pool_wish *w,
+                        const struct zpool_status *s)
+{
+    unsigned percent = pool_used_percent(s->used, s->available);
+    unsigned before = x->percent == UINT32_MAX ? w->used_percent : x->percent;
+    bool was = x->percent == UINT32_MAX ? w->was_read_only : x->read_only;
+    for (size_t i = ARRAY_SIZE(levels); i-- > 0;) {
+        if (before >= levels[i] || percent < levels[i])
+            continue;
+        kube_event_warning(x->recorder, w->about, "PoolNearlyFull",
+                           "the pool is %u %% full, which is above %u %%: add devices, or delete "
+                           "volumes or snapshots",
+                           percent, levels[i]);
+        break;
+    }
+    unsigned limit = w->read_only_percent;
+    x->read_only = limit && (percent >= limit || (was && percent + HYSTERESIS > limit));
+    x->percent = percent;
+    if (x->read_only && !was)
+        kube_event_warning(x->recorder, w->about, "ReadOnly",
+                           "the pool is %u %% full, and takes no more writes from %u %% on "
+                           "(roThresholdLimit): add devices, or delete volumes or snapshots",
+                           percent, limit);
+    else if (!x->read_only && was)
+        kube_event_normal(x->recorder, w->about, "ReadWrite", "the pool takes writes again");
+}
+
+/* A pool that is suspended goes on when its devices do, unless what they lost has no other copy. */
+static void revive(struct pool_engine *x, const struct pool_wish *w)
+{
+    struct err why = {0};
+    if (zpool_clear(x->pool, &why) == 0)
+        return;
+    if (!str_eq(why.reason, "InDoubt"))
+        return;
+    log_error("the process ends, for the pool to be imported anew", LOG_ERR(&why));
+    kube_event_warning(x->recorder, w->about, why.reason, "%s", why.msg);
+    _exit(1);
+}
+
+/* Steps. */
+
+/*
+ * Does the first that can be done; whether one was. What fails is noted, and the next is tried; what has
+ * failed is tried again only when that is due.
+ */
+static bool step(struct pool_engine *x, const struct pool_wish *w, const struct zpool_status *s,
+                 bool due)
+{
+    struct pool_step steps[POOL_PLAN_MAX];
+    size_t n = pool_plan(w, s, clock_real_ns(x->clock) / CLOCK_SECOND, steps);
+    struct err errors[POOL_STEPS] = {0};
+    bool done = false;
+    for (size_t i = 0; i < n && !done; i++) {
+        const struct err *before = &x->errors[steps[i].kind];
+        struct err *e = &errors[steps[i].kind], why = {0};
+        if (before->code && !due) {
+            *e = *before;
+            continue;
+        }
+        done = pool_act(x->pool, w, &steps[i], x->recorder, &why) == 0;
+        if (done || e->code)
+            continue;
+        *e = why;
+        if (!str_eq(before->msg, why.msg) && steps[i].kind != POOL_STEP_ONLINE) {
+            log_warn("cannot change the pool", LOG_S("what", steps[i].text), LOG_ERR(&why));
+            kube_event_warning(x->recorder, w->about, why.reason, "%s: %s", steps[i].text, why.msg);
+        }
+    }
+    if (!done)
+        memcpy(x->errors, errors, sizeof(errors));
+    return done;
+}
+
+static void set_compression(struct pool_engine *x, const struct pool_wish *w)
+{
+    struct err why = {0};
+    if (str_eq(x->compression, w->compression))
+        return;
+    if (zpool_set_compression(x->pool, w->compression, &why) < 0)
+        log_warn("cannot set the compression", LOG_ERR(&why));
+    else
+        snprintf(x->compression, sizeof(x->compression), "%s", w->compression);
+}
+
+int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret,
+              struct err *e)
+{
+    if (zpool_status_read(x->pool, ret, e) < 0)
+        return -1;
+    if (ret->suspended)
+        revive(x, w);
+    bool due = x->fresh || x->turns >= x->retry;
+    if (!w->paused && !ret->suspended) {
+        set_compression(x, w);
+        for (int i = 0; i < ROUNDS_MAX && step(x, w, ret, due); i++) {
+            zpool_status_done(ret);
+            if (zpool_status_read(x->pool, ret, e) < 0)
+                return -1;
+        }
+        if (due)
+            x->retry = x->turns + RETRY_TICKS;
+    }
+    tell_devices(x, w, ret);
+    tell_scan(x, w, &ret->scan);
+    watch_space(x, w, ret);
+    return 0;
+}

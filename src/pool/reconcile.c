@@ -1,0 +1,375 @@
+/*
+ * The API's side: objects become a wish, the engine's view becomes the object's status.
+ *
+ *     finalizer ─> wish ─> engine                    before anything is made
+ *     view ─> status, conditions                     states at once, numbers every so often
+ *     view: replaced ─> claims                       claims.c
+ *     view: gone ─> finalizers                       the object can go
+ *
+ * Each arrow can be the last before kill -9.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "api/kinds/kinds.h"
+#include "api/normalize.h"
+#include "api/report.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "kube/condition.h"
+#include "pool/impl.h"
+
+static const int64_t BEAT_NS = 10 * CLOCK_SECOND, WRITE_NS = 10 * CLOCK_SECOND,
+                     STUCK_NS = 30 * CLOCK_SECOND;
+
+struct pool_serve {
+    struct pool_options options;
+    struct pool_kinds kinds;
+    struct kube_recorder *recorder;
+    const struct clock *clock;
+    struct kube_informer *pools, *devices, *claims;
+    struct kube_controller *controller;
+    struct pool_engine *engine;
+    char *node;                  /* where the pool is, as the object said first */
+    json_t *lease;               /* NULL: not read yet */
+    int64_t beat_at, written_at; /* monotonic; 0: never */
+    bool take_over;
+};
+
+/* The object in the form that the rest reads, whichever form it is stored in. */
+static void normalize(json_t *object)
+{
+    struct api_report report = {0};
+    api_normalize(&api_cstor_pool_instance, object, &report);
+    api_report_done(&report);
+}
+
+static json_t *get_device(void *context, const char *name)
+{
+    struct pool_serve *s = context;
+    return kube_informer_json(s->devices, s->options.ns, name, NULL);
+}
+
+static json_t *get_claim(void *context, const char *name)
+{
+    struct pool_serve *s = context;
+    return kube_informer_json(s->claims, s->options.ns, name, NULL);
+}
+
+/* Status. */
+
+static json_t *child(json_t *object, const char *key, json_t *(*make)(void))
+{
+    json_t *value = json_object_get(object, key);
+    if (!value) {
+        value = make();
+        json_object_set_new(object, key, value);
+    }
+    return value;
+}
+
+static void set_conditions(struct pool_serve *s, json_t *status, const json_t *object,
+                           const json_t *conditions)
+{
+    const char *type;
+    json_t *it;
+    json_t *list = child(status, "conditions", json_array);
+    json_object_foreach((json_t *)conditions, type, it) {
+        const struct kube_condition c = {
+            .type = type,
+            .status = json_str(it, "status"),
+            .reason = json_str(it, "reason"),
+            .message = json_str(it, "message"),
+            .generation = kube_generation(object),
+        };
+        kube_condition_set(list, &c, s->clock);
+    }
+}
+
+/* A copy without what changes all the time. */
+static json_t *without_numbers(const json_t *status)
+{
+    json_t *copy = json_deep_copy(status);
+    if (!copy)
+        return json_object();
+    json_object_del(copy, "capacity");
+    json_object_del(json_object_get(copy, "resilver"), "percent");
+    json_object_del(json_object_get(copy, "resilver"), "remainingSeconds");
+    json_object_del(json_object_get(copy, "scrub"), "percent");
+    json_object_del(json_object_get(copy, "scrub"), "repaired");
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_object_get(copy, "conditions"), i, it)
+        json_object_del(it, "message");
+    return copy;
+}
+
+/* Whether it must be said now; numbers alone wait until they have not been said for a while. */
+static bool is_urgent(struct pool_serve *s, const json_t *was, const json_t *is)
+{
+    json_auto_t *before = without_numbers(was), *after = without_numbers(is);
+    int64_t every = s->options.write_ns ? s->options.write_ns : WRITE_NS;
+    return !json_equal(before, after) || !s->written_at ||
+           clock_mono_ns(s->clock) - s->written_at >= every;
+}
+
+static int write_status(struct pool_serve *s, json_t **object, const json_t *report, struct err *e)
+{
+    static const char *const members[] = {"phase",   "guid",     "capacity", "readOnly",
+                                          "devices", "resilver", "scrub"};
+    const json_t *was = json_object_get(*object, "status");
+    json_auto_t *status = was ? json_deep_copy(was) : json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        json_t *value = json_object_get(report, members[i]);
+        if (value)
+            json_object_set(status, members[i], value);
+    }
+    if (!json_object_get(report, "resilver"))
+        json_object_del(status, "resilver");
+    set_conditions(s, status, *object, json_object_get(report, "conditions"));
+    if ((was && json_equal(was, status)) || !is_urgent(s, was, status))
+        return 0;
+    crash_point("before the status is written");
+    if (kube_status_write(s->kinds.client, &s->kinds.pool, object, status, e) < 0)
+        return -1;
+    crash_point("after the status was written");
+    normalize(*object);
+    s->written_at = clock_mono_ns(s->clock);
+    return 0;
+}
+
+/* What cannot be made a wish of. */
+static int say_invalid(struct pool_serve *s, json_t **object, const struct err *why, struct err *e)
+{
+    json_auto_t *report =
+        json_pack("{s:s, s:{s:{s:s, s:s, s:s}}}", "phase", "Invalid", "conditions", "Available",
+                  "status", "False", "reason", why->reason, "message", why->msg);
+    return write_status(s, object, report, e);
+}
+
+/* The engine has not come back from something for a while: what it said last may not be so any more. */
+static void add_stuck(struct pool_serve *s, const struct pool_view *v, json_t *report)
+{
+    int64_t silent = clock_mono_ns(s->clock) - v->seen_ns;
+    if (!v->doing || silent < STUCK_NS)
+        return;
+    _cleanup_free_ char *message =
+        mem_printf("the process has been %s for more than %lld s: a device may not answer",
+                   v->doing, (long long)(STUCK_NS / CLOCK_SECOND));
+    json_object_set_new(child(report, "conditions", json_object), "Available",
+                        json_pack("{s:s, s:s, s:s}", "status", "Unknown", "reason", "EngineSilent",
+                                  "message", message));
+}
+
+/* Whether the host that had the pool last is known to be gone: no node has its id, or that node is not
+ * ready. */
+static int find_host(struct pool_serve *s, uint32_t host_id, bool *ret_gone, struct err *e)
+{
+    json_auto_t *nodes = kube_list(s->kinds.client, &s->kinds.node, NULL, NULL, e);
+    if (!nodes)
+        return -1;
+    size_t i;
+    json_t *it;
+    *ret_gone = true;
+    json_array_foreach(nodes, i, it) {
+        if (pool_host_id(kube_name(it)) == host_id && kube_condition_is_true(it, "Ready"))
+            *ret_gone = false;
+    }
+    return 0;
+}
+
+static int finish_replacements(struct pool_serve *s, const json_t *object, const json_t *report,
+                               struct err *e)
+{
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_object_get(report, "replaced"), i, it) {
+        json_auto_t *device = get_device(s, json_string_value(it));
+        const char *name = json_str(json_at(device, "spec", "claimRef"), "name");
+        json_auto_t *claim = name ? get_claim(s, name) : NULL;
+        const char *old = claim ? kube_annotation(claim, POOL_PREDECESSOR) : NULL;
+        if (!old || !*old)
+            continue;
+        json_auto_t *old_device = get_device(s, old);
+        const char *old_name = json_str(json_at(old_device, "spec", "claimRef"), "name");
+        json_auto_t *old_claim = old_name ? get_claim(s, old_name) : NULL;
+        if (pool_claims_finish(&s->kinds, s->recorder, object, claim, old_claim, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int let_go(struct pool_serve *s, json_t **object, struct err *e)
+{
+    crash_point("before the finalizer is removed");
+    if (kube_finalizer_remove(s->kinds.client, &s->kinds.pool, object, POOL_PROTECTION, e) < 0 ||
+        kube_finalizer_remove(s->kinds.client, &s->kinds.pool, object, POOL_FINALIZER, e) < 0)
+        return -1;
+    log_info("the pool is gone", LOG_S("name", s->options.name));
+    return 0;
+}
+
+/* The pool is to be elsewhere: it is exported, so that the process there can have it. */
+static bool has_moved(struct pool_serve *s, const json_t *object)
+{
+    const char *host = json_str(json_object_get(object, "spec"), "hostName");
+    if (!host || !*host)
+        return false;
+    if (!s->node)
+        s->node = mem_strdup(s->options.node ? s->options.node : host);
+    if (str_eq(host, s->node))
+        return false;
+    log_info("the pool moves to another node", LOG_S("from", s->node), LOG_S("to", host));
+    pool_engine_release(s->engine);
+    return true;
+}
+
+static int beat(struct pool_serve *s, const json_t *object, const struct pool_view *v,
+                struct err *e)
+{
+    int64_t now = clock_mono_ns(s->clock);
+    if ((s->beat_at && now - s->beat_at < BEAT_NS) || (v->doing && now - v->seen_ns > STUCK_NS))
+        return 0;
+    if (pool_heartbeat(&s->kinds, object, s->node ? s->node : "", &s->lease, s->clock, e) < 0)
+        return -1;
+    s->beat_at = now;
+    return 0;
+}
+
+/* What follows from the view. */
+static int follow(struct pool_serve *s, json_t **object, struct err *e)
+{
+    struct pool_view v;
+    pool_engine_view(s->engine, &v);
+    json_auto_t *report = v.report ? json_deep_copy(v.report) : json_object();
+    json_decref(v.report);
+    if (v.gone && kube_deleting(*object))
+        return let_go(s, object, e);
+    bool gone = false;
+    if (v.host_id && !s->take_over) {
+        if (find_host(s, v.host_id, &gone, e) < 0)
+            return -1;
+        s->take_over = gone;
+        if (gone)
+            kube_controller_add(s->controller, s->options.ns, s->options.name);
+    }
+    add_stuck(s, &v, report);
+    if (!json_object_size(report))
+        return beat(s, *object, &v, e);
+    if (finish_replacements(s, *object, report, e) < 0 || write_status(s, object, report, e) < 0)
+        return -1;
+    return beat(s, *object, &v, e);
+}
+
+static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                     struct err *e)
+{
+    struct pool_serve *s = context;
+    struct err why = {0};
+    ret->again_ns = BEAT_NS / 2;
+    json_auto_t *object = kube_informer_json(s->pools, ns, name, NULL);
+    if (!object) {
+        pool_engine_release(s->engine);
+        return 0;
+    }
+    normalize(object);
+    if (has_moved(s, object))
+        return 0;
+    if (!kube_deleting(object) && !kube_finalizer_has(object, POOL_FINALIZER)) {
+        crash_point("before the finalizer is added");
+        if (kube_finalizer_add(s->kinds.client, &s->kinds.pool, &object, POOL_FINALIZER, e) < 0)
+            return -1;
+        normalize(object);
+    }
+    const struct pool_lookup lookup = {get_device, get_claim, s};
+    _cleanup_(pool_wish_unrefp) struct pool_wish *w =
+        pool_wish_new(object, &s->options, &lookup, clock_real_ns(s->clock) / CLOCK_SECOND, &why);
+    if (!w)
+        return say_invalid(s, &object, &why, e);
+    w->take_over = s->take_over;
+    pool_engine_wish(s->engine, w);
+    return follow(s, &object, e);
+}
+
+/* Setting up. */
+
+static void engine_changed(void *context)
+{
+    struct pool_serve *s = context;
+    kube_controller_add(s->controller, s->options.ns, s->options.name);
+}
+
+static void map_own(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    struct pool_serve *s = context;
+    (void)object;
+    kube_controller_add(c, s->options.ns, s->options.name);
+}
+
+static void serve_free(void *context)
+{
+    struct pool_serve *s = context;
+    if (s->engine)
+        pool_engine_stop(s->engine);
+    json_decref(s->lease);
+    free(s->node);
+    free(s);
+}
+
+/*
+ * Which of the two groups has the object: where they are the same objects, and where it is not there yet,
+ * the seed's.
+ */
+static struct kube_resource find_kind(struct pool_serve *s)
+{
+    struct kube_resource seed = kube_resource("openebs.io/v1alpha1", "CStorPoolInstance");
+    struct kube_resource published = kube_resource("cstor.openebs.io/v1", "CStorPoolInstance");
+    struct err e = {0};
+    json_auto_t *in_seed = kube_get(s->kinds.client, &seed, s->options.ns, s->options.name, &e);
+    if (in_seed || e.code != ERR_NOT_FOUND)
+        return seed;
+    json_auto_t *other = kube_get(s->kinds.client, &published, s->options.ns, s->options.name, &e);
+    return other ? published : seed;
+}
+
+static void watch(struct pool_serve *s, struct kube_informer *i)
+{
+    kube_controller_watch(s->controller,
+                          (struct kube_source){.informer = i, .map = map_own, .context = s});
+}
+
+int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, struct err *e)
+{
+    struct pool_serve *s = NEW(struct pool_serve);
+    s->options = *o;
+    s->recorder = kube_manager_recorder(m);
+    s->clock = kube_manager_clock(m);
+    s->kinds = (struct pool_kinds){
+        .client = kube_manager_client(m),
+        .device = kube_resource("openebs.io/v1alpha1", "BlockDevice"),
+        .claim = kube_resource("openebs.io/v1alpha1", "BlockDeviceClaim"),
+        .lease = kube_resource("coordination.k8s.io/v1", "Lease"),
+        .node = kube_resource("v1", "Node"),
+    };
+    kube_manager_on_stop(m, serve_free, s);
+    s->kinds.pool = find_kind(s);
+    _cleanup_free_ char *fields = mem_printf("metadata.name=%s", o->name);
+    s->pools = kube_manager_informer(m, s->kinds.pool, o->ns, NULL, fields);
+    s->devices = kube_manager_informer(m, s->kinds.device, o->ns, NULL, NULL);
+    s->claims = kube_manager_informer(m, s->kinds.claim, o->ns, NULL, NULL);
+    s->controller = kube_manager_controller(
+        m, &(struct kube_controller_options){.name = "pool", .reconcile = reconcile, .context = s},
+        e);
+    if (!s->controller)
+        return -1;
+    watch(s, s->pools);
+    watch(s, s->devices);
+    watch(s, s->claims);
+    s->engine = pool_engine_start(o, s->recorder, engine_changed, s, e);
+    if (!s->engine)
+        return -1;
+    pool_metrics_setup(kube_manager_metrics(m), s->engine);
+    return 0;
+}

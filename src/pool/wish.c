@@ -1,0 +1,340 @@
+/*
+ * What is wanted of the pool: from the CStorPoolInstance, its BlockDevices and their claims, to one
+ * structure that the engine can use without looking at anything else. A function of what it is given.
+ *
+ * A device may be added to the pool when its BlockDevice is active on the pool's node, and a claim of the
+ * pool's cluster has it. One that is in the pool already needs none of that: its label says so.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "api/kinds/kinds.h"
+#include "base/quantity.h"
+#include "base/rfc3339.h"
+#include "base/str.h"
+#include "kube/condition.h"
+#include "pool/impl.h"
+
+struct maker {
+    struct pool_wish *w;
+    const json_t *object;
+    const struct pool_lookup *lookup;
+    const char *node; /* "": not said */
+};
+
+static const char *text(const json_t *object, const char *a, const char *b)
+{
+    const char *found = json_str(json_object_get(object, a), b);
+    return found ? found : "";
+}
+
+static uint64_t number(const char *digits)
+{
+    return digits ? strtoull(digits, NULL, 10) : 0;
+}
+
+/* The GUID that the object remembers for a device; 0. */
+static uint64_t remembered(const json_t *object, const char *name)
+{
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_at(object, "status", "devices"), i, it) {
+        const char *other = json_str(it, "blockDeviceName");
+        if (other && str_eq(other, name))
+            return number(json_str(it, "guid"));
+    }
+    return 0;
+}
+
+/* A link that stays when the machine starts anew, if there is one; else the path of the moment. */
+static const char *path_of(const json_t *device)
+{
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_at(device, "spec", "devlinks"), i, it) {
+        const char *kind = json_str(it, "kind");
+        const char *link = json_string_value(json_array_get(json_object_get(it, "links"), 0));
+        if (kind && str_eq(kind, "by-id") && link && access(link, F_OK) == 0)
+            return link;
+    }
+    return text(device, "spec", "path");
+}
+
+static json_t *claim_of(const struct maker *m, const json_t *device)
+{
+    const json_t *ref = json_at(device, "spec", "claimRef");
+    const char *name = json_str(ref, "name"), *uid = json_str(ref, "uid");
+    json_t *claim = name ? m->lookup->claim(m->lookup->context, name) : NULL;
+    if (claim && uid && *uid && !str_eq(kube_uid(claim), uid)) {
+        json_decref(claim);
+        return NULL;
+    }
+    return claim;
+}
+
+/* Why the device may not be added to the pool; NULL: it may. */
+static const char *check(const struct maker *m, const char *name, const json_t *device,
+                         const json_t *claim)
+{
+    struct arena *a = &m->w->arena;
+    if (!device)
+        return arena_printf(a, "there is no BlockDevice %s", name);
+    const char *state = text(device, "status", "state");
+    const char *node = json_str(json_at(device, "spec", "nodeAttributes"), "nodeName");
+    if (!str_eq(state, "Active"))
+        return arena_printf(a, "the BlockDevice %s is %s", name, *state ? state : "not active yet");
+    if (*m->node && node && *node && !str_eq(node, m->node))
+        return arena_printf(a, "the BlockDevice %s is on node %s, and the pool on %s", name, node,
+                            m->node);
+    if (!claim || kube_deleting(claim) || !str_eq(text(device, "status", "claimState"), "Claimed"))
+        return arena_printf(a, "no claim has the BlockDevice %s", name);
+    const char *ours = kube_label(m->object, POOL_CLUSTER_LABEL);
+    const char *theirs = kube_label(claim, POOL_CLUSTER_LABEL);
+    if (ours && (!theirs || !str_eq(ours, theirs)))
+        return arena_printf(a, "the BlockDevice %s is claimed by %s, which is not of cluster %s",
+                            name, kube_name(claim), ours);
+    return *path_of(device) ? NULL
+                            : arena_printf(a, "the BlockDevice %s does not say its path", name);
+}
+
+static struct pool_device make_device(const struct maker *m, const char *name)
+{
+    struct arena *a = &m->w->arena;
+    json_auto_t *device = m->lookup->device(m->lookup->context, name);
+    json_auto_t *claim = device ? claim_of(m, device) : NULL;
+    const char *predecessor = claim ? kube_annotation(claim, POOL_PREDECESSOR) : NULL;
+    struct pool_device d = {
+        .name = arena_strdup(a, name),
+        .path = arena_strdup(a, device ? path_of(device) : ""),
+        .not_ready = check(m, name, device, claim),
+        .predecessor = arena_strdup(a, predecessor ? predecessor : ""),
+        .guid = remembered(m->object, name),
+    };
+    str_appendf(&m->w->text, " %s %s %s %s %llu", d.name, d.path, d.not_ready ? d.not_ready : "",
+                d.predecessor, (unsigned long long)d.guid);
+    return d;
+}
+
+static int make_group(struct maker *m, const json_t *spec, const json_t *group,
+                      struct pool_group *g, struct pool_device **next, struct err *e)
+{
+    static const char *const types[] = {"stripe", "mirror", "raidz", "raidz2", "raidz3"};
+    static const enum zpool_role roles[] = {
+        [API_RAID_DATA] = ZPOOL_ROLE_DATA,
+        [API_RAID_WRITE_CACHE] = ZPOOL_ROLE_LOG,
+        [API_RAID_READ_CACHE] = ZPOOL_ROLE_CACHE,
+        [API_RAID_SPARE] = ZPOOL_ROLE_SPARE,
+    };
+    const char *type = api_raid_type(spec, group);
+    unsigned t = 0;
+    while (type && t < ARRAY_SIZE(types) && !str_eq(type, types[t]))
+        t++;
+    if (!type || t == ARRAY_SIZE(types))
+        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec",
+                       "a group has the type \"%s\": write stripe, mirror, raidz or raidz2",
+                       type ? type : "");
+    g->type = (enum zpool_group_type)t;
+    g->role = roles[api_raid_role_of(group)];
+    g->devices = *next;
+    str_appendf(&m->w->text, "; %u %u", (unsigned)g->type, (unsigned)g->role);
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_object_get(group, "blockDevices"), i, it) {
+        const char *name = json_str(it, "blockDeviceName");
+        if (!name)
+            return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "a device has no name");
+        *(*next)++ = make_device(m, name);
+        g->n_devices++;
+    }
+    return 0;
+}
+
+static int make_groups(struct maker *m, struct err *e)
+{
+    const json_t *spec = json_object_get(m->object, "spec"),
+                 *groups = json_object_get(spec, "raidGroups");
+    struct pool_wish *w = m->w;
+    size_t i, n = 0;
+    json_t *it;
+    json_array_foreach(groups, i, it)
+        n += json_array_size(json_object_get(it, "blockDevices"));
+    w->groups = arena_alloc(&w->arena, (json_array_size(groups) + 1) * sizeof(*w->groups));
+    w->devices = arena_alloc(&w->arena, (n + 1) * sizeof(*w->devices));
+    w->n_devices = n;
+    struct pool_device *next = w->devices;
+    json_array_foreach(groups, i, it) {
+        if (make_group(m, spec, it, &w->groups[w->n_groups++], &next, e) < 0)
+            return -1;
+    }
+    return n ? 0 : err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "the pool has no devices");
+}
+
+static void add_other(struct maker *m, const char *name)
+{
+    struct pool_wish *w = m->w;
+    if (name && *name && !pool_wish_named(w, name))
+        w->others[w->n_others++] = make_device(m, name);
+}
+
+/* Devices that are replaced, and those that the object remembers: they may still be in the pool. */
+static void make_others(struct maker *m)
+{
+    struct pool_wish *w = m->w;
+    const json_t *known = json_at(m->object, "status", "devices");
+    size_t i;
+    json_t *it;
+    w->others =
+        arena_alloc(&w->arena, (w->n_devices + json_array_size(known) + 1) * sizeof(*w->others));
+    str_append(&w->text, "; others");
+    for (i = 0; i < w->n_devices; i++)
+        add_other(m, w->devices[i].predecessor);
+    json_array_foreach(known, i, it)
+        add_other(m, json_str(it, "blockDeviceName"));
+}
+
+static int64_t time_of(const char *stamp)
+{
+    struct timespec t;
+    return stamp && rfc3339_parse(stamp, &t, NULL) == 0 ? t.tv_sec : 0;
+}
+
+static void make_scrubs(struct maker *m, const struct pool_options *o, int64_t now_s)
+{
+    struct pool_wish *w = m->w;
+    const json_t *last = json_at(m->object, "status", "scrub");
+    w->scrub_started = time_of(json_str(last, "startTime"));
+    w->scrub_requested = time_of(kube_annotation(m->object, POOL_SCRUB_REQUEST));
+    if (w->scrub_requested > now_s)
+        w->scrub_requested = now_s; /* by another clock than ours */
+    int64_t since = w->scrub_started;
+    if (!since)
+        since = time_of(text(m->object, "metadata", "creationTimestamp"));
+    w->scrub_due = o->scrub_ns ? since + o->scrub_ns / CLOCK_SECOND : 0;
+}
+
+static uint64_t bytes_of(const json_t *capacity, const char *key)
+{
+    uint64_t n = 0;
+    const char *text = json_str(capacity, key);
+    return text && quantity_parse_bytes(text, &n, NULL) == 0 ? n : 0;
+}
+
+static void make_settings(struct maker *m)
+{
+    struct pool_wish *w = m->w;
+    const json_t *object = m->object, *config = json_at(object, "spec", "poolConfig");
+    const char *compression = json_str(config, "compression");
+    const json_t *limit = json_object_get(config, "roThresholdLimit");
+    const char *existing = kube_annotation(object, POOL_EXISTING);
+    const char *paused = kube_annotation(object, POOL_PAUSED);
+    if (!paused)
+        paused = kube_label(object, POOL_PAUSED);
+    w->about = json_pack("{s:s, s:s, s:s, s:s, s:s}", "apiVersion", json_str(object, "apiVersion"),
+                         "kind", json_str(object, "kind"), "namespace", kube_namespace(object),
+                         "name", kube_name(object), "uid", kube_uid(object));
+    w->name = existing && *existing ? arena_strdup(&w->arena, existing)
+                                    : arena_printf(&w->arena, "cstor-%s", kube_uid(object));
+    w->existing = existing && *existing;
+    w->guid = number(json_str(json_object_get(object, "status"), "guid"));
+    w->compression = arena_strdup(&w->arena, compression ? compression : "off");
+    json_int_t percent = json_is_integer(limit) ? json_integer_value(limit) : 85;
+    w->read_only_percent = percent > 0 && percent < 100 ? (unsigned)percent : 0;
+    const json_t *status = json_object_get(object, "status"),
+                 *capacity = json_object_get(status, "capacity");
+    uint64_t used = bytes_of(capacity, "used"), total = bytes_of(capacity, "total");
+    w->used_percent = pool_used_percent(used, total > used ? total - used : 0);
+    w->was_read_only = json_is_true(json_object_get(status, "readOnly"));
+    w->guarded = kube_finalizer_has(object, POOL_FINALIZER);
+    w->destroy = kube_deleting(object);
+    w->paused = paused && str_eq(paused, "true");
+}
+
+struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options *o,
+                                const struct pool_lookup *lookup, int64_t now_s, struct err *e)
+{
+    struct pool_wish *w = NEW(struct pool_wish);
+    atomic_init(&w->refs, 1);
+    struct maker m = {w, object, lookup, text(object, "spec", "hostName")};
+    make_settings(&m);
+    make_scrubs(&m, o, now_s);
+    if (make_groups(&m, e) < 0) {
+        pool_wish_unref(w);
+        return NULL;
+    }
+    make_others(&m);
+    str_appendf(&w->text, "; %s %llu %s %u %lld %lld %d%d%d", w->name, (unsigned long long)w->guid,
+                w->compression, w->read_only_percent, (long long)w->scrub_requested,
+                (long long)w->scrub_due, w->guarded, w->destroy, w->paused);
+    return w;
+}
+
+struct pool_wish *pool_wish_ref(struct pool_wish *w)
+{
+    atomic_fetch_add(&w->refs, 1);
+    return w;
+}
+
+void pool_wish_unref(struct pool_wish *w)
+{
+    if (!w || atomic_fetch_sub(&w->refs, 1) != 1)
+        return;
+    json_decref(w->about);
+    str_done(&w->text);
+    arena_done(&w->arena);
+    free(w);
+}
+
+const struct pool_device *pool_wish_named(const struct pool_wish *w, const char *name)
+{
+    for (size_t i = 0; i < w->n_devices; i++)
+        if (w->devices[i].name && str_eq(w->devices[i].name, name))
+            return &w->devices[i];
+    for (size_t i = 0; i < w->n_others; i++)
+        if (str_eq(w->others[i].name, name))
+            return &w->others[i];
+    return NULL;
+}
+
+/* The device that the object remembers to have this GUID; NULL. */
+static const struct pool_device *owner_of(const struct pool_wish *w, uint64_t guid)
+{
+    for (size_t i = 0; i < w->n_devices; i++)
+        if (w->devices[i].guid == guid)
+            return &w->devices[i];
+    for (size_t i = 0; i < w->n_others; i++)
+        if (w->others[i].guid == guid)
+            return &w->others[i];
+    return NULL;
+}
+
+/* A row that is remembered as another device's is not this one's, though it is at its path now. */
+static bool is_row(const struct pool_wish *w, const struct pool_device *d,
+                   const struct zpool_vdev *v)
+{
+    if (!v->path[0])
+        return false;
+    const struct pool_device *owner = owner_of(w, v->guid);
+    return owner ? owner == d : *d->path && str_eq(d->path, v->path);
+}
+
+int pool_wish_row(const struct pool_wish *w, const struct pool_device *d,
+                  const struct zpool_status *s)
+{
+    for (size_t i = 0; i < s->n_vdevs; i++)
+        if (is_row(w, d, &s->vdevs[i]))
+            return (int)i;
+    return -1;
+}
+
+const struct pool_device *pool_wish_device(const struct pool_wish *w, const struct zpool_status *s,
+                                           size_t row)
+{
+    for (size_t i = 0; i < w->n_devices; i++)
+        if (is_row(w, &w->devices[i], &s->vdevs[row]))
+            return &w->devices[i];
+    for (size_t i = 0; i < w->n_others; i++)
+        if (is_row(w, &w->others[i], &s->vdevs[row]))
+            return &w->others[i];
+    return NULL;
+}

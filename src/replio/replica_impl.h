@@ -1,0 +1,55 @@
+/*
+ * What the files of a replica share: replica.c has its life and its connection, replica_store.c requests to its
+ * store and its metadata, replica_open.c what is found in its folder.
+ */
+#pragma once
+
+#include "replio/conn.h"
+#include "replio/replica.h"
+#include "store/store.h"
+
+struct job;
+
+struct replio_replica {
+    struct io_loop *loop;
+    struct repl_replica *core;
+    struct store *store;
+    struct uuid id;
+    struct job *free_jobs;
+
+    int meta_fd;
+    int meta_error; /* of a write since the last sync */
+    bool meta_busy;
+    struct io_request meta_sync;
+
+    struct replio_payloads payloads;
+    const struct replio_key *key;
+    char *target, *source;
+    uint16_t port;
+    struct replio_conn conn;
+    bool connected, gone; /* gone: nothing of the connection is in use */
+    int64_t heard;
+    char last_end[200];
+    int64_t dial_after;
+    struct io_timer dial, wake, silence;
+    struct io_deferred turn;
+
+    bool stopping, freed;
+    void (*done)(void *context);
+    void *context;
+};
+
+static inline void turn_soon(struct replio_replica *r)
+{
+    io_loop_defer(r->loop, &r->turn);
+}
+
+/* replica_store.c: actions of the core, and the end. */
+int replica_store(void *context, struct repl_req *req);
+void replica_meta_write(void *context, uint64_t offset, const void *data, size_t size);
+int replica_meta_sync(void *context);
+void replica_free_jobs(struct replio_replica *r);
+
+/* replica_open.c: id, store, metadata and core; what was opened is closed by who frees the replica. */
+int replica_open_all(struct replio_replica *r, const struct replio_replica_options *o,
+                     const struct repl_replica_ops *ops, struct err *e);

@@ -1,0 +1,154 @@
+/*
+ * Requests of the core to the store, and its metadata in a file.
+ *
+ *     repl_req ── job: a store_io ──> store ── done ──> repl_replica_stored(), then a turn
+ *
+ * Jobs are used again, so that nothing is allocated in the steady state. A payload is written from where it was
+ * received: a job has only the vector of its pieces.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/crash.h"
+#include "replio/replica_impl.h"
+
+/* A request of the core on its way through the store. */
+struct job {
+    struct store_io io;
+    struct iovec iov[REPLIO_PIECES];
+    struct repl_req *req;
+    struct replio_replica *replica;
+    struct job *next;       /* while free */
+    bool submitting, ended; /* done() came before store_submit() returned */
+    int error;
+};
+
+static void job_put(struct job *j)
+{
+    struct replio_replica *r = j->replica;
+    j->next = r->free_jobs;
+    r->free_jobs = j;
+}
+
+static void job_end(struct job *j, int error)
+{
+    struct replio_replica *r = j->replica;
+    if (j->submitting) {
+        j->ended = true;
+        j->error = error;
+        return;
+    }
+    struct repl_req *req = j->req;
+    job_put(j);
+    repl_replica_stored(r->core, req, -error);
+    replio_conn_resume(&r->conn);
+    turn_soon(r);
+}
+
+static void io_done(struct store_io *io, int error)
+{
+    job_end(container_of(io, struct job, io), error);
+}
+
+/* Growth, a snapshot, or the end of one. */
+static void changed(void *context, int error)
+{
+    crash_point("store changed");
+    job_end(context, error);
+}
+
+static struct job *job_take(struct replio_replica *r, struct repl_req *req)
+{
+    struct job *j = r->free_jobs;
+    if (j)
+        r->free_jobs = j->next;
+    else
+        j = NEW(struct job);
+    j->replica = r;
+    j->req = req;
+    j->submitting = true;
+    j->ended = false;
+    j->io.done = io_done;
+    j->io.fua = false;
+    j->io.offset = req->offset;
+    j->io.length = req->length;
+    j->io.iov = j->iov;
+    j->io.iovs =
+        (unsigned)repl_iov_cut(req->iov, req->iov_n, req->skip, req->length, j->iov, REPLIO_PIECES);
+    return j;
+}
+
+int replica_store(void *context, struct repl_req *req)
+{
+    static const enum store_op ops[] = {
+        [REPL_STORE_READ] = STORE_READ,
+        [REPL_STORE_WRITE] = STORE_WRITE,
+        [REPL_STORE_ZERO] = STORE_ZERO,
+        [REPL_STORE_FLUSH] = STORE_FLUSH,
+    };
+    struct replio_replica *r = context;
+    struct job *j = job_take(r, req);
+    char name[32];
+    switch (req->kind) {
+    case REPL_STORE_RESIZE:
+        crash_point("prepare");
+        store_grow(r->store, req->length, changed, j);
+        break;
+    case REPL_STORE_SNAPSHOT:
+        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
+        store_snapshot(r->store, name, changed, j);
+        break;
+    case REPL_STORE_SNAP_DROP:
+        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
+        store_snapshot_drop(r->store, name, changed, j);
+        break;
+    default:
+        j->io.op = req->kind == REPL_STORE_ZERO && req->unmap ? STORE_UNMAP : ops[req->kind];
+        store_submit(r->store, &j->io);
+    }
+    j->submitting = false;
+    if (!j->ended)
+        return 0;
+    int error = j->error;
+    job_put(j);
+    return error ? -error : 1;
+}
+
+/* Metadata. */
+
+void replica_meta_write(void *context, uint64_t offset, const void *data, size_t size)
+{
+    struct replio_replica *r = context;
+    ssize_t n = pwrite(r->meta_fd, data, size, (off_t)offset);
+    if (n != (ssize_t)size)
+        r->meta_error = n < 0 ? errno : EIO;
+}
+
+static void meta_synced(struct io_request *request, int64_t result)
+{
+    struct replio_replica *r = container_of(request, struct replio_replica, meta_sync);
+    r->meta_busy = false;
+    repl_replica_meta_synced(r->core, (int)(result < 0 ? result : -r->meta_error));
+    turn_soon(r);
+}
+
+int replica_meta_sync(void *context)
+{
+    struct replio_replica *r = context;
+    if (r->meta_error)
+        return -r->meta_error;
+    r->meta_busy = true;
+    r->meta_sync = (struct io_request){.op = IO_SYNC, .fd = r->meta_fd, .done = meta_synced};
+    io_submit(r->loop, &r->meta_sync);
+    return 0;
+}
+
+void replica_free_jobs(struct replio_replica *r)
+{
+    for (struct job *j = r->free_jobs, *next; j; j = next) {
+        next = j->next;
+        free(j);
+    }
+}

@@ -1,0 +1,251 @@
+/*
+ * Another store behind a cache that forgets, for tests: `volatile:NAME`. As disks have it: what was written and not
+ * flushed is gone when the process is killed, but for some writes, or the first half of one, which had reached
+ * the store below in any order.
+ *
+ *     write ──> cache, done ──┬── flush: all of it, in order ──> below, then a flush there
+ *                             └── now and then one of them, or half of it
+ *     read  ──> below, then what the cache has over it
+ *
+ * One request at a time is under way below, so that what a read brings and what the cache has belong together. A
+ * write leaves the cache early only if no earlier one overlaps it: else that one would later overwrite it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "io/loop.h"
+#include "store/impl.h"
+
+struct cached {
+    struct list_link link;
+    uint64_t offset, length;
+    struct iovec iov;
+    uint8_t data[];
+};
+
+struct cache {
+    struct store store;
+    struct store *below;
+    struct list_link cached;  /* in order */
+    struct list_link waiting; /* reads and flushes */
+    struct store_io io;       /* what is under way below */
+    struct store_io *reading; /* or: */
+    struct cached *writing;
+    bool keep; /* only half of it was written */
+    bool busy, flushing, stepping;
+    int error; /* of a write, for the next flush */
+    uint64_t random;
+};
+
+static struct cache *cache_of(struct store *s)
+{
+    return container_of(s, struct cache, store);
+}
+
+static uint64_t below(struct cache *c, uint64_t n)
+{
+    c->random = c->random * 6364136223846793005u + 1442695040888963407u;
+    return (c->random >> 33) % n;
+}
+
+static void step(struct cache *c);
+
+static bool overlap(const struct cached *a, uint64_t offset, uint64_t length)
+{
+    return a->offset < offset + length && offset < a->offset + a->length;
+}
+
+/* Copies what lies in both: from the cache into a read's vectors, or from a write's into the cache. */
+static void copy(const struct store_io *io, struct cached *w, bool in)
+{
+    uint64_t at = io->offset;
+    for (unsigned i = 0; i < io->iovs; at += io->iov[i++].iov_len) {
+        uint64_t from = at > w->offset ? at : w->offset, end = at + io->iov[i].iov_len;
+        end = end < w->offset + w->length ? end : w->offset + w->length;
+        if (from >= end)
+            continue;
+        uint8_t *theirs = (uint8_t *)io->iov[i].iov_base + (from - at);
+        uint8_t *ours = w->data + (from - w->offset);
+        memcpy(in ? ours : theirs, in ? theirs : ours, end - from);
+    }
+}
+
+static void forget(struct cached *w)
+{
+    list_unlink(&w->link);
+    free(w);
+}
+
+static void done_below(struct store_io *io, int error)
+{
+    struct cache *c = container_of(io, struct cache, io);
+    struct store_io *reading = c->reading;
+    c->busy = false;
+    c->reading = NULL;
+    if (reading) {
+        list_for_each(&c->cached, w, struct cached, link)
+            copy(reading, w, false);
+        store_done(reading, error);
+    } else if (c->writing) {
+        if (!c->keep)
+            forget(c->writing);
+        if (error)
+            c->error = error;
+        c->writing = NULL;
+    } else if (c->flushing) {
+        struct store_io *flush = list_first(&c->waiting, struct store_io, link);
+        c->flushing = false;
+        list_unlink(&flush->link);
+        error = error ? error : c->error;
+        c->error = 0;
+        store_done(flush, error);
+    }
+    step(c);
+}
+
+static void submit_below(struct cache *c, enum store_op op, uint64_t offset, uint64_t length,
+                         struct iovec *iov, unsigned iovs)
+{
+    c->busy = true;
+    c->io = (struct store_io){
+        .op = op, .offset = offset, .length = length, .iov = iov, .iovs = iovs, .done = done_below};
+    store_submit(c->below, &c->io);
+}
+
+static void write_out(struct cache *c, struct cached *w, bool half)
+{
+    uint64_t length = half ? w->length / 2 / c->store.block_size * c->store.block_size : w->length;
+    c->writing = w;
+    c->keep = half;
+    w->iov = (struct iovec){w->data, length};
+    submit_below(c, STORE_WRITE, w->offset, length, &w->iov, 1);
+}
+
+static void begin(struct cache *c, struct store_io *next)
+{
+    if (next->op == STORE_READ) {
+        list_unlink(&next->link);
+        c->reading = next;
+        submit_below(c, STORE_READ, next->offset, next->length, next->iov, next->iovs);
+    } else if (!list_empty(&c->cached)) {
+        write_out(c, list_first(&c->cached, struct cached, link), false);
+    } else {
+        c->flushing = true;
+        submit_below(c, STORE_FLUSH, 0, 0, NULL, 0);
+    }
+}
+
+/* What waits, in order: a flush when the cache is empty. */
+static void step(struct cache *c)
+{
+    struct store_io *next;
+    if (c->stepping)
+        return;
+    c->stepping = true;
+    while (!c->busy && (next = list_first(&c->waiting, struct store_io, link)))
+        begin(c, next);
+    c->stepping = false;
+}
+
+/* A write reaches the disk by itself. */
+static void leak(struct cache *c)
+{
+    struct cached *chosen = NULL;
+    uint64_t n = 0;
+    list_for_each(&c->cached, w, struct cached, link) {
+        bool free = true;
+        list_for_each(&c->cached, before, struct cached, link) {
+            if (before == w)
+                break;
+            free = free && !overlap(before, w->offset, w->length);
+        }
+        if (free && below(c, ++n) == 0)
+            chosen = w;
+    }
+    if (chosen)
+        write_out(c, chosen, below(c, 3) == 0);
+}
+
+static void keep_write(struct cache *c, const struct store_io *io)
+{
+    struct cached *w = mem_zalloc(sizeof(*w) + io->length);
+    w->offset = io->offset;
+    w->length = io->length;
+    if (io->op == STORE_WRITE)
+        copy(io, w, true);
+    list_push(&c->cached, &w->link);
+}
+
+static void submit(struct store *s, struct store_io *io)
+{
+    struct cache *c = cache_of(s);
+    bool writes = io->op != STORE_READ && io->op != STORE_FLUSH;
+    if (writes)
+        keep_write(c, io);
+    if (writes && !io->fua) {
+        store_done(io, 0);
+        if (!c->busy && below(c, 4) == 0)
+            leak(c);
+        return;
+    }
+    list_push(&c->waiting, &io->link);
+    step(c);
+}
+
+struct growing {
+    struct cache *cache;
+    void (*done)(void *context, int error);
+    void *context;
+};
+
+static void grown(void *context, int error)
+{
+    struct growing *g = context;
+    g->cache->store.size = g->cache->below->size;
+    g->done(g->context, error);
+    free(g);
+}
+
+static void grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                 void *context)
+{
+    struct growing *g = NEW(struct growing);
+    *g = (struct growing){cache_of(s), done, context};
+    store_grow(g->cache->below, size, grown, g);
+}
+
+static uint64_t used(struct store *s)
+{
+    struct store *below = cache_of(s)->below;
+    return below->ops->used ? below->ops->used(below) : below->size;
+}
+
+static void close_cache(struct store *s)
+{
+    struct cache *c = cache_of(s);
+    list_for_each_safe(&c->cached, w, struct cached, link)
+        forget(w);
+    store_close(c->below);
+    free(c);
+}
+
+static const struct store_ops cache_ops = {
+    .name = "volatile", .submit = submit, .grow = grow, .used = used, .close = close_cache};
+
+struct store *store_volatile_open(const char *rest, const struct store_options *o, struct err *e)
+{
+    struct store *below = store_open(rest, o, e);
+    if (!below)
+        return NULL;
+    struct cache *c = NEW(struct cache);
+    c->store = *below;
+    c->store.ops = &cache_ops;
+    c->store.volatile_cache = true;
+    c->store.atomic = 0;
+    c->below = below;
+    c->random = (uint64_t)io_loop_now(o->loop);
+    list_init(&c->cached);
+    list_init(&c->waiting);
+    return &c->store;
+}

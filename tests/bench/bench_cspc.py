@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""How long it takes until the objects of many CStorPoolClusters are there: claims, instances, Deployments, status.
+
+Each cluster has one pool, a mirror of two devices. Nodes and pools only pretend, and as little as possible: a claim
+is bound and an instance is ONLINE with one request each. From the first POST until every cluster says that it is
+ready; then until all are gone. The figure to compare with is that of cStor's operator on a machine like this, with
+its rate limit lifted: 150 s for 200 (1,408 s as it is shipped).
+
+bench_cspc.py [CLUSTERS]
+"""
+import http.client
+import os
+import statistics
+import sys
+import threading
+import time
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+from controller import Controller  # noqa: E402
+from pretend_pools import CLAIMS, CLUSTERS, DEPLOYMENTS, DESTROY, DEVICES, GUARD, INSTANCES, MERGE, NS  # noqa: E402
+from pretend_pools import cluster, device, group, node, pool  # noqa: E402
+from server import Client, Server  # noqa: E402
+from tap import Scratch, wait_for  # noqa: E402
+
+BUILD = os.environ.get("BUILD_DIR", f"{TOP}/build/release")
+COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+PEER, NODES, ROUNDS, THREADS = 150 * COUNT / 200, 20, 3, 4
+ONLINE = {"phase": "ONLINE", "capacity": {"total": "10Gi", "free": "10Gi", "used": "0"}}
+
+
+class Actor:
+    """Follows a collection and answers each change with at most one request."""
+
+    def __init__(self, server, path, answer):
+        self.server, self.path, self.answer = server, path, answer
+        self.watcher, self.client, self.ended = Client(server), Client(server), False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        try:
+            for event in self.watcher.events(f"{self.path}?watch=true"):
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    change = self.answer(event["object"])
+                    if change:
+                        self.client.ask("PATCH", f"{self.path}/{event['object']['metadata']['name']}", change,
+                                        content_type=MERGE)
+        except (OSError, ValueError, AttributeError, http.client.HTTPException):
+            if not self.ended:
+                raise
+
+    def stop(self):
+        self.ended = True
+        self.watcher.connection.sock.shutdown(2)
+        self.thread.join(30)
+
+
+def answer_claim(claim):
+    return None if claim.get("status", {}).get("phase") == "Bound" else {"status": {"phase": "Bound"}}
+
+
+def answer_instance(it):
+    metadata, status = it["metadata"], it.get("status", {})
+    if "deletionTimestamp" in metadata:
+        left = [f for f in metadata.get("finalizers", []) if f != GUARD]
+        return {"metadata": {"finalizers": left}} if GUARD in metadata.get("finalizers", []) and DESTROY in \
+            metadata.get("annotations", {}) else None
+    return None if status.get("phase") == "ONLINE" else {"status": {**ONLINE, "guid": str(abs(hash(metadata["uid"])))}}
+
+
+def spread(work):
+    """All the pieces, by a few threads."""
+    def do(part):
+        client = Client(server)
+        for method, path, body in part:
+            reply = client.ask(method, path, body)
+            if reply.status >= 300:
+                sys.exit(reply.text)
+        client.close()
+    threads = [threading.Thread(target=do, args=(work[i::THREADS],)) for i in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def is_ready(value):
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in value.get("status", {}).get("conditions", []))
+
+
+def follow(done, begin):
+    """Seconds from the beginning at which each cluster was done, until all are."""
+    watcher, version = Client(server), Client(server).ask("GET", CLUSTERS).json["metadata"]["resourceVersion"]
+    times = {}
+
+    def run():
+        for event in watcher.events(f"{CLUSTERS}?watch=true&resourceVersion={version}"):
+            name = event["object"]["metadata"]["name"]
+            if done(event) and name not in times:
+                times[name] = time.monotonic() - begin
+                if len(times) == COUNT:
+                    return
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, times
+
+
+def cpu(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def round_of():
+    begin = time.monotonic()
+    thread, times = follow(lambda e: is_ready(e["object"]), begin)
+    before = cpu(controller.process), cpu(server.process)
+    spread([("POST", CLUSTERS, cluster(f"c{i}", pool(f"n{i % NODES}", group("mirror", f"d{i}a", f"d{i}b"))))
+            for i in range(COUNT)])
+    thread.join()
+    used = cpu(controller.process) - before[0], cpu(server.process) - before[1]
+    made = max(times.values())
+    client = Client(server)
+    counts = [len(client.ask("GET", path).json["items"]) for path in (INSTANCES, DEPLOYMENTS, CLAIMS)]
+    if counts != [COUNT, COUNT, 2 * COUNT]:
+        sys.exit(f"not one instance, Deployment and two claims each: {counts}")
+    begin = time.monotonic()
+    thread, gone = follow(lambda e: e["type"] == "DELETED", begin)
+    spread([("DELETE", f"{CLUSTERS}/c{i}", None) for i in range(COUNT)])
+    thread.join()
+    removed = max(gone.values())
+    wait_for(lambda: not client.ask("GET", CLAIMS).json["items"])
+    return made, removed, statistics.median(times.values()), used
+
+
+with Scratch() as scratch, open(scratch.file("log"), "w", encoding="utf-8") as log, \
+        Server(f"{BUILD}/cmd/orlop-apiserver", scratch.file("api"), log=log) as server:
+    server.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
+    spread([("POST", "/api/v1/nodes", node(f"n{i}")) for i in range(NODES)] +
+           [("POST", DEVICES, device(f"d{i}{x}", f"n{i % NODES}")) for i in range(COUNT) for x in "ab"])
+    controller = Controller(f"{BUILD}/cmd/orlop-controller", server, scratch.file("controller.log"), "--controllers",
+                            "cspc-operator", "--leader-elect=false")
+    with controller:
+        wait_for(lambda: controller.ready)
+        actors = [Actor(server, CLAIMS, answer_claim), Actor(server, INSTANCES, answer_instance)]
+        found = [round_of() for _ in range(ROUNDS)]
+        for actor in actors:
+            actor.stop()
+    made, removed, median, used = min(found)
+    print(f"pools: {COUNT} CStorPoolClusters, each a mirror of two; the best of {ROUNDS} rounds")
+    for name, value, unit in (("until all are ready", made, "s"), ("until all are gone", removed, "s"),
+                              ("a cluster, median", median, "s"), ("CPU of the controller", used[0], "s"),
+                              ("CPU of the API server", used[1], "s"), ("times as fast as the peer's figure", PEER / made, "x"),
+                              ("the worst round", max(found)[0], "s")):
+        print(f"  {name:58} {value:9.2f} {unit}", flush=True)
