@@ -31,8 +31,10 @@ static int read_id(const char *dir, const struct uuid *wanted, struct uuid *ret_
     _cleanup_free_ char *path = mem_printf("%s/id", dir);
     _cleanup_(str_done) struct str text = {0};
     struct err why = {0};
-    if (file_read(path, 100, &text, &why) == 0 && text.len)
-        return parse_id(text.p, wanted, ret_id, e) < 0 ? err_prefix(e, "%s", path) : 0;
+    if (file_read(path, 100, &text, &why) == 0)
+        return parse_id(text.len ? text.p : (char[]){""}, wanted, ret_id, e) < 0
+                   ? err_prefix(e, "%s", path)
+                   : 0;
     if (why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
