@@ -125,7 +125,7 @@ class Volume:
     def written(self, n):
         """Waits until the target has done n more writes."""
         def done():
-            return ((self.status() or {}).get("statistics") or {}).get("write", {}).get("count", 0)
+            return ((self.status() or {}).get("statistics") or {}).get("writes", {}).get("count", 0)
         before = done()
         wait_for(lambda: done() >= before + n)
 
