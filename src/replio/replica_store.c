@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "replio/replica_impl.h"
 
 /* A request of the core on its way through the store. */
@@ -52,6 +53,7 @@ static void io_done(struct store_io *io, int error)
 /* Growth, a snapshot, its end, or the way back to it. */
 static void changed(void *context, int error)
 {
+    crash_point("store changed");
     job_end(context, error);
 }
 
@@ -89,6 +91,7 @@ int replica_store(void *context, struct repl_req *req)
     struct job *j = job_take(r, req);
     switch (req->kind) {
     case REPL_STORE_RESIZE:
+        crash_point("prepare");
         store_grow(r->store, req->length, changed, j);
         break;
     case REPL_STORE_SNAPSHOT:

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -112,6 +113,7 @@ static void grown(void *context, int error)
 {
     struct target_control *control = context;
     struct target *t = control->target;
+    crash_point("grown");
     if (!error) {
         t->size = t->store->size;
         scsi_unit_resized(t->unit);
@@ -129,8 +131,10 @@ static void grow(struct client *c, const json_t *request)
     else if (size <= 0 || (uint64_t)size < t->store->size || size % t->o->block_size)
         reply_error(c, "\"size\" must be a whole number of blocks, and no less than the size is: a "
                        "volume does not shrink");
-    else if (begin(c, "growth"))
+    else if (begin(c, "growth")) {
+        crash_point("grow");
         store_grow(t->store, (uint64_t)size, grown, c->control);
+    }
 }
 
 /* Replicas. */

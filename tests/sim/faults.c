@@ -72,9 +72,12 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
         if (other != r)
             life_cut_off(s, other, s->now + sim_between(s, 20 * MS, 100 * MS));
     }
-    if (type == REPL_DONE && s->handover && sim_chance(s, 30)) {
+    if (type == REPL_DONE && s->handover && sim_chance(s, 50)) {
+        /* The next target, too, may end before the replica's flush does, or before it is rebuilt anew. */
         s->replica[r].slow = true;
         world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
+        if (sim_chance(s, 60))
+            world_event(s, s->now + sim_between(s, 8 * MS, 60 * MS), EV_HANDOVER, t, 0, 0, NULL);
     } else if ((type == REPL_DONE && sim_chance(s, 15)) ||
                (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 5 : 1))) {
         world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(2 * s->disk_delay)), EV_CRASH, r,

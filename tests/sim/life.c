@@ -556,7 +556,7 @@ static void plan(struct sim *s)
     s->safe = sim_chance(s, 65);
     s->sync_io = sim_chance(s, 40);
     s->rebuilds = sim_chance(s, 50);
-    s->handover = sim_chance(s, 30);
+    s->handover = sim_chance(s, 40);
     s->splits = sim_chance(s, 30);
     s->snaps = sim_chance(s, 35);
     s->delay = delays[sim_below(s, 3)];
