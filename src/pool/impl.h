@@ -19,6 +19,12 @@
 #define POOL_DESTROY         "orlop.io/destroy-pool"
 #define POOL_SCRUB_REQUEST   "openebs.io/scrub-requested-at"
 
+/*
+ * wish.c: whether the pool is to go with its object. One that a CStorPoolCluster owns comes again when
+ * it was merely deleted; its pool goes when the operator says so.
+ */
+bool pool_is_doomed(const json_t *object);
+
 /* wish.c: what is wanted, from objects. Immutable and counted; strings are in its arena. */
 
 struct pool_device {
@@ -57,7 +63,7 @@ struct pool_wish {
     unsigned used_percent;      /* as the object says: what was told of the last time */
     bool was_read_only;         /* the same */
     bool guarded;               /* our finalizer is on it */
-    bool destroy;               /* the object is being deleted */
+    bool destroy;               /* the object is being deleted, and the pool with it */
     bool take_over;             /* the host that had the pool last is gone */
     bool existing;              /* `name` is of a pool that there is: it is never made */
     bool paused;

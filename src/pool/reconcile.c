@@ -140,16 +140,6 @@ static int let_go(struct pool_serve *s, json_t **object, struct err *e)
 }
 
 /* The pool is to be elsewhere: it is exported, so that the process there can have it. */
-/*
- * Deleted by somebody who did not mean the pool: whoever owns the object brings it back, with the GUID, and
- * the pool is imported again. An object that nobody owns goes with its pool.
- */
-static bool comes_back(const json_t *object)
-{
-    return kube_deleting(object) && !kube_annotation(object, POOL_DESTROY) &&
-           json_array_size(json_at(object, "metadata", "ownerReferences"));
-}
-
 static bool has_moved(struct pool_serve *s, const json_t *object)
 {
     const char *host = json_str(json_object_get(object, "spec"), "hostName");
@@ -215,8 +205,8 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     normalize(object);
     if (has_moved(s, object))
         return 0;
-    if (comes_back(object)) {
-        pool_engine_release(s->engine);
+    if (kube_deleting(object) && !pool_is_doomed(object)) {
+        pool_engine_release(s->engine); /* whoever comes in its place imports the pool */
         return 0;
     }
     if (!kube_deleting(object) && !kube_finalizer_has(object, POOL_FINALIZER)) {

@@ -214,6 +214,23 @@ static void make_scrubs(struct maker *m, const struct pool_options *o)
     w->scrub_due = o->scrub_ns ? since + o->scrub_ns / CLOCK_SECOND : 0;
 }
 
+static bool is_owned(const json_t *object)
+{
+    size_t i;
+    json_t *owner;
+    json_array_foreach((json_t *)json_at(object, "metadata", "ownerReferences"), i, owner) {
+        const char *kind = json_str(owner, "kind");
+        if (kind && str_eq(kind, "CStorPoolCluster"))
+            return true;
+    }
+    return false;
+}
+
+bool pool_is_doomed(const json_t *object)
+{
+    return kube_annotation(object, POOL_DESTROY) || !is_owned(object);
+}
+
 static uint64_t bytes_of(const json_t *capacity, const char *key)
 {
     uint64_t n = 0;
@@ -247,7 +264,7 @@ static void make_settings(struct maker *m)
     w->used_percent = pool_used_percent(used, total > used ? total - used : 0);
     w->was_read_only = json_is_true(json_object_get(status, "readOnly"));
     w->guarded = kube_finalizer_has(object, POOL_FINALIZER);
-    w->destroy = kube_deleting(object);
+    w->destroy = kube_deleting(object) && pool_is_doomed(object);
     w->paused = paused && str_eq(paused, "true");
 }
 
