@@ -277,6 +277,10 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     normalize(object);
     if (has_moved(s, object))
         return 0;
+    if (kube_deleting(object) && !pool_is_doomed(object)) {
+        pool_engine_release(s->engine); /* whoever comes in its place imports the pool */
+        return 0;
+    }
     if (!kube_deleting(object) && !kube_finalizer_has(object, POOL_FINALIZER)) {
         crash_point("before the finalizer is added");
         if (kube_finalizer_add(s->kinds.client, &s->kinds.pool, &object, POOL_FINALIZER, e) < 0)
@@ -285,7 +289,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     }
     const struct pool_lookup lookup = {get_device, get_claim, s};
     _cleanup_(pool_wish_unrefp) struct pool_wish *w =
-        pool_wish_new(object, &s->options, &lookup, clock_real_ns(s->clock) / CLOCK_SECOND, &why);
+        pool_wish_new(object, &s->options, &lookup, &why);
     if (!w)
         return say_invalid(s, &object, &why, e);
     w->take_over = s->take_over;
@@ -313,6 +317,8 @@ static void serve_free(void *context)
     struct pool_serve *s = context;
     if (s->engine)
         pool_engine_stop(s->engine);
+    if (s->recorder)
+        kube_recorder_free(s->recorder);
     json_decref(s->lease);
     free(s->node);
     free(s);
@@ -334,6 +340,19 @@ static struct kube_resource find_kind(struct pool_serve *s)
     return other ? published : seed;
 }
 
+/* readyz: whether the pool is there to be used. */
+static int check_open(void *context, struct err *e)
+{
+    struct pool_serve *s = context;
+    struct pool_view v;
+    pool_engine_view(s->engine, &v);
+    const json_t *available = json_at(v.report, "conditions", "Available");
+    const char *status = json_str(available, "status");
+    bool open = status && str_eq(status, "True");
+    json_decref(v.report);
+    return open ? 0 : err_set(e, ERR_UNAVAILABLE, "NotOpen", "the pool is not open");
+}
+
 static void watch(struct pool_serve *s, struct kube_informer *i)
 {
     kube_controller_watch(s->controller,
@@ -344,7 +363,6 @@ int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, s
 {
     struct pool_serve *s = NEW(struct pool_serve);
     s->options = *o;
-    s->recorder = kube_manager_recorder(m);
     s->clock = kube_manager_clock(m);
     s->kinds = (struct pool_kinds){
         .client = kube_manager_client(m),
@@ -354,6 +372,10 @@ int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, s
         .node = kube_resource("v1", "Node"),
     };
     kube_manager_on_stop(m, serve_free, s);
+    /* One of its own, which is there as long as the engine is. */
+    s->recorder = kube_recorder_new(s->kinds.client, "orlop-pool", o->node, s->clock, e);
+    if (!s->recorder)
+        return -1;
     s->kinds.pool = find_kind(s);
     _cleanup_free_ char *fields = mem_printf("metadata.name=%s", o->name);
     s->pools = kube_manager_informer(m, s->kinds.pool, o->ns, NULL, fields);
@@ -371,5 +393,6 @@ int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, s
     if (!s->engine)
         return -1;
     pool_metrics_setup(kube_manager_metrics(m), s->engine);
+    kube_manager_add_check(m, "pool", check_open, s);
     return 0;
 }

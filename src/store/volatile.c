@@ -17,6 +17,8 @@
 #include "io/loop.h"
 #include "store/impl.h"
 
+enum { OLDEST = 32 };
+
 struct cached {
     struct list_link link;
     uint64_t offset, length;
@@ -148,13 +150,16 @@ static void step(struct cache *c)
     c->stepping = false;
 }
 
-/* A write reaches the disk by itself. */
+/* A write reaches the disk by itself: one of the oldest. */
 static void leak(struct cache *c)
 {
     struct cached *chosen = NULL;
     uint64_t n = 0;
+    unsigned looked_at = 0;
     list_for_each(&c->cached, w, struct cached, link) {
         bool free = true;
+        if (looked_at++ == OLDEST)
+            break;
         list_for_each(&c->cached, before, struct cached, link) {
             if (before == w)
                 break;
