@@ -38,7 +38,10 @@ static struct world {
 
 static size_t now(void)
 {
-    return crash.log.len;
+    pthread_mutex_lock(&crash.lock);
+    size_t n = crash.log.len;
+    pthread_mutex_unlock(&crash.lock);
+    return n;
 }
 
 static unsigned chance(unsigned n)
@@ -496,7 +499,7 @@ static void record(unsigned seed)
     begin("file:%s/data", IO_EPOLL, "/dev/shm", seed);
     crash.log.len = 0;
     crash.names_n = crash.files = 0;
-    crash.on = true;
+    crash_switch(true);
     open_store(w.folder, SECTORS);
     /* Somebody else makes the file and syncs its folder: what is lost before that is nobody's. */
     int fd = open(w.folder, O_RDONLY | O_DIRECTORY);
@@ -508,7 +511,7 @@ static void record(unsigned seed)
         do_drop();
     wait_merged(w.folder);
     store_close(w.store);
-    crash.on = false;
+    crash_switch(false);
 }
 
 static void test_crashes(void **state)
