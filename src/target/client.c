@@ -105,8 +105,8 @@ int target_ask(const struct cli_args *args, const char *verb)
             return cli_misuse(args, "rate needs --rebuild-rate, such as 100Mi, or 0 for no limit");
         json_object_set_new(o, "bytes", json_integer((json_int_t)size));
     }
-    if (!name && (str_eq(verb, "snapshot") || str_eq(verb, "snapshot-delete") ||
-                  str_eq(verb, "revert")))
+    if (!name &&
+        (str_eq(verb, "snapshot") || str_eq(verb, "snapshot-delete") || str_eq(verb, "revert")))
         return cli_misuse(args, "%s needs --name, the snapshot's", verb);
     if (name)
         json_object_set_new(o, "name", json_string(name));

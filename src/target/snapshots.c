@@ -99,8 +99,8 @@ void target_snapshots_print(const json_t *list)
     printf("%-32s %-21s %10s %9s\n", "NAME", "CREATED", "SIZE", "REPLICAS");
     json_array_foreach((json_t *)(uintptr_t)list, i, it) {
         char size[QUANTITY_TEXT_MAX];
-        struct quantity q = quantity_from_int(json_integer_value(json_object_get(it, "size")),
-                                              QUANTITY_BINARY_SI);
+        struct quantity q =
+            quantity_from_int(json_integer_value(json_object_get(it, "size")), QUANTITY_BINARY_SI);
         json_int_t have = json_integer_value(json_object_get(it, "replicas"));
         printf("%-32s %-21s %10s %4" JSON_INTEGER_FORMAT "/%-4" JSON_INTEGER_FORMAT "\n",
                json_str(it, "name"), json_str(it, "created"), quantity_format(&q, size), have,

@@ -63,7 +63,8 @@ static void read_done(struct store_io *io, int error)
 static void check_map(const uint8_t *map, size_t size)
 {
     static uint8_t data[GRANULES * GRANULE];
-    const struct manifest m = {.next = 2, .n = 2, .layer = {{.snapshot = 1, .size = sizeof(data)}, {1, 0, 0, 0}}};
+    const struct manifest m = {
+        .next = 2, .n = 2, .layer = {{.snapshot = 1, .size = sizeof(data)}, {1, 0, 0, 0}}};
     uint8_t bytes[MANIFEST_MAX];
     char name[100];
     write_file("data", "", 0, 'b', sizeof(data));

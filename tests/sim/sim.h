@@ -31,7 +31,7 @@ enum {
     HOT_MAX = 5,
     SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
     DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
-    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
+    ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS ((int64_t)1000000)
@@ -209,7 +209,11 @@ struct sim {
         char name[REPL_SNAP_NAME];
         uint64_t values[SECTORS_MAX];
     } snap[SNAPS_MAX]; /* whose content is known; "": none */
-    enum { BACK_NO, BACK_WAIT, BACK_ASKED } back; /* the way back to a snapshot: to be asked for again until it is done */
+    enum {
+        BACK_NO,
+        BACK_WAIT,
+        BACK_ASKED
+    } back; /* the way back to a snapshot: to be asked for again until it is done */
 
     struct client_io io[IOS * TARGETS];
     struct model *model;
@@ -269,7 +273,8 @@ void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int6
 void model_check(struct sim *s);
 
 /* snaps.c */
-void snaps_admin(struct sim *s, int t, enum repl_admin *ret_op); /* something with snapshots is asked for */
+void snaps_admin(struct sim *s, int t,
+                 enum repl_admin *ret_op); /* something with snapshots is asked for */
 void snaps_done(struct sim *s, int target, enum repl_admin op);
 void snaps_back(struct sim *s, int target, int status);
 bool snaps_turn(struct sim *s); /* the way back; false: there is none under way */

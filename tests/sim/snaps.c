@@ -131,7 +131,8 @@ void snaps_done(struct sim *s, int target, enum repl_admin op)
     }
 }
 
-static void check_one(struct sim *s, int replica, const struct repl_snap *snap, const uint8_t **first)
+static void check_one(struct sim *s, int replica, const struct repl_snap *snap,
+                      const uint8_t **first)
 {
     const struct disk *d = &s->replica[replica].disk;
     int k = disk_find(d, snap->id), i = known(s, snap->name);
@@ -144,7 +145,8 @@ static void check_one(struct sim *s, int replica, const struct repl_snap *snap, 
     *first = d->snap[k].data;
     for (uint64_t at = 0; i >= 0 && at < s->size / SECTOR; at++)
         if (sim_value(s, d->snap[k].data + at * SECTOR) != s->snap[i].values[at])
-            sim_fail(s, "snapshot %s of replica %d has changed in sector %lu", snap->name, replica, at);
+            sim_fail(s, "snapshot %s of replica %d has changed in sector %lu", snap->name, replica,
+                     at);
 }
 
 /* All replicas are healthy: all have all snapshots. */

@@ -160,7 +160,7 @@ int __real_unlinkat(int dir, const char *path, int flags);
     ({                                                                                             \
         va_list ap_;                                                                               \
         va_start(ap_, flags);                                                                      \
-        mode_t mode_ = (flags) & O_CREAT ? va_arg(ap_, mode_t) : 0;                                \
+        mode_t mode_ = (flags)&O_CREAT ? va_arg(ap_, mode_t) : 0;                                  \
         va_end(ap_);                                                                               \
         mode_;                                                                                     \
     })
