@@ -478,7 +478,7 @@ static void advance(struct sim *s)
         if (!read_all(s))
             return;
         model_check(s);
-        model_reset(s->model, s->read_values, s->size / SECTOR, s->now);
+        model_reset(s, s->read_values);
         for (int i = 0; i < REPLICAS; i++)
             s->replica[i].weak = false;
         s->lossy = s->quiet = false;

@@ -199,7 +199,7 @@ struct sim {
     uint64_t admin_value;
     char admin_name[REPL_SNAP_NAME];
     int admin_replica, admin_instead;
-    int64_t admin_started;
+    int64_t admin_started, reset_at; /* reset: of the model */
     bool scrubbed;
     int corrupt; /* replica, or -1 */
     uint64_t mismatches;
@@ -268,7 +268,7 @@ void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started,
 bool model_may_remain(struct model *m, uint64_t sector, uint64_t value);
 /* In a snapshot that was begun at a time. */
 bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t started);
-void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int64_t now);
+void model_reset(struct sim *s, const uint64_t *values);
 /* All operations of every sector can be put in an order. */
 void model_check(struct sim *s);
 
