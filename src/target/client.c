@@ -40,8 +40,6 @@ static void print_volume(const json_t *v)
     printf("volume %s: %s, epoch %" PRIu64 ", acknowledged by %" PRIu64 " of %" PRIu64 "\n",
            json_str(v, "name"), json_str(v, "status"), number(v, "epoch"),
            number(v, "consistencyFactor"), number(v, "replicationFactor"));
-    if (json_array_size(json_object_get(v, "snapshots")))
-        printf("  %zu snapshots\n", json_array_size(json_object_get(v, "snapshots")));
     json_array_foreach(json_object_get(v, "replicaStatus"), i, r) {
         printf("  %s  %-24s  up %" PRIu64 " s, durable up to %s", json_str(r, "replicaId"),
                json_str(r, "mode"), number(r, "upTime"), json_str(r, "checkpointedIOSeq"));
@@ -66,6 +64,8 @@ static void print_status(const json_t *o)
            json_is_true(json_object_get(o, "draining")) ? "  draining" : "");
     if (json_str(o, "doing") && *json_str(o, "doing"))
         printf("%s is under way\n", json_str(o, "doing"));
+    if (json_array_size(json_object_get(o, "snapshots")))
+        printf("%zu snapshots\n", json_array_size(json_object_get(o, "snapshots")));
     if (json_object_get(o, "volumeStatus"))
         print_volume(json_array_get(json_object_get(o, "volumeStatus"), 0));
     else
