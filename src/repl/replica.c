@@ -52,6 +52,7 @@ void repl_replica_free(struct repl_replica *r)
         return;
     list_for_each(&r->active, o, struct op, link) {
         free(o->copy);
+        free(o->view);
         repl_buf_unref(o->owner);
     }
     free(r->ops_all);

@@ -30,7 +30,7 @@ struct op {
     void *copy;                                 /* of a payload without an owner */
     uint64_t offset, length;                    /* of all; req has the part under way */
     uint8_t skip[REPL_PIECE / REPL_SECTOR / 8]; /* DATA: sectors written since BEGIN */
-    struct repl_view view;                      /* VIEW */
+    struct repl_view *view;                     /* VIEW; owned */
 };
 
 /* A hot region: on disk its entry is "unknown", or will be after sync number `since`. */

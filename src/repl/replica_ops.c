@@ -74,6 +74,7 @@ static void op_free(struct repl_replica *r, struct op *o)
         r->waiting--;
     r->ops_n--;
     free(o->copy);
+    free(o->view);
     repl_buf_unref(o->owner);
 }
 
@@ -139,9 +140,9 @@ static void view_take(struct repl_replica *r, struct op *o, int status)
         replica_fault(r, "the store cannot grow to the size of the volume");
         return;
     }
-    if (o->view.size > r->store_size)
-        r->store_size = o->view.size;
-    r->sb.view = o->view;
+    if (o->view->size > r->store_size)
+        r->store_size = o->view->size;
+    r->sb.view = *o->view;
     r->sb_dirty = true;
     r->view_sync = meta_next(r);
 }
@@ -277,7 +278,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
     if (m->type == REPL_PREPARE)
         o->req.length = m->seq;
     if (m->type == REPL_VIEW)
-        o->req.length = o->view.size;
+        o->req.length = o->view->size;
     if (m->type == REPL_WRITE || m->type == REPL_ZERO || m->type == REPL_REVERT) {
         r->received = m->seq;
         for (int i = 0; i < REPL_PIECES; i++)
@@ -335,10 +336,10 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
         return false;
     list_unlink(&o->link);
     struct list_link keep = o->link;
-    memset(o, 0, offsetof(struct op, view));
+    memset(o, 0, sizeof(*o));
     o->link = keep;
     if (m->type == REPL_VIEW)
-        o->view = r->view_in;
+        *(o->view = mem_alloc(sizeof(*o->view))) = r->view_in;
     o->type = m->type;
     o->flags = m->flags;
     o->peer = link;
