@@ -6,7 +6,8 @@
  *        │                                                              │
  *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
  *
- * world.c owns time, processes and connections, disk.c disks; model.c knows what reads may return; life.c is the
+ * world.c owns time, processes and connections, disk.c disks, storage.c what is asked of them; model.c knows what
+ * reads may return, snaps.c what is in snapshots; life.c is the
  * plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
  */
 #pragma once
@@ -271,6 +272,10 @@ bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t
 void model_reset(struct sim *s, const uint64_t *values);
 /* All operations of every sector can be put in an order. */
 void model_check(struct sim *s);
+
+/* storage.c */
+int store_request(void *ctx, struct repl_req *q); /* ctx: a sim_replica */
+void store_done(struct sim *s, struct event *e);
 
 /* snaps.c */
 void snaps_admin(struct sim *s, int t,

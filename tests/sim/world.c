@@ -265,143 +265,6 @@ void target_stop(struct sim *s, int i)
     target_end(s, i, 0);
 }
 
-static void payload_of(const struct repl_req *q, uint8_t *out)
-{
-    struct iovec to = {out, q->length};
-    repl_iov_copy(&to, 1, q->iov, q->iov_n, q->skip, q->length);
-}
-
-/* Disks: the effect on what the process sees. */
-static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
-{
-    struct disk *d = &r->disk;
-    switch (q->kind) {
-    case REPL_STORE_READ:
-        memcpy(q->iov->iov_base,
-               (q->snap ? d->snap[disk_find(d, q->snap)].data : d->data) + q->offset, q->length);
-        break;
-    case REPL_STORE_WRITE:
-        payload_of(q, d->data + q->offset);
-        break;
-    case REPL_STORE_ZERO:
-        memset(d->data + q->offset, 0, q->length);
-        break;
-    case REPL_STORE_FLUSH:
-        disk_log_sync(&d->data_log, &d->data_end, d->data_sure);
-        break;
-    case REPL_STORE_RESIZE:
-        d->size = q->length > d->size ? q->length : d->size;
-        break;
-    case REPL_STORE_SNAPSHOT:
-        if (!disk_snapshot(d, q->offset))
-            sim_fail(s, "replica %d cannot take snapshot %lx", r->i, q->offset);
-        break;
-    case REPL_STORE_SNAP_DROP:
-        disk_drop(d, q->offset);
-        break;
-    case REPL_STORE_REVERT:
-        disk_revert(d, q->offset);
-        break;
-    }
-}
-
-/* The end of a request. A write that fails has happened, or not. */
-static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bool fail)
-{
-    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
-    bool happens = !fail || (writes && sim_chance(s, 50));
-    if (happens)
-        perform(s, r, q);
-    for (struct unsynced *u = r->disk.data_log; writes && u; u = u->next) {
-        if (u->done || u->offset != q->offset || u->length != q->length)
-            continue;
-        u->done = true;
-        if (!happens)
-            u->length = 0;
-    }
-}
-
-/* What is written must be in regions that a crash would leave unknown, or above the durable position. */
-static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
-{
-    uint64_t entries[REPL_PAGE_ENTRIES];
-    struct repl_super super;
-    const uint8_t *meta = r->disk.meta_sure;
-    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) < 0 || !super.view.version)
-        return;
-    repl_page_decode(0, meta + repl_page_offset(0), entries);
-    /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
-    if (r->erred || s->stage >= SCRUB)
-        return;
-    for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
-        if (entries[i] <= super.pos)
-            sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
-                     r->i, i);
-}
-
-/* The way back to a snapshot is a write to every sector that it changes. */
-static void check_revert(struct sim *s, struct sim_replica *r, uint64_t id)
-{
-    const struct disk *d = &r->disk;
-    int i = disk_find(d, id);
-    if (i < 0)
-        sim_fail(s, "replica %d has no snapshot %lx to go back to", r->i, id);
-    for (uint64_t at = 0; i >= 0 && at < d->size; at += SECTOR)
-        if (memcmp(d->data + at, d->snap[i].data + at, SECTOR) != 0)
-            check_hot(s, r, at, SECTOR);
-}
-
-static int replica_store(void *ctx, struct repl_req *q)
-{
-    struct sim_replica *r = ctx;
-    struct sim *s = r->s;
-    struct disk *d = &r->disk;
-    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
-    if ((writes || q->kind == REPL_STORE_READ) && q->offset + q->length > d->size) {
-        sim_fail(s, "replica %d: request beyond the end of its store", r->i);
-        return -EIO;
-    }
-    r->erred |= r->erring != 0;
-    bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
-    if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
-        return -ENOENT;
-    if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
-        return -EEXIST; /* it could not be dropped */
-    if (q->kind == REPL_STORE_REVERT)
-        check_revert(s, r, q->offset);
-    if (writes)
-        check_hot(s, r, q->offset, q->length);
-    if (writes) {
-        uint8_t data[SECTORS_MAX * SECTOR] = {0};
-        if (q->kind == REPL_STORE_WRITE)
-            payload_of(q, data);
-        disk_log_write(&d->data_end, q->offset, data, q->length, false);
-    }
-    if (q->kind == REPL_STORE_FLUSH)
-        disk_mark_flushing(d->data_log);
-    if (fail && (writes || q->kind == REPL_STORE_FLUSH))
-        r->weak = true;
-    if (s->sync_io && !r->slow) {
-        written(s, r, q, fail);
-        return fail ? -EIO : 1;
-    }
-    /* Reads take effect when they begin or when they end, writes when they end. */
-    int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
-    if (q->kind == REPL_STORE_READ && !fail && sim_chance(s, 50))
-        perform(s, r, q);
-    int64_t at = s->now + 1000 + (int64_t)sim_below(s, (uint64_t)delay);
-    world_event(s, at, EV_STORED, r->i, fail ? -EIO : 0, r->p.life, q);
-    return 0;
-}
-
-static void stored(struct sim *s, struct event *e)
-{
-    struct sim_replica *r = &s->replica[e->a];
-    struct repl_req *q = e->p;
-    written(s, r, q, e->b != 0);
-    repl_replica_stored(r->core, q, e->b);
-}
-
 static void replica_meta_write(void *ctx, uint64_t offset, const void *data, size_t size)
 {
     struct sim_replica *r = ctx;
@@ -468,7 +331,7 @@ static void replica_close(void *ctx, int link, const char *why)
     conn_end(r->s, link, r->i, 1);
 }
 
-static const struct repl_replica_ops replica_ops = {.store = replica_store,
+static const struct repl_replica_ops replica_ops = {.store = store_request,
                                                     .meta_write = replica_meta_write,
                                                     .meta_sync = replica_meta_sync,
                                                     .buffer = replica_buffer,
@@ -692,7 +555,7 @@ void world_handle(struct sim *s, struct event *e)
         broken(s, e);
         break;
     case EV_STORED:
-        stored(s, e);
+        store_done(s, e);
         break;
     case EV_SYNCED:
         meta_synced(&s->replica[e->a]);
