@@ -139,7 +139,7 @@ def check_strangers(volume):
                        f"127.0.0.1:{REPLICA_PORT}").start()
     tap.ok(wait_for(lambda: not impostor.alive()) and "belongs to another volume" in impostor.text(),
            "its folder is not taken for one of this volume", impostor.text())
-    header = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 1, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
+    header = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 2, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
     for words, name in ((b"GET / HTTP/1.0\r\n\r\n" * 10, "another protocol"), (os.urandom(4096), "noise"),
                         (header, "a frame of another volume"),
                         (header[:4] + b"\xff" + header[5:], "another version"),
