@@ -474,6 +474,8 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
                 send_state(r, i, REPL_HELLO);
     }
     send_ack(r);
+    if (r->stopping && !repl_replica_stopped(r))
+        return now + 1000000; /* one step of it after the other */
     if (r->later_link >= 0 && r->lease_until < r->checkpoint_at)
         return r->lease_until;
     return r->checkpoint_at;

@@ -50,7 +50,7 @@ void snap_progress(struct repl_target *t)
     if (t->admin == REPL_SNAPSHOT && t->prepared && !t->admin_wait &&
         repl_snap_find(&t->view.snaps, t->admin_arg) < 0 && !t->next.version &&
         (t->admin_failed || !quorum_met(t, t->admin_ok & counted(t))))
-        admin_end(t, -EIO);
+        admin_end(t, t->admin_failed ? -EIO : -EAGAIN);
     if (t->admin == REPL_BACK && t->revert_status <= 0)
         admin_end(t, t->revert_status);
 }

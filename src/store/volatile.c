@@ -87,7 +87,8 @@ static void done_below(struct store_io *io, int error)
     c->reading = NULL;
     if (reading) {
         list_for_each(&c->cached, w, struct cached, link)
-            copy(reading, w, false);
+            if (!reading->snapshot)
+                copy(reading, w, false);
         store_done(reading, error);
     } else if (c->writing) {
         if (!c->keep)
@@ -110,8 +111,13 @@ static void submit_below(struct cache *c, enum store_op op, uint64_t offset, uin
                          struct iovec *iov, unsigned iovs)
 {
     c->busy = true;
-    c->io = (struct store_io){
-        .op = op, .offset = offset, .length = length, .iov = iov, .iovs = iovs, .done = done_below};
+    c->io = (struct store_io){.op = op,
+                              .offset = offset,
+                              .length = length,
+                              .snapshot = c->reading ? c->reading->snapshot : 0,
+                              .iov = iov,
+                              .iovs = iovs,
+                              .done = done_below};
     store_submit(c->below, &c->io);
 }
 
@@ -221,6 +227,66 @@ static void grow(struct store *s, uint64_t size, void (*done)(void *context, int
     store_grow(g->cache->below, size, grown, g);
 }
 
+/* Changes of snapshots: when the cache is empty. */
+
+struct change {
+    struct cache *cache;
+    void (*change)(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                   void *context);
+    uint64_t id;
+    void (*done)(void *context, int error);
+    void *context;
+    struct store_io flush;
+};
+
+static void flushed(struct store_io *io, int error)
+{
+    struct change *ch = container_of(io, struct change, flush);
+    if (error)
+        ch->done(ch->context, error);
+    else
+        ch->change(ch->cache->below, ch->id, ch->done, ch->context);
+    free(ch);
+}
+
+static void flush_and(struct store *s, typeof(((struct change *)0)->change) change, uint64_t id,
+                      void (*done)(void *context, int error), void *context)
+{
+    struct change *ch = NEW(struct change);
+    *ch = (struct change){cache_of(s), change, id, done, context, {0}};
+    ch->flush.op = STORE_FLUSH;
+    ch->flush.done = flushed;
+    store_submit(s, &ch->flush);
+}
+
+static void snapshot(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                     void *context)
+{
+    flush_and(s, store_snapshot, id, done, context);
+}
+
+static void snapshot_drop(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                          void *context)
+{
+    flush_and(s, store_snapshot_drop, id, done, context);
+}
+
+static void revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                   void *context)
+{
+    flush_and(s, store_revert, id, done, context);
+}
+
+static unsigned snapshots(struct store *s, struct store_snapshot *out, unsigned most)
+{
+    return store_snapshots(cache_of(s)->below, out, most);
+}
+
+static void pause_below(struct store *s, void (*done)(void *context), void *context)
+{
+    store_pause(cache_of(s)->below, done, context);
+}
+
 static uint64_t used(struct store *s)
 {
     struct store *below = cache_of(s)->below;
@@ -237,7 +303,17 @@ static void close_cache(struct store *s)
 }
 
 static const struct store_ops cache_ops = {
-    .name = "volatile", .submit = submit, .grow = grow, .used = used, .close = close_cache};
+    .name = "volatile",
+    .submit = submit,
+    .grow = grow,
+    .snapshot = snapshot,
+    .snapshot_drop = snapshot_drop,
+    .revert = revert,
+    .snapshots = snapshots,
+    .used = used,
+    .pause = pause_below,
+    .close = close_cache,
+};
 
 struct store *store_volatile_open(const char *rest, const struct store_options *o, struct err *e)
 {
