@@ -249,6 +249,6 @@ void pool_engine_view(struct pool_engine *x, struct pool_view *ret)
 {
     pthread_mutex_lock(&x->lock);
     *ret = x->view;
-    json_incref(ret->report);
+    ret->report = json_deep_copy(x->view.report); /* no value is shared between threads */
     pthread_mutex_unlock(&x->lock);
 }

@@ -176,7 +176,7 @@ void pool_engine_stop(struct pool_engine *x);
 void pool_engine_wish(struct pool_engine *x, struct pool_wish *w);
 /* The pool is let go: it has moved to another node, or nobody wants anything of it any more. */
 void pool_engine_release(struct pool_engine *x);
-/* A copy; its report is a reference of the caller's. */
+/* A copy; its report is the caller's own. */
 void pool_engine_view(struct pool_engine *x, struct pool_view *ret);
 
 /* act.c: on the engine's thread. */
