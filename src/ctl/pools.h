@@ -11,7 +11,7 @@
 #define CTL_DISK     "blockdevice.openebs.io"
 #define CTL_HOSTNAME "kubernetes.io/hostname"
 /* On an instance: when somebody asked for a scrub. */
-#define CTL_SCRUB    "cstorpoolinstance.openebs.io/scrub-requested-at"
+#define CTL_SCRUB    "openebs.io/scrub-requested-at"
 
 struct kube_resource ctl_clusters(void);
 struct kube_resource ctl_instances(void);
@@ -55,7 +55,6 @@ struct ctl_pool_change {
     const struct cli_args *args;
     struct kube_client *client; /* NULL of a dry run without an API */
     const char *ns, *name;
-    char *device;     /* owned: that is to be part of a pool and filled; NULL: all */
     const char *node; /* whose pool is to go; NULL: all */
 };
 
