@@ -76,7 +76,6 @@ static int begin(const struct cli_args *args, struct ctl_pool_change *c)
 
 static int end(struct ctl_pool_change *c, int status, const struct err *e)
 {
-    free(c->device);
     if (c->client)
         kube_client_free(c->client);
     if (status < 0)
@@ -209,9 +208,7 @@ static int replace(struct ctl_pool_change *c, json_t *cluster, struct err *e)
         disk = ctl_disk_find(disks, NULL, new, e); /* where it is instead, admission says */
     if (!disk)
         return -1;
-    free(c->device); /* of an earlier try */
-    c->device = mem_strdup(kube_name(disk));
-    json_object_set_new(entry, "blockDeviceName", json_string(c->device));
+    json_object_set_new(entry, "blockDeviceName", json_string(kube_name(disk)));
     json_object_del(entry, "capacity"); /* those were of the old one */
     json_object_del(entry, "devLink");
     return 0;

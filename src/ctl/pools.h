@@ -12,7 +12,7 @@
 #define CTL_DISK     "blockdevice.openebs.io"
 #define CTL_HOSTNAME "kubernetes.io/hostname"
 /* On an instance: when somebody asked for a scrub. */
-#define CTL_SCRUB    "cstorpoolinstance.openebs.io/scrub-requested-at"
+#define CTL_SCRUB    "openebs.io/scrub-requested-at"
 
 /*
  * pool_objects.c: clusters and instances of either group, by the kind's table. What is not there is
@@ -69,7 +69,6 @@ struct ctl_pool_change {
     const struct cli_args *args;
     struct kube_client *client; /* NULL of a dry run without an API */
     const char *ns, *name;
-    char *device;     /* owned: that is to be part of a pool and filled; NULL: all */
     const char *node; /* whose pool is to go; NULL: all */
 };
 

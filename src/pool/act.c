@@ -182,7 +182,8 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
         [POOL_STEP_SCRUB] = "ScrubBegun",
     };
     int status = -1;
-    crash_point(reasons[s->kind]);
+    const char *reason = reasons[s->kind % POOL_STEPS];
+    crash_point(reason);
     switch (s->kind) {
     case POOL_STEP_ONLINE:
         status = act_online(p, s, e);
@@ -208,11 +209,11 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
     case POOL_STEPS:
         break;
     }
-    crash_point(reasons[s->kind]);
+    crash_point(reason);
     if (status < 0)
         return -1;
     log_info("pool changed", LOG_S("pool", zpool_name(p)), LOG_S("what", s->text));
-    kube_event_normal(recorder, w->about, reasons[s->kind], "%s", s->text);
+    kube_event_normal(recorder, w->about, reason, "%s", s->text);
     return 0;
 }
 

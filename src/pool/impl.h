@@ -191,13 +191,23 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
 /* reconcile.c */
 int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, struct err *e);
 
-/* claims.c: devices that were replaced are given back. */
 struct pool_kinds {
     struct kube_client *client;
     struct kube_resource pool, device, claim, lease, node;
 };
+/* status.c */
+struct pool_writer {
+    const struct pool_kinds *kinds;
+    const struct clock *clock;
+    int64_t write_ns;   /* how long numbers alone wait; 0: 10 s */
+    int64_t written_at; /* monotonic; 0: never */
+};
+int pool_status_write(struct pool_writer *s, json_t **object, const json_t *report, struct err *e);
+
+/* claims.c: devices that were replaced are given back. */
 int pool_claims_finish(const struct pool_kinds *k, struct kube_recorder *recorder,
-                       const json_t *about, json_t *claim, json_t *old_device, struct err *e);
+                       const json_t *about, const json_t *claim, const json_t *old_claim,
+                       struct err *e);
 
 /* heartbeat.c */
 int pool_heartbeat(const struct pool_kinds *k, const json_t *object, const char *identity,
