@@ -55,17 +55,18 @@ class Account:
 class Webhook(Controller):
     """The program with nothing but the webhook, on a port of its own."""
 
-    def __init__(self, account, scratch, *flags):
+    def __init__(self, account, scratch, *flags, service=False):
         self.port = free_port()
-        super().__init__(controller_program, account, scratch.file("webhook.log"), "--controllers", "",
-                         "--leader-elect=false", "--webhook", "--webhook-address", "127.0.0.1",
-                         "--webhook-port", str(self.port), "--webhook-url",
-                         f"https://127.0.0.1:{self.port}", "--namespace", "openebs",
-                         "--webhook-check-period", "1s", *flags)
+        url = () if service else ("--webhook-url", f"https://127.0.0.1:{self.port}")
+        super().__init__(controller_program, account, scratch.file(f"webhook-{self.port}.log"),
+                         "--controllers", "", "--leader-elect=false", "--webhook", "--webhook-address",
+                         "127.0.0.1", "--webhook-port", str(self.port), "--namespace", "openebs",
+                         "--webhook-check-period", "1s", *url, *flags)
 
     def send(self, body, method="POST", where="/validate", ca=None):
         """The status and text of a request."""
         context = ssl.create_default_context(cadata=ca) if ca else ssl._create_unverified_context()
+        context.check_hostname = False  # it is called after its Service
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
         try:
             connection.request(method, where, body)
@@ -229,6 +230,29 @@ def check_down(server, hook):
     tap.ok(wait_for(lambda: server.get("/api/v1/namespaces/case-0")[0] == 404), "with all in them")
 
 
+def check_service(server, account, scratch):
+    """Two of them at once behind a Service, which begin with nothing and share what they make."""
+    server.ask("DELETE", SECRET)
+    with Webhook(account, scratch, service=True) as one, Webhook(account, scratch, service=True) as two:
+        put_endpoints(server, one.port)
+        tap.ok(wait_for(lambda: one.ready and two.ready), "two are ready")
+        tap.ok(wait_for(lambda: accepts(server)), "the API server finds one by its Service")
+        tap.equal([it.send("x", ca=bundle(server))[0] for it in (one, two)], [400, 400],
+                  "both have certificates of one authority")
+        one.signal(signal.SIGKILL)
+        one.wait()
+        put_endpoints(server, two.port)
+        tap.ok(wait_for(lambda: accepts(server)), "when one is killed the other answers")
+
+
+def put_endpoints(server, port):
+    where = "/api/v1/namespaces/openebs/endpoints"
+    value = {"metadata": {"name": "orlop-webhook"}, "subsets": [
+        {"addresses": [{"ip": "127.0.0.1"}], "ports": [{"name": "https", "port": port}]}]}
+    if server.ask("POST", where, value)[0] == 409:
+        server.ask("PUT", f"{where}/orlop-webhook", value)
+
+
 def check_end(server, account, scratch):
     with Webhook(account, scratch, "--webhook-remove-on-stop") as hook:
         tap.ok(wait_for(lambda: hook.ready and accepts(server)), "another takes its place")
@@ -264,6 +288,7 @@ def main():
             check_hostile(hook)
             put(server, device("a"), "default")
             check_down(server, hook)
+        check_service(server, account, scratch)
         check_end(server, account, scratch)
     tap.done()
 
