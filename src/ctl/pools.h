@@ -11,7 +11,7 @@
 #define CTL_DISK     "blockdevice.openebs.io"
 #define CTL_HOSTNAME "kubernetes.io/hostname"
 /* On an instance: when somebody asked for a scrub. */
-#define CTL_SCRUB    "openebs.io/scrub-requested-at"
+#define CTL_SCRUB    "cstorpoolinstance.openebs.io/scrub-requested-at"
 
 struct kube_resource ctl_clusters(void);
 struct kube_resource ctl_instances(void);
@@ -49,3 +49,16 @@ int ctl_percent(const json_t *used, const json_t *total);
 /* pool_groups.c: puts the groups of the command line into a cluster. nodes, disks: NULL in a dry run. */
 int ctl_add_groups(const struct cli_args *args, json_t *cluster, const json_t *nodes,
                    const json_t *disks, struct err *e);
+
+/* A change of a cluster that is being made. */
+struct ctl_pool_change {
+    const struct cli_args *args;
+    struct kube_client *client; /* NULL of a dry run without an API */
+    const char *ns, *name;
+    char *device;     /* owned: that is to be part of a pool and filled; NULL: all */
+    const char *node; /* whose pool is to go; NULL: all */
+};
+
+/* pool_wait.c: for ctl_wait(); context is the change. */
+int ctl_pool_is_converged(void *context, struct str *ret_progress, struct err *e);
+int ctl_pool_is_gone(void *context, struct str *ret_progress, struct err *e);

@@ -97,11 +97,13 @@ static json_t *resilver(const struct pool_facts *f)
     return r;
 }
 
-static json_t *scrub(const struct zpool_progress *scan)
+static json_t *scrub(const struct zpool_progress *scan, const char *answered)
 {
     json_t *r = json_pack("{s:i, s:o, s:I}", "percent", (int)scan->percent, "startTime",
                           stamp(scan->started), "errors", (json_int_t)scan->errors);
     json_object_set_new(r, "repaired", bytes(scan->repaired));
+    if (*answered)
+        json_object_set_new(r, "request", json_string(answered));
     if (scan->ended)
         json_object_set_new(r, "endTime", stamp(scan->ended));
     return r;
@@ -193,7 +195,7 @@ static void report_pool(const struct pool_facts *f, json_t *report, json_t *cond
     if (s->scan.kind == ZPOOL_SCAN_RESILVER && s->scan.state == ZPOOL_SCAN_RUNNING)
         json_object_set_new(report, "resilver", resilver(f));
     if (s->scan.kind == ZPOOL_SCAN_SCRUB)
-        json_object_set_new(report, "scrub", scrub(&s->scan));
+        json_object_set_new(report, "scrub", scrub(&s->scan, f->answered));
     bool any = list_failed(f, &failed) > 0;
     set_condition(conditions, "DiskUnavailable", any, any ? "DevicesFailed" : "DevicesWork",
                   any ? str_get(&failed) : "all devices work");

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -30,17 +31,18 @@ static int read_id(const char *dir, const struct uuid *wanted, struct uuid *ret_
     _cleanup_free_ char *path = mem_printf("%s/id", dir);
     _cleanup_(str_done) struct str text = {0};
     struct err why = {0};
-    if (file_read(path, 100, &text, &why) == 0 && text.len)
-        return parse_id(text.p, wanted, ret_id, e) < 0 ? err_prefix(e, "%s", path) : 0;
+    if (file_read(path, 100, &text, &why) == 0)
+        return parse_id(text.len ? text.p : (char[]){""}, wanted, ret_id, e) < 0
+                   ? err_prefix(e, "%s", path)
+                   : 0;
     if (why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
     }
-    char line[UUID_TEXT_MAX + 1];
+    char text_id[UUID_TEXT_MAX], line[UUID_TEXT_MAX + 1];
     *ret_id = wanted ? *wanted : uuid_random();
-    uuid_format(ret_id, line);
-    strcat(line, "\n");
-    return file_replace(path, line, strlen(line), 0600, e);
+    int n = snprintf(line, sizeof(line), "%s\n", uuid_format(ret_id, text_id));
+    return file_replace(path, line, (size_t)n, 0600, e);
 }
 
 static int load(struct replio_replica *r, struct err *e)
@@ -102,8 +104,12 @@ int replica_open_all(struct replio_replica *r, const struct replio_replica_optio
     if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(o->dir, wanted, &r->id, e) < 0 ||
         open_meta(r, o->dir, e) < 0 || open_store(r, o, e) < 0 || sync_dir(o->dir, e) < 0)
         return -1;
-    const struct repl_replica_config config = {
+    struct repl_replica_config config = {
         .volume = o->volume, .replica = r->id, .store_size = r->store->size};
+    struct store_snapshot snaps[REPL_HELD];
+    unsigned n = store_snapshots(r->store, snaps, REPL_HELD);
+    for (unsigned i = 0; i < n; i++)
+        config.held.id[config.held.n++] = snaps[i].id;
     r->core = repl_replica_new(&config, ops, r);
     return load(r, e) < 0 ? err_prefix(e, "%s", o->dir) : 0;
 }

@@ -17,6 +17,8 @@
 #include "io/loop.h"
 #include "store/impl.h"
 
+enum { OLDEST = 32 };
+
 struct cached {
     struct list_link link;
     uint64_t offset, length;
@@ -124,12 +126,13 @@ static void write_out(struct cache *c, struct cached *w, bool half)
 
 static void begin(struct cache *c, struct store_io *next)
 {
+    struct cached *oldest = list_first(&c->cached, struct cached, link);
     if (next->op == STORE_READ) {
         list_unlink(&next->link);
         c->reading = next;
         submit_below(c, STORE_READ, next->offset, next->length, next->iov, next->iovs);
-    } else if (!list_empty(&c->cached)) {
-        write_out(c, list_first(&c->cached, struct cached, link), false);
+    } else if (oldest) {
+        write_out(c, oldest, false);
     } else {
         c->flushing = true;
         submit_below(c, STORE_FLUSH, 0, 0, NULL, 0);
@@ -148,13 +151,16 @@ static void step(struct cache *c)
     c->stepping = false;
 }
 
-/* A write reaches the disk by itself. */
+/* A write reaches the disk by itself: one of the oldest. */
 static void leak(struct cache *c)
 {
     struct cached *chosen = NULL;
     uint64_t n = 0;
+    unsigned looked_at = 0;
     list_for_each(&c->cached, w, struct cached, link) {
         bool free = true;
+        if (looked_at++ == OLDEST)
+            break;
         list_for_each(&c->cached, before, struct cached, link) {
             if (before == w)
                 break;

@@ -81,6 +81,7 @@ static json_t *replica_json(const struct target *t, const struct repl_status_rep
     json_object_set_new(o, "rebuildCopied", number(r->rebuild_copied));
     json_object_set_new(o, "rebuildSecondsLeft", number(r->rebuild_eta));
     json_object_set_new(o, "scrubErrors", number(r->scrub_errors));
+    json_object_set_new(o, "snapshotsMissing", number(r->snapshots_missing));
     return o;
 }
 
@@ -107,6 +108,7 @@ static json_t *volume_json(const struct target *t)
     json_object_set_new(o, "epoch", number(s.epoch));
     json_object_set_new(o, "replicationFactor", number(s.rf));
     json_object_set_new(o, "consistencyFactor", number(s.cf));
+    json_object_set_new(o, "snapshots", target_snapshots(t));
     return o;
 }
 

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""A replicated volume while its processes are killed, frozen and cut off: nothing that was acknowledged is
-lost, nothing old is read, nothing fails while a quorum is there; and in the end all replicas are the same.
+"""A replicated volume while its processes are killed, frozen and cut off and its disks fail: nothing that was
+acknowledged is lost, nothing old is read, nothing fails while a quorum is there; and in the end all replicas are
+the same.
 
-replication.py PROGRAMS SECONDS [SEED]
+The replicas' disks forget what was not flushed when they are killed (`volatile:`), as disks do that lose their power.
+
+replication.py PROGRAMS faults SECONDS [SEED]     whatever happens, for so long
+replication.py PROGRAMS target ROUNDS             the target is killed so many times
 """
 import filecmp
 import json
 import os
 import random
+import signal
 import sys
 import time
 
@@ -15,16 +20,34 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from replicated import Volume, own_network  # noqa: E402
 from tap import Scratch, Tap  # noqa: E402
 
-programs, seconds = sys.argv[1], float(sys.argv[2])
-seed = int(sys.argv[3]) if len(sys.argv) > 3 else int(time.time())
+programs, mode, amount = sys.argv[1], sys.argv[2], float(sys.argv[3])
+seed = int(sys.argv[4]) if len(sys.argv) > 4 else int(time.time())
 tap, rng = Tap(), random.Random(seed)
+
+# What a disk does now and then, as rules of the `fault` store.
+DISKS = ["write=EIO/200", "write=torn/150", "write=ENOSPC/300", "read=EIO/40", "flush=EIO/5", "flush=60ms", "any=30ms/25",
+         "write=torn/400,read=EIO/100,flush=20ms", "write=40ms/10"]
+
+
+def bad_disk(volume, i, pause):
+    """A disk fails for a while; then it loses its power, and is as good as new."""
+    replica, rules = volume.replicas[i], rng.choice(DISKS)
+    print(f"# replica {i}: {rules}", flush=True)
+    sound = replica.argv
+    replica.stop()
+    replica.argv = volume.replica(i, f"fault:{rules};{volume.stores[i]}").argv
+    replica.start()
+    time.sleep(2 * pause)
+    replica.kill()
+    replica.argv = sound
+    replica.start()
 
 
 def hurt(volume):
-    """Does something bad, and undoes it."""
+    """Does something bad, and undoes it. How long it lasts is a part of the fault, not a wait for something."""
     i = rng.randrange(volume.n)
     replica, what = volume.replicas[i], rng.choice(
-        ["kill", "kill", "freeze", "cut", "deaf", "stop", "target", "target-frozen", "two"])
+        ["kill", "kill", "freeze", "cut", "deaf", "stop", "target", "target-frozen", "two", "disk", "disk"])
     pause = rng.uniform(0.1, 2.5)
     print(f"# {what} {i} for {pause:.1f} s", flush=True)
     if what == "kill":
@@ -35,6 +58,8 @@ def hurt(volume):
         replica.stop()
         time.sleep(pause)
         replica.start()
+    elif what == "disk":
+        bad_disk(volume, i, pause)
     elif what == "freeze":
         replica.freeze()
         time.sleep(pause)
@@ -61,26 +86,33 @@ def hurt(volume):
     return what
 
 
-if not own_network():
-    tap.skip("replication under faults", "no network namespaces here")
-    tap.done()
-print(f"# seed {seed}")
-with Scratch() as scratch, Volume(programs, scratch.path, size="32Mi") as volume:
-    load = volume.bench("--verify", "--reconnect", "-q", "16", "-r", "50", "-t", str(seconds), "--flush-every",
-                        "50", "--save-map", scratch.file("map"), "--seed", str(seed), wait=False)
-    counts, end = {}, time.monotonic() + seconds - 3
+def torment(volume, load):
+    """Until the load ends. Between two losses all is whole again: two at once may cost what was not flushed."""
+    counts, end = {}, time.monotonic() + amount - 3
     while time.monotonic() < end and load.poll() is None:
         what = hurt(volume)
         counts[what] = counts.get(what, 0) + 1
-        # Between two losses everything is whole again: two at once may cost what was not flushed.
-        if what in ("kill", "stop", "target") and not volume.healthy(60):
+        if what in ("kill", "stop", "disk", "target") and not volume.healthy(90):
             break
-    text, errors = load.communicate(timeout=120)
-    result = json.loads(text) if text.startswith("{") else {}
-    print(f"# {counts}: {result.get('latencyMicroseconds')}, {result.get('verify')}")
-    tap.ok(load.returncode == 0, "no I/O failed, no block was lost, torn, old or misplaced", text + errors)
-    tap.ok(volume.healthy(60), "all replicas are Healthy in the end", volume.status())
-    check = volume.bench("--load-map", scratch.file("map"), "--check")
+    return counts
+
+
+def kill_targets(volume, load):
+    done = 0
+    while done < amount and load.poll() is None:
+        volume.written(rng.randrange(1, 300))  # the load goes on after the last time
+        volume.target.kill()
+        volume.target.start()
+        done += 1
+    volume.written(100)
+    load.send_signal(signal.SIGINT)
+    tap.equal(done, int(amount), "so many times the target was killed")
+    return {"target": done}
+
+
+def check_end(volume, kept):
+    tap.ok(volume.healthy(90), "all replicas are Healthy in the end", volume.status())
+    check = volume.bench("--load-map", kept, "--check")
     tap.ok(check.returncode == 0, "everything acknowledged is there", check.stdout + check.stderr)
     tap.equal(volume.target.stop(), 0, "the target stops in order")
     tap.equal([r.stop() for r in volume.replicas], [0] * volume.n, "the replicas, too")
@@ -90,7 +122,25 @@ with Scratch() as scratch, Volume(programs, scratch.path, size="32Mi") as volume
         bad = [line for line in process.text().splitlines() if "Sanitizer" in line or "ERROR" in line
                or "Assertion" in line]
         tap.ok(not bad, f"the {name} has nothing to complain of", "\n".join(bad[:20]))
-    if tap.failed:
-        for process in [volume.target, *volume.replicas]:
-            print("\n".join("# " + line for line in process.text().splitlines()[-30:]))
+
+
+if not own_network():
+    tap.skip("replication under faults", "no network namespaces here")
+    tap.done()
+print(f"# seed {seed}")
+with Scratch() as scratch:
+    stores = {i: f"volatile:file:{scratch.path}/r{i}/data" for i in range(3)}
+    with Volume(programs, scratch.path, size="32Mi", stores=stores) as volume:
+        kept, seconds = scratch.file("map"), amount if mode == "faults" else 3600
+        load = volume.bench("--verify", "--reconnect", "-q", "16", "-r", "50", "-t", str(seconds), "--flush-every",
+                            "50", "--save-map", kept, "--seed", str(seed), wait=False)
+        counts = torment(volume, load) if mode == "faults" else kill_targets(volume, load)
+        text, errors = load.communicate(timeout=180)
+        result = json.loads(text) if text.startswith("{") else {}
+        print(f"# {counts}: {result.get('latencyMicroseconds')}, {result.get('verify')}")
+        tap.ok(load.returncode == 0, "no I/O failed, no block was lost, torn, old or misplaced", text + errors)
+        check_end(volume, kept)
+        if tap.failed:
+            for process in [volume.target, *volume.replicas]:
+                print("\n".join("# " + line for line in process.text().splitlines()[-30:]))
 tap.done()

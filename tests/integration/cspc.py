@@ -55,7 +55,8 @@ def check_life(c, pools):
                deployment["metadata"]["labels"]["app"], pod["containers"][0]["image"], pod["containers"][0]["args"],
                pod["nodeSelector"], pod["serviceAccountName"]),
               (name, "Recreate", "cstor-pool", "orlop-pool",
-               ["pool", "serve", "--namespace", NS, "--name", name], {"kubernetes.io/hostname": "n1"}, "orlop-pool"),
+               ["pool", "serve", "--namespace", NS, "--name", name, "--node", "$(NODE_NAME)", "--metrics", "$(POD_IP)"],
+               {"kubernetes.io/hostname": "n1"}, "orlop-pool"),
               "its Deployment runs orlop-pool on the node")
     status = c.get("one")["status"]
     tap.equal((status["phase"], status["desiredInstances"], status["provisionedInstances"], status["healthyInstances"],

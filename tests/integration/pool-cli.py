@@ -204,7 +204,7 @@ def check_changes(w):
     w.expect("a scrub", "pool scrub fast --node n1",
              stdout="cstorpoolinstance.openebs.io/fast-0 scrub requested\n")
     said = w.get("CStorPoolInstance", "fast-0")["metadata"]["annotations"]
-    tap.ok(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["openebs.io/scrub-requested-at"]),
+    tap.ok(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["cstorpoolinstance.openebs.io/scrub-requested-at"]),
            "is asked for by an annotation", said)
     w.expect("of all pools", "pool scrub fast", stdout="".join(
         f"cstorpoolinstance.openebs.io/fast-{it} scrub requested\n" for it in range(3)))

@@ -19,30 +19,41 @@ class Target:
         self.process = None
         self.port = 0
 
-    def _served(self):
-        """The line that says where, or that the program has ended."""
+    def _said(self, what):
+        """The line of the log that says this, or that the program has ended."""
         with open(self.log, encoding="utf-8") as log:
             for line in log:
                 if line.startswith("{") and line.endswith("\n"):
                     said = json.loads(line)
-                    if said["msg"] == "target serves":
+                    if said["msg"] == what:
                         return said
         return self.process.poll() is not None
 
+    def _await(self, what):
+        said = wait_for(lambda: self._said(what), 60)
+        if not isinstance(said, dict):
+            raise RuntimeError("the target did not start:\n" + self.said())
+        return said
+
+    def _place(self):
+        """Where the data is."""
+        return ["--store", self.store]
+
     def start(self):
         os.makedirs(os.path.join(self.folder, "state"), exist_ok=True)
-        argv = [self.program, "target", "serve", "--store", self.store, "--iqn", IQN,
+        argv = [self.program, "target", "serve", *self._place(), "--iqn", IQN,
                 "--portal", f"127.0.0.1:{self.port}", "--state-dir",
                 os.path.join(self.folder, "state"), "--log-format", "json", *self.flags]
         if self.size:
             argv += ["--size", self.size]
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(argv, stderr=log, stdout=log)
-        served = wait_for(self._served, 30)
-        if not isinstance(served, dict):
-            raise RuntimeError("the target did not start:\n" + self.said())
-        self.port = served["port"]
+        self._started()
+        self.port = self._await("target serves")["port"]
         return self
+
+    def _started(self):
+        """The process runs; what it needs besides."""
 
     def said(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
@@ -70,3 +81,30 @@ class Target:
 
     def __exit__(self, *_):
         self.stop(signal.SIGKILL)
+
+
+class ReplicatedTarget(Target):
+    """The same with a volume of several replicas, each a process with a folder of its own."""
+
+    def __init__(self, program, folder, replicas, size="64Mi", flags=()):
+        super().__init__(program, folder, None, size, flags)
+        self.replicas, self.keepers = replicas, []
+
+    def _place(self):
+        return ["--volume", "test", "--create", "--replicas", str(self.replicas), "--replica-listen", "127.0.0.1:0"]
+
+    def _started(self):
+        port = self._await("target waits for replicas")["port"]
+        for i in range(self.replicas):
+            with open(f"{self.folder}/r{i}.log", "w", encoding="utf-8") as log:
+                self.keepers.append(subprocess.Popen(
+                    [os.path.join(os.path.dirname(self.program), "orlop-replica"), "replica", "serve", "--dir",
+                     f"{self.folder}/r{i}", "--volume", "test", "--target", f"127.0.0.1:{port}"], stdout=log, stderr=log))
+
+    def stop(self, how=signal.SIGTERM):
+        status = super().stop(how)
+        for keeper in self.keepers:
+            keeper.kill()
+            keeper.wait()
+        self.keepers = []
+        return status

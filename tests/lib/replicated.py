@@ -81,8 +81,12 @@ class Volume:
         self.programs, self.folder, self.name, self.size = programs, folder, name, size
         self.control, self.extra, self.n = f"{folder}/t.sock", list(extra), replicas
         self.target = self._target(*(making or ("--create", "--replicas", str(replicas), "--size", size)))
-        self.making = self.target.argv
-        self.replicas = [self.replica(i, (stores or {}).get(i)) for i in range(replicas)]
+        self.making, self.stores = self.target.argv, stores or {}
+        for i in self.stores:  # a store that is named is there, and blank
+            os.makedirs(f"{folder}/r{i}", exist_ok=True)
+            with open(self.data(i), "wb") as f:
+                f.truncate(4096)
+        self.replicas = [self.replica(i, self.stores.get(i)) for i in range(replicas)]
         self.url = f"iscsi://127.0.0.1:{PORTAL}/{IQN}/0"
 
     def _target(self, *words):
@@ -125,7 +129,7 @@ class Volume:
     def written(self, n):
         """Waits until the target has done n more writes."""
         def done():
-            return ((self.status() or {}).get("statistics") or {}).get("write", {}).get("count", 0)
+            return ((self.status() or {}).get("statistics") or {}).get("writes", {}).get("count", 0)
         before = done()
         wait_for(lambda: done() >= before + n)
 

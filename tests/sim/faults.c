@@ -72,9 +72,12 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
         if (other != r)
             life_cut_off(s, other, s->now + sim_between(s, 20 * MS, 100 * MS));
     }
-    if (type == REPL_DONE && s->handover && sim_chance(s, 30)) {
+    if (type == REPL_DONE && s->handover && sim_chance(s, 50)) {
+        /* The next target, too, may end before the replica's flush does, or before it is rebuilt anew. */
         s->replica[r].slow = true;
         world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
+        if (sim_chance(s, 60))
+            world_event(s, s->now + sim_between(s, 8 * MS, 60 * MS), EV_HANDOVER, t, 0, 0, NULL);
     } else if ((type == REPL_DONE && sim_chance(s, 15)) ||
                (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 5 : 1))) {
         world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(2 * s->disk_delay)), EV_CRASH, r,
@@ -182,10 +185,10 @@ static void hide_from_other(struct sim *s, int t, int fresh)
     world_event(s, s->now + 1, EV_START_TARGET, !t, 0, 0, NULL);
 }
 
-static void admin(struct sim *s)
+static void admin(struct sim *s, bool snaps)
 {
     int t = sim_serving_target(s);
-    if (t < 0 || s->admin)
+    if (t < 0 || s->admin || s->back)
         return;
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
@@ -193,7 +196,7 @@ static void admin(struct sim *s)
     s->admin_started = s->now;
     s->admin_instead = -1;
     enum repl_admin op = REPL_ADMIN_NONE;
-    switch (sim_below(s, 4)) {
+    switch (snaps ? 1 : sim_below(s, 4)) {
     case 0:
         s->admin_value = s->size + (1 + sim_below(s, 6)) * SECTOR;
         if (s->admin_value <= SECTORS_MAX * SECTOR &&
@@ -201,9 +204,7 @@ static void admin(struct sim *s)
             op = REPL_GROW;
         break;
     case 1:
-        s->admin_id = ++s->snap_ids;
-        if (repl_target_snapshot(s->target[t].core, s->admin_id))
-            op = REPL_SNAPSHOT;
+        snaps_admin(s, t, &op);
         break;
     case 2: {
         int fresh = -1;
@@ -246,6 +247,12 @@ static void admin(struct sim *s)
         sim_trace(s, "admin %d at target %d: value %lu replica %d instead of %d", op, t,
                   s->admin_value, s->admin_replica, s->admin_instead);
     target_turn(s, t);
+}
+
+void life_snaps(struct sim *s)
+{
+    if (s->snaps && s->stage == RUN && !s->lossy && sim_chance(s, 4))
+        admin(s, true);
 }
 
 static void block(struct sim *s)
@@ -392,7 +399,7 @@ void life_fault(struct sim *s)
         bury(s, r);
         break;
     case 11:
-        admin(s);
+        admin(s, false);
         break;
     case 12:
         s->replica[r].erring = s->replica[r].erring ? 0 : s->safe ? 1 : 1 + (int)sim_below(s, 2);

@@ -57,6 +57,7 @@ static const struct api_field scrub[] = {
     {"percent", API_INT, .min = 0, .max = 100, .doc = "How much of it is done."},
     {"startTime", API_TIME, .doc = "When it began."},
     {"endTime", API_TIME, .doc = "When it was over; absent while it runs."},
+    {"request", API_STRING, .doc = "The annotation that it answers, if somebody asked for it."},
     {"errors", API_INT, .min = 0, .max = INT64_MAX,
      .doc = "Blocks that are damaged and have no other copy."},
     {"repaired", API_INT_OR_STRING, .doc = "What was mended from other copies."},
