@@ -193,7 +193,7 @@ static json_t *answer(const struct request *r, const struct api_report *report)
 json_t *admission_review(const struct admission_judge *judge, const char *body, size_t n,
                          struct admission_verdict *ret_verdict, struct err *e)
 {
-    struct request r;
+    struct request r = {0};
     struct err why = {0};
     json_auto_t *review = json_parse(body, n, NULL, &why);
     if (!review) {

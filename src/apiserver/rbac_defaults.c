@@ -160,7 +160,9 @@ static const struct rbac_default_rule orlop_controller[] = {
     /* Pods of volumes and pools have accounts of their own, with rights on what is theirs. */
     {"core", "secrets serviceaccounts", NULL, READ " create delete patch update"},
     {"rbac.authorization.k8s.io", "roles rolebindings", NULL, READ " create delete patch update"},
-    {"rbac.authorization.k8s.io", "clusterroles", "system:orlop:pool", "bind"},
+    {"rbac.authorization.k8s.io", "clusterrolebindings", NULL, "get create"},
+    {"rbac.authorization.k8s.io", "clusterroles", "system:orlop:pool system:orlop:pool-nodes",
+     "bind"},
     {"core events.k8s.io", "events", NULL, READ " " WRITE},
     {"apps",
      "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "
@@ -214,6 +216,12 @@ static const struct rbac_default_rule orlop_pool[] = {
     {0},
 };
 
+/* Whether the node that had a pool last still lives: then another does not take it. */
+static const struct rbac_default_rule orlop_pool_nodes[] = {
+    {"core", "nodes", NULL, "get list"},
+    {0},
+};
+
 /* The CSI driver and the sidecars beside it. */
 static const struct rbac_default_rule orlop_csi[] = {
     {OPENEBS, "cstorvolumes cstorvolumereplicas jivavolumes jivavolumeresizes", NULL,
@@ -258,6 +266,7 @@ const struct rbac_default_role rbac_default_roles[] = {
     {"system:orlop:csi", orlop_csi},
     {"system:orlop:node", orlop_node},
     {"system:orlop:pool", orlop_pool},
+    {"system:orlop:pool-nodes", orlop_pool_nodes},
     {"system:public-info-viewer", public_info},
     {"kubeadm:bootstrap-signer-clusterinfo", cluster_info, .namespace = "kube-public"},
     {0},

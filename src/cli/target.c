@@ -22,11 +22,11 @@ static const struct cli_option options[] = {
      .doc = "How many of them must have a write before it is acknowledged (more than half)."},
     {"replica-listen", 0, "ADDRESS[:PORT]", .doc = "Where replicas come (127.0.0.1:6060)."},
     {"replica", 0, "UUID", .doc = "Which one to add or remove: its folder's file `id` says."},
+    {"name", 0, "NAME", .doc = "The snapshot's: up to 47 letters, digits, '.', '_' and '-'."},
     {"force", 0,
      .doc =
          "With remove: one that is gone for ever, without which there is no quorum. What only it "
          "had is lost, and if it comes back elsewhere there are two volumes: destroy it first."},
-    {"id", 0, "N", .doc = "The snapshot's number."},
     {"instead", 0, "UUID", .doc = "The one that it replaces."},
     {"fail-seconds", 0, "N",
      .doc = "Let I/O fail when too few replicas have been in sync for so long (0: it waits)."},
@@ -61,7 +61,8 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_target = {
     .name = "target",
-    .arguments = "serve|show|grow|drain|add|remove|scrub|rate|snapshot",
+    .arguments =
+        "serve|show|grow|drain|add|remove|scrub|rate|snapshot|snapshots|snapshot-delete|revert",
     .least = 1,
     .most = 1,
     .summary = "Serve a volume over iSCSI",
@@ -76,13 +77,21 @@ const struct cli_command cli_target = {
         "ends "
         "when it has everything; `remove` lets one go; `scrub` compares all replicas and mends "
         "what "
-        "differs by majority; `rate` limits what rebuilds take; `snapshot` keeps the volume as it "
-        "is now beside each replica's data, "
-        "under a number, where their file systems can share blocks (XFS, btrfs).\n\n"
+        "differs by majority; `rate` limits what rebuilds take.\n\n"
+        "`snapshot` keeps a replicated volume as it is now, under a name; `snapshots` lists what "
+        "was "
+        "kept, and how many replicas have it: one that was away gets it when it comes back; "
+        "`snapshot-delete` forgets one, and replicas give its space back in the background; "
+        "`revert` "
+        "makes the volume as it was then, while nobody is logged in. A volume never shrinks: what "
+        "it "
+        "grew by since reads as zeroes after the revert. Snapshots later than the one gone back to "
+        "must be deleted first.\n\n"
         "A secret is read from a file, so that it is seen neither in ps nor in the log.",
     .options = options,
-    .choices = (const char *const[]){"serve", "show", "grow", "drain", "add", "remove", "scrub",
-                                     "rate", "snapshot", NULL},
+    .choices =
+        (const char *const[]){"serve", "show", "grow", "drain", "add", "remove", "scrub", "rate",
+                              "snapshot", "snapshots", "snapshot-delete", "revert", NULL},
     .examples =
         (const char *const[][2]){
             {"orlop target serve --store file:/srv/volume --size 10Gi --iqn "

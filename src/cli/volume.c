@@ -16,7 +16,7 @@
 #define WAIT_OPTIONS                                                                               \
     {"wait", 'w', .doc = "Wait until it is done, or has failed."},                                 \
     {                                                                                              \
-        "timeout", 't', "SECONDS", .doc = "How long to wait at most; 300 without it."              \
+        "timeout", 't', "SECONDS", .doc = "How long to wait at most; 60 without it."              \
     }
 
 static const struct cli_option list_options[] = {
@@ -101,7 +101,7 @@ const struct cli_command cli_volume_create = {
 
 static const struct cli_option resize_options[] = {
     {"keep", 0, .doc = "Leave the JivaVolumeResize there when it is completed."},
-    {"timeout", 't', "SECONDS", .doc = "How long to wait at most; 300 without it."},
+    {"timeout", 't', "SECONDS", .doc = "How long to wait at most; 60 without it."},
     API_OPTIONS,
     {0},
 };

@@ -11,98 +11,21 @@
 
 enum { TRIES = 5 };
 
-struct change {
-    const struct cli_args *args;
-    struct kube_client *client; /* NULL of a dry run without an API */
-    const char *ns, *name;
-    /* Of a wait. */
-    char *device;     /* owned: that is to be part of a pool and filled; NULL: all */
-    const char *node; /* whose pool is to go; NULL: all */
-};
+typedef int edit_fn(struct ctl_pool_change *c, json_t *cluster, struct err *e);
 
-typedef int edit_fn(struct change *c, json_t *cluster, struct err *e);
-
-static bool has(const struct change *c, const char *option)
+static bool has(const struct ctl_pool_change *c, const char *option)
 {
     return cli_get(c->args, option) != NULL;
 }
 
-/* Waiting. */
-
-static bool is_online(const json_t *instance)
-{
-    return str_eq(ctl_text(instance, "status", "phase"), "ONLINE");
-}
-
-/* Adds what is known of a resilver; false: there is none. */
-static bool append_resilver(const json_t *instance, struct str *out)
-{
-    const json_t *resilver = json_at(instance, "status", "resilver");
-    if (!resilver)
-        return false;
-    const char *device = json_str(resilver, "blockDeviceName");
-    str_appendf(out, ", %s: %d %% of %s", kube_name(instance),
-                (int)json_integer_value(json_object_get(resilver, "percent")),
-                device ? device : "a device");
-    return true;
-}
-
-/* Whether all pools of the cluster are there, online, with the devices that are asked for. */
-static int is_converged(void *context, struct str *ret_progress, struct err *e)
-{
-    struct change *c = context;
-    const struct kube_resource r = ctl_clusters();
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, e);
-    json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
-    if (!instances)
-        return -1;
-    size_t i, ready = 0, pools = json_array_size(json_at(cluster, "spec", "pools"));
-    bool busy = false;
-    json_t *pool;
-    _cleanup_(str_done) struct str detail = {0};
-    json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
-        const json_t *instance = ctl_instance_of(instances, pool);
-        bool there = json_equal(json_at(instance, "spec", "nodeSelector"),
-                                json_object_get(pool, "nodeSelector"));
-        busy |= append_resilver(instance, &detail);
-        ready += is_online(instance) && there;
-    }
-    size_t with = 0;
-    json_array_foreach(instances, i, pool)
-        with += c->device && ctl_pool_has(json_object_get(pool, "spec"), c->device);
-    str_appendf(ret_progress, "%s: %zu of %zu pools are online%s", c->name, ready, pools,
-                str_get(&detail));
-    return ready == pools && !busy && (!c->device || with) && json_array_size(instances) == pools;
-}
-
-static int is_gone(void *context, struct str *ret_progress, struct err *e)
-{
-    struct change *c = context;
-    const struct kube_resource r = ctl_clusters();
-    json_auto_t *instances = ctl_instances_of(c->client, c->ns, c->name, e);
-    struct err why = {0};
-    if (!instances)
-        return -1;
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, &why);
-    if (!cluster && why.code != ERR_NOT_FOUND) {
-        *e = why;
-        return -1;
-    }
-    size_t pools = json_array_size(json_at(cluster, "spec", "pools"));
-    size_t are = json_array_size(instances);
-    bool whole = !c->node; /* the cluster itself goes too */
-    str_appendf(ret_progress, "%s: %zu pools are left", c->name, whole ? are : are - pools);
-    return whole ? !cluster && !are : are <= pools;
-}
-
-static int wait_for(struct change *c, ctl_done_fn *is_done, struct err *e)
+static int wait_for(struct ctl_pool_change *c, ctl_done_fn *is_done, struct err *e)
 {
     return has(c, "wait") ? ctl_wait(c->args, "pool show", is_done, c, e) : 0;
 }
 
 /* Edits. */
 
-static void report(const struct change *c, json_t *cluster, const char *done)
+static void report(const struct ctl_pool_change *c, json_t *cluster, const char *done)
 {
     const char *output = cli_get(c->args, "output");
     if (output && !str_eq(output, "name")) {
@@ -115,16 +38,20 @@ static void report(const struct change *c, json_t *cluster, const char *done)
     fflush(stdout);
 }
 
-static int edit(struct change *c, edit_fn *fn, const char *done, struct err *e)
+static json_t *cluster_of(const struct ctl_pool_change *c, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters();
+    return ctl_cstor_get(c->client, &api_cstor_pool_cluster, c->ns, c->name, e);
+}
+
+static int edit(struct ctl_pool_change *c, edit_fn *fn, const char *done, struct err *e)
+{
     const struct kube_write w = {.dry_run = has(c, "dry-run")};
     for (int tries = TRIES;; tries--) {
         struct err why = {0};
-        json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, e);
+        json_auto_t *cluster = cluster_of(c, e);
         if (!cluster || fn(c, cluster, e) < 0)
             return -1;
-        json_auto_t *now = kube_update(c->client, &r, cluster, &w, &why);
+        json_auto_t *now = ctl_cstor_update(c->client, &api_cstor_pool_cluster, cluster, &w, &why);
         if (now) {
             report(c, now, done);
             return 0;
@@ -136,10 +63,10 @@ static int edit(struct change *c, edit_fn *fn, const char *done, struct err *e)
     }
 }
 
-static int begin(const struct cli_args *args, struct change *c)
+static int begin(const struct cli_args *args, struct ctl_pool_change *c)
 {
     struct err e = {0};
-    *c = (struct change){.args = args, .name = args->words[0]};
+    *c = (struct ctl_pool_change){.args = args, .name = args->words[0]};
     if (ctl_check_timeout(args) != CLI_DONE)
         return CLI_USAGE;
     c->client = ctl_connect(args, &e);
@@ -147,9 +74,8 @@ static int begin(const struct cli_args *args, struct change *c)
     return c->client ? CLI_DONE : cli_fail(args, "%s", e.msg);
 }
 
-static int end(struct change *c, int status, const struct err *e)
+static int end(struct ctl_pool_change *c, int status, const struct err *e)
 {
-    free(c->device);
     if (c->client)
         kube_client_free(c->client);
     if (status < 0)
@@ -159,7 +85,7 @@ static int end(struct change *c, int status, const struct err *e)
 
 /* Create and expand. */
 
-static int add_groups(struct change *c, json_t *cluster, struct err *e)
+static int add_groups(struct ctl_pool_change *c, json_t *cluster, struct err *e)
 {
     const struct kube_resource nodes_r = kube_resource("v1", "Node"), disks_r = ctl_disks();
     json_auto_t *nodes = kube_list(c->client, &nodes_r, NULL, NULL, e);
@@ -167,7 +93,7 @@ static int add_groups(struct change *c, json_t *cluster, struct err *e)
     return disks ? ctl_add_groups(c->args, cluster, nodes, disks, e) : -1;
 }
 
-static void set_config(const struct change *c, json_t *cluster)
+static void set_config(const struct ctl_pool_change *c, json_t *cluster)
 {
     const char *compression = cli_get(c->args, "compression");
     size_t i;
@@ -183,9 +109,9 @@ static void set_config(const struct change *c, json_t *cluster)
 
 static json_t *new_cluster(const char *ns, const char *name)
 {
-    const struct kube_resource r = ctl_clusters();
-    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:[]}}", "apiVersion", r.api_version, "kind",
-                     r.kind, "metadata", "name", name, "namespace", ns, "spec", "pools");
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:[]}}", "apiVersion", "openebs.io/v1alpha1",
+                     "kind", "CStorPoolCluster", "metadata", "name", name, "namespace", ns, "spec",
+                     "pools");
 }
 
 /* What is wrong with the command line is said before anybody is asked. */
@@ -197,25 +123,26 @@ static int check_groups(const struct cli_args *args)
                                                              : CLI_DONE;
 }
 
-static int create(struct change *c, struct err *e)
+static int create(struct ctl_pool_change *c, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters();
     bool dry = has(c, "dry-run");
     json_auto_t *cluster = new_cluster(c->ns, c->name);
     if ((dry ? ctl_add_groups(c->args, cluster, NULL, NULL, e) : add_groups(c, cluster, e)) < 0)
         return -1;
     set_config(c, cluster);
-    json_auto_t *made = dry ? json_incref(cluster) : kube_create(c->client, &r, cluster, NULL, e);
+    json_auto_t *made = dry ? json_incref(cluster)
+                            : ctl_cstor_create(c->client, &api_cstor_pool_cluster, cluster, e);
     if (!made)
         return -1;
     report(c, made, "created");
-    return dry ? 0 : wait_for(c, is_converged, e);
+    return dry ? 0 : wait_for(c, ctl_pool_is_converged, e);
 }
 
 int ctl_pool_create(const struct cli_args *args)
 {
     struct err e = {0};
-    struct change c = {.args = args, .name = args->words[0], .ns = ctl_namespace(args, NULL)};
+    struct ctl_pool_change c = {
+        .args = args, .name = args->words[0], .ns = ctl_namespace(args, NULL)};
     int status = check_groups(args);
     if (status == CLI_DONE && !cli_get(args, "dry-run"))
         status = begin(args, &c);
@@ -226,13 +153,13 @@ int ctl_pool_create(const struct cli_args *args)
 static int run_edit(const struct cli_args *args, edit_fn *fn, const char *done)
 {
     struct err e = {0};
-    struct change c;
+    struct ctl_pool_change c;
     int status = begin(args, &c);
     if (status != CLI_DONE)
         return status;
     int r = edit(&c, fn, done, &e);
     if (r == 0 && !has(&c, "dry-run"))
-        r = wait_for(&c, is_converged, &e);
+        r = wait_for(&c, ctl_pool_is_converged, &e);
     return end(&c, r, &e);
 }
 
@@ -261,7 +188,7 @@ static json_t *find_entry(const json_t *cluster, const char *device, json_t **re
     return NULL;
 }
 
-static int replace(struct change *c, json_t *cluster, struct err *e)
+static int replace(struct ctl_pool_change *c, json_t *cluster, struct err *e)
 {
     const struct kube_resource disks_r = ctl_disks();
     const char *old = c->args->words[1], *new = c->args->words[2];
@@ -281,9 +208,7 @@ static int replace(struct change *c, json_t *cluster, struct err *e)
         disk = ctl_disk_find(disks, NULL, new, e); /* where it is instead, admission says */
     if (!disk)
         return -1;
-    free(c->device); /* of an earlier try */
-    c->device = mem_strdup(kube_name(disk));
-    json_object_set_new(entry, "blockDeviceName", json_string(c->device));
+    json_object_set_new(entry, "blockDeviceName", json_string(kube_name(disk)));
     json_object_del(entry, "capacity"); /* those were of the old one */
     json_object_del(entry, "devLink");
     return 0;
@@ -296,14 +221,15 @@ int ctl_pool_replace(const struct cli_args *args)
 
 /* Migrate, scrub, delete. */
 
-static json_t *find_node(struct change *c, const char *name, struct err *e)
+static json_t *find_node(struct ctl_pool_change *c, const char *name, struct err *e)
 {
     const struct kube_resource r = kube_resource("v1", "Node");
     return kube_get(c->client, &r, NULL, name, e);
 }
 
 /* The pool that is on a node, which may be gone. */
-static json_t *pool_of(struct change *c, const json_t *cluster, const char *name, struct err *e)
+static json_t *pool_of(struct ctl_pool_change *c, const json_t *cluster, const char *name,
+                       struct err *e)
 {
     struct err why = {0};
     json_auto_t *node = find_node(c, name, &why);
@@ -313,7 +239,7 @@ static json_t *pool_of(struct change *c, const json_t *cluster, const char *name
     return pool;
 }
 
-static int migrate(struct change *c, json_t *cluster, struct err *e)
+static int migrate(struct ctl_pool_change *c, json_t *cluster, struct err *e)
 {
     json_t *pool = pool_of(c, cluster, c->args->words[1], e);
     json_auto_t *node = pool ? find_node(c, c->args->words[2], e) : NULL;
@@ -330,13 +256,12 @@ int ctl_pool_migrate(const struct cli_args *args)
     return run_edit(args, migrate, "changed");
 }
 
-static int scrub(struct change *c, struct err *e)
+static int scrub(struct ctl_pool_change *c, struct err *e)
 {
-    const struct kube_resource r = ctl_instances(), clusters_r = ctl_clusters();
     const char *node = cli_get(c->args, "node");
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_SECONDS, now);
-    json_auto_t *cluster = kube_get(c->client, &clusters_r, c->ns, c->name, e);
+    json_auto_t *cluster = cluster_of(c, e);
     json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
     json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", CTL_SCRUB, now);
     size_t i, n = 0;
@@ -346,6 +271,7 @@ static int scrub(struct change *c, struct err *e)
     json_array_foreach(instances, i, instance) {
         if (node && !str_eq(ctl_node_of(instance, json_object_get(instance, "spec")), node))
             continue;
+        const struct kube_resource r = ctl_resource_of(instance);
         json_auto_t *is =
             kube_patch(c->client, &r, c->ns, kube_name(instance), KUBE_MERGE_PATCH, patch, NULL, e);
         if (!is)
@@ -361,12 +287,12 @@ static int scrub(struct change *c, struct err *e)
 int ctl_pool_scrub(const struct cli_args *args)
 {
     struct err e = {0};
-    struct change c;
+    struct ctl_pool_change c;
     int status = begin(args, &c);
     return status != CLI_DONE ? status : end(&c, scrub(&c, &e), &e);
 }
 
-static int remove_pool(struct change *c, json_t *cluster, struct err *e)
+static int remove_pool(struct ctl_pool_change *c, json_t *cluster, struct err *e)
 {
     json_t *pools = (json_t *)json_at(cluster, "spec", "pools");
     const json_t *pool = pool_of(c, cluster, c->node, e);
@@ -383,15 +309,15 @@ static int remove_pool(struct change *c, json_t *cluster, struct err *e)
     return 0;
 }
 
-static int delete (struct change *c, struct err *e)
+static int delete (struct ctl_pool_change *c, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters();
     c->node = cli_get(c->args, "node");
     if (c->node)
         return edit(c, remove_pool, "changed", e);
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, e);
+    json_auto_t *cluster = cluster_of(c, e);
     if (!cluster)
         return -1;
+    const struct kube_resource r = ctl_resource_of(cluster);
     const struct kube_delete o = {.uid = kube_uid(cluster), .grace_seconds = -1};
     if (kube_delete(c->client, &r, c->ns, c->name, &o, e) < 0)
         return -1;
@@ -403,12 +329,12 @@ static int delete (struct change *c, struct err *e)
 int ctl_pool_delete(const struct cli_args *args)
 {
     struct err e = {0};
-    struct change c;
+    struct ctl_pool_change c;
     int status = begin(args, &c);
     if (status != CLI_DONE)
         return status;
     int r = delete (&c, &e);
     if (r == 0)
-        r = wait_for(&c, is_gone, &e);
+        r = wait_for(&c, ctl_pool_is_gone, &e);
     return end(&c, r, &e);
 }

@@ -222,9 +222,9 @@ static void draw(const json_t *cluster, const json_t *instances, const json_t *d
 
 static int show(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters(), disks_r = ctl_disks();
+    const struct kube_resource disks_r = ctl_disks();
     const char *ns = ctl_namespace(args, client), *output = cli_get(args, "output");
-    json_auto_t *cluster = kube_get(client, &r, ns, args->words[0], e);
+    json_auto_t *cluster = ctl_cstor_get(client, &api_cstor_pool_cluster, ns, args->words[0], e);
     json_auto_t *instances = cluster ? ctl_instances_of(client, ns, kube_name(cluster), e) : NULL;
     json_auto_t *disks = instances ? kube_list(client, &disks_r, ns, NULL, e) : NULL;
     if (!disks)

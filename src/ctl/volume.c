@@ -3,17 +3,14 @@
 int ctl_volume_open(const struct cli_args *args, struct ctl_volume *ret)
 {
     struct err e = {0};
-    const char *ns = cli_get(args, "namespace"), *text = cli_get(args, "timeout");
-    char *end = NULL;
-    long seconds = text ? strtol(text, &end, 10) : CTL_VOLUME_TIMEOUT;
-    if (text && (end == text || *end || seconds < 1 || seconds > 86400))
-        return cli_misuse(args, "--timeout takes seconds, from 1 to 86400, not '%s'", text);
+    const char *ns = cli_get(args, "namespace");
+    if (ctl_check_timeout(args) != CLI_DONE)
+        return CLI_USAGE;
     *ret = (struct ctl_volume){
         .args = args,
         .volumes = kube_resource("openebs.io/v1alpha1", "JivaVolume"),
         .resizes = kube_resource("openebs.io/v1alpha1", "JivaVolumeResize"),
         .pods = kube_resource("v1", "Pod"),
-        .seconds = (int)seconds,
     };
     ret->client = ctl_connect(args, &e);
     if (!ret->client)

@@ -5,14 +5,11 @@
 
 #include "ctl/ctl.h"
 
-enum { CTL_VOLUME_TIMEOUT = 300 };
-
 struct ctl_volume {
     const struct cli_args *args;
     struct kube_client *client;
     struct kube_resource volumes, resizes, pods;
     const char *ns;
-    int seconds; /* to wait at most */
 };
 
 /* Connects; CLI_DONE, or the status to end with, and what is wrong was said. */

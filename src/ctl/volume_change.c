@@ -1,53 +1,39 @@
 /*
  * volume create and delete: one write each, and with --wait until the volume is ready or gone.
  */
-#include <unistd.h>
-
 #include "base/quantity.h"
 #include "ctl/commands.h"
 #include "ctl/volume.h"
 
-enum { POLL_US = 200000 };
+/* What is waited for. */
+struct waiting {
+    struct ctl_volume *v;
+    const char *name;
+    bool gone; /* else: ready */
+};
 
-/* How far it is: 1 done, 0 not yet. volume NULL: it is gone. */
-typedef int (*is_done_fn)(const json_t *volume, struct err *e);
-
-static int is_ready(const json_t *volume, struct err *e)
+static int is_done(void *context, struct str *ret_progress, struct err *e)
 {
-    if (!volume)
-        return err_set(e, ERR_NOT_FOUND, "Gone", "it was deleted meanwhile");
-    return str_eq(ctl_text(volume, "status", "phase"), "Ready");
-}
-
-static int is_gone(const json_t *volume, struct err *e)
-{
-    (void)e;
-    return !volume;
-}
-
-static int wait_until(struct ctl_volume *v, const char *name, is_done_fn is_done, struct err *e)
-{
-    int64_t end = clock_mono_ns(clock_system()) + v->seconds * CLOCK_SECOND;
-    for (;;) {
-        struct err why = {0};
-        json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, name, &why);
-        if (!volume && why.code != ERR_NOT_FOUND) {
-            *e = why;
-            return -1;
-        }
-        int done = is_done(volume, e);
-        if (done)
-            return done < 0 ? -1 : 0;
-        const json_t *trouble = ctl_volume_trouble(volume);
-        const char *message = json_str(trouble, "message");
-        if (clock_mono_ns(clock_system()) >= end)
-            return err_set(
-                e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                "it is not done in %d s; it is %s%s%s; `orlop volume show %s` shows more",
-                v->seconds, ctl_text(volume, "status", "phase"), message ? ": " : "",
-                message ? message : "", name);
-        usleep(POLL_US);
+    struct waiting *w = context;
+    struct err why = {0};
+    json_auto_t *volume = kube_get(w->v->client, &w->v->volumes, w->v->ns, w->name, &why);
+    if (!volume && why.code == ERR_NOT_FOUND && w->gone)
+        return 1;
+    if (!volume) {
+        *e = why;
+        return -1;
     }
+    const char *phase = ctl_text(volume, "status", "phase");
+    const char *message = json_str(ctl_volume_trouble(volume), "message");
+    str_appendf(ret_progress, "%s is %s%s%s", w->name, *phase ? phase : "new", message ? ": " : "",
+                message ? message : "");
+    return !w->gone && str_eq(phase, "Ready");
+}
+
+static int wait_until(struct ctl_volume *v, const char *name, bool gone, struct err *e)
+{
+    struct waiting w = {v, name, gone};
+    return ctl_wait(v->args, "volume show", is_done, &w, e);
 }
 
 static json_t *make(struct ctl_volume *v)
@@ -77,7 +63,7 @@ static int create(struct ctl_volume *v, struct err *e)
     if (!output || str_eq(output, "name"))
         printf("jivavolume.openebs.io/%s%s\n", kube_name(made), output ? "" : " created");
     fflush(stdout);
-    if (cli_get(v->args, "wait") && wait_until(v, kube_name(made), is_ready, e) < 0)
+    if (cli_get(v->args, "wait") && wait_until(v, kube_name(made), false, e) < 0)
         return err_prefix(e, "%s", kube_name(made));
     if (output && !str_eq(output, "name")) {
         json_auto_t *now = kube_get(v->client, &v->volumes, v->ns, kube_name(made), e);
@@ -123,7 +109,7 @@ static int delete_one(struct ctl_volume *v, const char *name, struct err *e)
         return -1;
     printf("jivavolume.openebs.io \"%s\" deleted\n", name);
     fflush(stdout);
-    return cli_get(v->args, "wait") ? wait_until(v, name, is_gone, e) : 0;
+    return cli_get(v->args, "wait") ? wait_until(v, name, true, e) : 0;
 }
 
 int ctl_volume_delete(const struct cli_args *args)

@@ -7,14 +7,18 @@
  *                                                   └─ interrupt ──> delete, which withdraws it, 1
  */
 #include <poll.h>
-#include <unistd.h>
 
 #include "base/quantity.h"
 #include "base/stop.h"
 #include "ctl/commands.h"
 #include "ctl/volume.h"
 
-enum { POLL_MS = 200 };
+struct following {
+    struct ctl_volume *v;
+    const char *name;
+    int stop_fd;
+    struct str last; /* what was said of it */
+};
 
 static int check(struct ctl_volume *v, const json_t *volume, struct err *e)
 {
@@ -54,35 +58,29 @@ static void report(const json_t *resize, struct str *last)
     str_append(last, str_get(&line));
 }
 
-/* 1 COMPLETED, 0 FAILED, -1 with an error: the time is up, an interrupt, or the API. */
-static int follow(struct ctl_volume *v, const char *name, int stop_fd, struct err *e)
+/* An interrupt, too, is an end. */
+static bool is_interrupted(int fd)
 {
-    int64_t end = clock_mono_ns(clock_system()) + v->seconds * CLOCK_SECOND;
-    _cleanup_(str_done) struct str last = {0};
-    for (;;) {
-        json_auto_t *resize = kube_get(v->client, &v->resizes, v->ns, name, e);
-        const char *phase = ctl_text(resize, "status", "phase");
-        if (!resize)
-            return -1;
-        report(resize, &last);
-        if (str_eq(phase, "COMPLETED"))
-            return 1;
-        if (str_eq(phase, "FAILED")) {
-            err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s",
-                    ctl_text(resize, "status", "message"));
-            return 0;
-        }
-        if (clock_mono_ns(clock_system()) >= end)
-            return err_set(e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                           "it is not done in %d s and goes on: %s; `kubectl get jvr %s -n %s` "
-                           "shows it, and deleting it withdraws it",
-                           v->seconds, ctl_text(resize, "status", "message"), name, v->ns);
-        struct pollfd p = {.fd = stop_fd, .events = POLLIN};
-        if (poll(&p, 1, POLL_MS) > 0)
-            return err_set(e, ERR_CANCELLED, "Interrupted",
-                           "interrupted: it is withdrawn, unless "
-                           "the target has begun");
-    }
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+static int is_done(void *context, struct str *ret_progress, struct err *e)
+{
+    struct following *f = context;
+    json_auto_t *resize = kube_get(f->v->client, &f->v->resizes, f->v->ns, f->name, e);
+    const char *phase = ctl_text(resize, "status", "phase"),
+               *message = ctl_text(resize, "status", "message");
+    if (!resize)
+        return -1;
+    report(resize, &f->last);
+    str_appendf(ret_progress, "%s: %s", f->name, message);
+    if (str_eq(phase, "FAILED"))
+        return err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s", message);
+    if (is_interrupted(f->stop_fd))
+        return err_set(e, ERR_CANCELLED, "Interrupted",
+                       "interrupted: it is withdrawn, unless the target has begun");
+    return str_eq(phase, "COMPLETED");
 }
 
 static int resize(struct ctl_volume *v, int stop_fd, struct err *e)
@@ -93,13 +91,15 @@ static int resize(struct ctl_volume *v, int stop_fd, struct err *e)
     json_auto_t *made = create(v, e);
     if (!made)
         return -1;
-    int done = follow(v, kube_name(made), stop_fd, e);
-    bool over = done >= 0 || e->code == ERR_CANCELLED;
+    struct following f = {.v = v, .name = kube_name(made), .stop_fd = stop_fd};
+    int done = ctl_wait(v->args, "volume show", is_done, &f, e);
+    str_done(&f.last);
+    bool goes_on = done < 0 && e->code == ERR_DEADLINE_EXCEEDED;
     struct err why = {0};
-    if (over && !(done > 0 && cli_get(v->args, "keep")) &&
+    if (!goes_on && !(done == 0 && cli_get(v->args, "keep")) &&
         kube_delete(v->client, &v->resizes, v->ns, kube_name(made), NULL, &why) < 0)
         fprintf(stderr, "JivaVolumeResize %s stays: %s\n", kube_name(made), why.msg);
-    if (done <= 0)
+    if (done < 0)
         return -1;
     printf("jivavolume.openebs.io/%s resized\n", v->args->words[0]);
     return 0;

@@ -1,7 +1,6 @@
 /*
  * volume list and show.
  */
-#include "base/age.h"
 #include "ctl/commands.h"
 #include "ctl/volume.h"
 #include "ui/term.h"
@@ -17,8 +16,7 @@ static void add_row(struct ctl_table *t, const json_t *volume, bool with_ns)
     const char *resize = kube_annotation(volume, "resize.jiva.openebs.io/name");
     _cleanup_free_ char *replicas = mem_printf("%u/%zu", healthy, all);
     char age[AGE_MAX];
-    age_since(ctl_text(volume, "metadata", "creationTimestamp"), clock_real_ns(clock_system()),
-              age);
+    ctl_age(volume, age);
     const char *cells[] = {kube_namespace(volume),
                            kube_name(volume),
                            ctl_text(volume, "spec", "capacity"),
@@ -79,22 +77,13 @@ int ctl_volume_list(const struct cli_args *args)
     if (!volumes)
         return cli_fail(args, "%s", e.msg);
     const char *output = cli_get(args, "output");
-    bool wide = output && str_eq(output, "wide");
-    size_t i;
-    json_t *it;
-    json_array_foreach(volumes, i, it)
-        json_object_del(json_object_get(it, "metadata"), "managedFields");
-    if (output && str_eq(output, "name")) {
-        json_array_foreach(volumes, i, it)
-            printf("jivavolume.openebs.io/%s\n", kube_name(it));
-    } else if (output && !wide && !str_eq(output, "table")) {
-        json_auto_t *list =
-            args->count == 1 ? json_incref(json_array_get(volumes, 0)) : ctl_list(volumes);
-        ctl_print(list, output);
-    } else if (!json_array_size(volumes)) {
+    if (ctl_print_objects(args, volumes, "jivavolume.openebs.io"))
+        return cli_finish(args);
+    if (!json_array_size(volumes)) {
         fputs("No resources found\n", stderr);
     } else {
-        print_table(volumes, cli_get(args, "all-namespaces") != NULL, wide);
+        print_table(volumes, cli_get(args, "all-namespaces") != NULL,
+                    output && str_eq(output, "wide"));
     }
     return cli_finish(args);
 }

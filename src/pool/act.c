@@ -40,7 +40,8 @@ static void fill_devices(const struct pool_wish *w, uint64_t guid, const struct 
     for (size_t i = 0; i < n; i++) {
         struct zpool_found f;
         zpool_scan(&from[i].path, 1, &f);
-        to[i] = (struct zpool_device){from[i].path, pool_is_own_leftover(w, guid, &f)};
+        to[i] = (struct zpool_device){from[i].path, pool_is_own_leftover(w, guid, &f) ||
+                                                        pool_is_announced_leftover(&from[i], &f)};
     }
 }
 
@@ -125,7 +126,15 @@ struct zpool *pool_open(const struct pool_wish *w, struct kube_recorder *recorde
 
 static int check_ready(const struct pool_device *d, struct err *e)
 {
-    return d->not_ready ? err_set(e, ERR_UNAVAILABLE, "DeviceNotReady", "%s", d->not_ready) : 0;
+    struct zpool_found f;
+    if (d->not_ready)
+        return err_set(e, ERR_UNAVAILABLE, "DeviceNotReady", "%s", d->not_ready);
+    if (!pool_is_aux(d) || d->announced)
+        return 0;
+    zpool_scan(&d->path, 1, &f);
+    return f.label == ZPOOL_LABEL_NONE && !f.error
+               ? err_set(e, ERR_UNAVAILABLE, "Announcing", "%s is about to be added", d->name)
+               : 0; /* the engine says what is wrong with it */
 }
 
 static int act_add(struct zpool *p, const struct pool_wish *w, const struct pool_step *s,
@@ -182,7 +191,8 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
         [POOL_STEP_SCRUB] = "ScrubBegun",
     };
     int status = -1;
-    crash_point(reasons[s->kind]);
+    const char *reason = reasons[s->kind % POOL_STEPS];
+    crash_point(reason);
     switch (s->kind) {
     case POOL_STEP_ONLINE:
         status = act_online(p, s, e);
@@ -208,11 +218,11 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
     case POOL_STEPS:
         break;
     }
-    crash_point(reasons[s->kind]);
+    crash_point(reason);
     if (status < 0)
         return -1;
     log_info("pool changed", LOG_S("pool", zpool_name(p)), LOG_S("what", s->text));
-    kube_event_normal(recorder, w->about, reasons[s->kind], "%s", s->text);
+    kube_event_normal(recorder, w->about, reason, "%s", s->text);
     return 0;
 }
 
@@ -239,14 +249,21 @@ static int clear_labels(const struct pool_wish *w, uint64_t guid, struct err *e)
     return 0;
 }
 
-/* Whether some label says that the pool was destroyed: then what is left of it cannot be imported. */
+/*
+ * Whether there is nothing to destroy any more: some label says that the pool was destroyed, and what is
+ * left of it cannot be imported; or every device can be read and none has it.
+ */
 static bool was_destroyed(const struct pool_wish *w, const struct zpool_found *found)
 {
+    size_t unread = 0, members = 0;
     for (size_t i = 0; i < w->n_devices + w->n_others; i++) {
-        if (w->guid && found[i].label == ZPOOL_LABEL_FORMER && found[i].pool_guid == w->guid)
+        bool ours = w->guid && found[i].pool_guid == w->guid;
+        if (ours && found[i].label == ZPOOL_LABEL_FORMER)
             return true;
+        members += ours;
+        unread += i < w->n_devices && found[i].error;
     }
-    return false;
+    return !members && !unread;
 }
 
 static int check_empty(struct zpool *p, struct err *e)
@@ -275,7 +292,9 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
             *p = import(w, v.guid, &v.why);
         if (!*p && v.kind != POOL_NOTHING && !was_destroyed(w, found)) {
             *e = v.why;
-            return err_prefix(e, "the pool cannot be destroyed");
+            return err_prefix(
+                e, "the pool cannot be destroyed (if its devices will not be back, remove "
+                   "the finalizer " POOL_FINALIZER " by hand)");
         }
         guid = v.guid ? v.guid : guid;
     }

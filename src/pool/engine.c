@@ -21,7 +21,7 @@
 static const int64_t TICK_NS = 2 * CLOCK_SECOND, PATIENCE_NS = 20 * CLOCK_SECOND;
 enum { RETRY_TICKS = 5 };
 
-static void say(struct pool_engine *x, const char *doing)
+void pool_engine_say(struct pool_engine *x, const char *doing)
 {
     pthread_mutex_lock(&x->lock);
     x->view.doing = doing;
@@ -62,7 +62,7 @@ static const char *open_pool(struct pool_engine *x, const struct pool_wish *w, s
         *why = x->failed;
         return x->failed_phase;
     }
-    say(x, "opening the pool");
+    pool_engine_say(x, "opening the pool");
     x->pool = pool_open(w, x->recorder, &v);
     x->host_id = v.host_id;
     if (x->pool) {
@@ -85,7 +85,7 @@ static const char *destroy_pool(struct pool_engine *x, const struct pool_wish *w
         *why = x->failed;
         return x->gone ? "OFFLINE" : x->failed_phase;
     }
-    say(x, "destroying the pool");
+    pool_engine_say(x, "destroying the pool");
     if (pool_destroy(&x->pool, w, x->recorder, why) == 0) {
         x->gone = true;
         x->failed = (struct err){0};
@@ -99,34 +99,54 @@ static const char *destroy_pool(struct pool_engine *x, const struct pool_wish *w
     return x->failed_phase;
 }
 
+/* Spares and caches that are not in the pool, may be used and are empty: for each device of the wish. */
+static bool *find_empty(const struct pool_wish *w, const struct zpool_status *s)
+{
+    bool *empty = mem_zalloc(w->n_devices + 1);
+    for (size_t i = 0; i < w->n_devices && !w->destroy; i++) {
+        const struct pool_device *d = &w->devices[i];
+        struct zpool_found f;
+        if (!pool_is_aux(d) || d->announced || d->not_ready || !*d->path ||
+            (s && pool_wish_row(w, d, s) >= 0))
+            continue;
+        zpool_scan(&d->path, 1, &f);
+        empty[i] = f.label == ZPOOL_LABEL_NONE && !f.error;
+    }
+    return empty;
+}
+
 /* One look. */
 static void turn(struct pool_engine *x, const struct pool_wish *w)
 {
     struct err why = {0};
     struct zpool_status s = {0};
     const char *phase = NULL;
-    say(x, "looking at the pool");
+    pool_engine_say(x, "looking at the pool");
     pool_faults_read();
+    x->again = false;
     if (w->destroy)
         phase = destroy_pool(x, w, &why);
     else if (!x->pool)
         phase = open_pool(x, w, &why);
     bool open = x->pool && (w->destroy ? zpool_status_read(x->pool, &s, &why) == 0
                                        : pool_keep(x, w, &s, &why) == 0);
+    _cleanup_free_ bool *announce = find_empty(w, open ? &s : NULL);
     struct pool_facts facts = {
+        .announce = announce,
         .wish = w,
         .status = open ? &s : NULL,
         .guid = x->pool ? zpool_guid(x->pool) : 0,
         .phase = open && !w->destroy ? NULL : phase,
         .read_only = x->read_only,
+        .answered = pool_answered(x, w),
         .why = &why,
         .adding = &x->errors[POOL_STEP_ADD],
         .replacing = &x->errors[POOL_STEP_REPLACE],
     };
-    publish(x, w->name, pool_report(&facts), &why);
+    publish(x, x->pool ? zpool_name(x->pool) : w->name, pool_report(&facts), &why);
     zpool_status_done(&s);
     x->turns++;
-    x->fresh = false;
+    x->fresh &= x->again; /* what failed is not tried again with every step */
 }
 
 static void export(struct pool_engine *x)
@@ -134,13 +154,14 @@ static void export(struct pool_engine *x)
     struct err e = {0};
     if (!x->pool)
         return;
-    say(x, "exporting the pool");
+    pool_engine_say(x, "exporting the pool");
     if (zpool_export(x->pool, &e) < 0)
         log_warn("the pool could not be exported; nothing is lost", LOG_ERR(&e));
     else
         log_info("the pool was exported");
     x->pool = NULL;
     vec_done(&x->seen);
+    x->scans = false;
 }
 
 static void *run(void *context)
@@ -161,7 +182,7 @@ static void *run(void *context)
         pool_wish_unref(w);
         pthread_mutex_lock(&x->lock);
         x->view.doing = NULL;
-        int64_t until = clock_mono_ns(x->clock) + tick;
+        int64_t until = clock_mono_ns(x->clock) + (x->again ? 0 : tick);
         while (!x->stop && !x->news && clock_wait(x->clock, &x->changed_wish, &x->lock, until))
             ;
     }
@@ -246,6 +267,6 @@ void pool_engine_view(struct pool_engine *x, struct pool_view *ret)
 {
     pthread_mutex_lock(&x->lock);
     *ret = x->view;
-    json_incref(ret->report);
+    ret->report = json_deep_copy(x->view.report); /* no value is shared between threads */
     pthread_mutex_unlock(&x->lock);
 }

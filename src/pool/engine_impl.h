@@ -31,21 +31,30 @@ struct pool_engine {
     /* The thread's own: */
     struct zpool *pool; /* NULL: not open */
     bool fresh, gone;
+    bool again;            /* something was done: look again at once, there may be more to do */
     uint64_t turns, retry; /* how many looks there were; when to try again what failed */
     struct err failed;     /* to open, or to destroy */
     const char *failed_phase;
     uint32_t host_id;              /* who had the pool last, when that is in the way; 0 */
     struct err errors[POOL_STEPS]; /* the last failure of each kind of step; code 0: none */
     VEC(struct pool_seen) seen;
-    enum zpool_scan_state scan;
-    unsigned percent; /* used, when last looked at; UINT32_MAX: not known */
+    bool scans;         /* the next is known */
+    int64_t scan_ended; /* Unix time of the end of the last scan; 0: one runs, or none was */
+    unsigned percent;   /* used, when last looked at; UINT32_MAX: not known */
     bool read_only;
     char compression[16]; /* that was set last */
+    char answered[64];    /* the request for a scrub that was answered last; "": as the wish says */
 };
+
+/* What the thread is at from now on: a literal. */
+void pool_engine_say(struct pool_engine *x, const char *doing);
 
 /* keep.c: a pool that is open is made as it is wanted; *ret_status is how it is then. */
 int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret_status,
               struct err *e);
+
+/* The request for a scrub that was answered last. */
+const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w);
 
 /* faults.c: in builds for tests, devices fail as a file says. */
 void pool_faults_read(void);

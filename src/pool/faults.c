@@ -2,12 +2,13 @@
  * In builds for tests: the file that $ORLOP_POOL_FAULTS names has a line for each device that is to
  * misbehave, and is read again with every look.
  *
- *     PATH read,write,sync eio|lose|tear|corrupt|slow
+ *     PATH read,write,sync eio|lose|tear|corrupt|slow [MS]
  */
 #include "pool/engine_impl.h"
 
 #ifdef ORLOP_CRASH_POINTS
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -21,7 +22,9 @@ static bool parse(char *line, struct zpool_fault *ret)
     char *kind = strtok_r(NULL, " ", &save);
     if (!path || !what || !kind)
         return false;
-    *ret = (struct zpool_fault){.path = path, .delay_ms = 1000};
+    const char *delay = strtok_r(NULL, " ", &save);
+    *ret = (struct zpool_fault){.path = path,
+                                .delay_ms = delay ? (unsigned)strtoul(delay, NULL, 10) : 1000};
     for (unsigned i = 0; i < ARRAY_SIZE(ops); i++)
         ret->ops |= strstr(what, ops[i]) ? 1U << i : 0;
     for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)

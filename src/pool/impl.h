@@ -15,7 +15,15 @@
 #define POOL_CLUSTER_LABEL   "openebs.io/cstor-pool-cluster"
 #define POOL_EXISTING        "import.cspi.cstor.openebs.io/existing-pool-name"
 #define POOL_PAUSED          "reconcile.openebs.io/disable"
-#define POOL_SCRUB_REQUEST   "cstorpoolinstance.openebs.io/scrub-requested-at"
+/* On an object that is deleted: its pool goes with it. */
+#define POOL_DESTROY         "orlop.io/destroy-pool"
+#define POOL_SCRUB_REQUEST   "openebs.io/scrub-requested-at"
+
+/*
+ * wish.c: whether the pool is to go with its object. One that a CStorPoolCluster owns comes again when
+ * it was merely deleted; its pool goes when the operator says so.
+ */
+bool pool_is_doomed(const json_t *object);
 
 /* wish.c: what is wanted, from objects. Immutable and counted; strings are in its arena. */
 
@@ -25,6 +33,8 @@ struct pool_device {
     const char *not_ready;   /* why it may not be added; NULL: it may */
     const char *predecessor; /* the BlockDevice whose place it takes; "" */
     uint64_t guid;           /* in the pool, as the object remembers it; 0 */
+    enum zpool_role role;
+    bool announced; /* of a spare or cache: the object says that it is about to be added */
 };
 
 struct pool_group {
@@ -48,13 +58,14 @@ struct pool_wish {
     size_t n_others;
     const char *compression;
     unsigned read_only_percent; /* 0: never */
-    int64_t scrub_requested;    /* Unix time; 0 */
+    const char *scrub_request;  /* what the annotation says; "" */
+    const char *scrub_answered; /* the one that was answered last, as the object says; "" */
     int64_t scrub_due;          /* Unix time; 0: never */
     int64_t scrub_started;      /* the last that the object knows of; 0 */
     unsigned used_percent;      /* as the object says: what was told of the last time */
     bool was_read_only;         /* the same */
     bool guarded;               /* our finalizer is on it */
-    bool destroy;               /* the object is being deleted */
+    bool destroy;               /* the object is being deleted, and the pool with it */
     bool take_over;             /* the host that had the pool last is gone */
     bool existing;              /* `name` is of a pool that there is: it is never made */
     bool paused;
@@ -69,7 +80,7 @@ struct pool_lookup {
 };
 /* object is in normal form. INVALID_ARGUMENT when it is not one that can be. */
 struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options *o,
-                                const struct pool_lookup *lookup, int64_t now_s, struct err *e);
+                                const struct pool_lookup *lookup, struct err *e);
 struct pool_wish *pool_wish_ref(struct pool_wish *w);
 void pool_wish_unref(struct pool_wish *w); /* NULL is ignored */
 DEFINE_CLEANUP(struct pool_wish *, pool_wish_unref)
@@ -98,6 +109,13 @@ void pool_judge(const struct pool_wish *w, const struct zpool_found *found,
 /* Whether this label is what is left of making this very pool, or of adding to it. */
 bool pool_is_own_leftover(const struct pool_wish *w, uint64_t guid, const struct zpool_found *f);
 
+/* Of a spare or cache that is announced: its label is what is left of adding it. */
+bool pool_is_announced_leftover(const struct pool_device *d, const struct zpool_found *f);
+static inline bool pool_is_aux(const struct pool_device *d)
+{
+    return d->role == ZPOOL_ROLE_SPARE || d->role == ZPOOL_ROLE_CACHE;
+}
+
 /* plan.c: what to do with a pool that is there, first things first. */
 
 enum pool_step_kind {
@@ -120,9 +138,9 @@ struct pool_step {
     char text[256];                   /* what is done, for people */
 };
 enum { POOL_PLAN_MAX = 64 };
-/* How many there are; now_s is Unix time. */
-size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, int64_t now_s,
-                 struct pool_step steps[POOL_PLAN_MAX]);
+/* How many there are. answered: the last request for a scrub; now_s is Unix time. */
+size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, const char *answered,
+                 int64_t now_s, struct pool_step steps[POOL_PLAN_MAX]);
 
 /* report.c: what is so, as the object's status has it. */
 
@@ -132,6 +150,8 @@ struct pool_facts {
     uint64_t guid;
     const char *phase; /* NULL: as status says */
     bool read_only;
+    const bool *announce;     /* for each device of the wish: it may be announced; NULL: none */
+    const char *answered;     /* the request for a scrub that was answered last; "" */
     const struct err *why;    /* there is no pool, or it does not work; code 0: nothing is wrong */
     const struct err *adding; /* the last failure of each; code 0: none */
     const struct err *replacing; /* the same */
@@ -166,7 +186,7 @@ void pool_engine_stop(struct pool_engine *x);
 void pool_engine_wish(struct pool_engine *x, struct pool_wish *w);
 /* The pool is let go: it has moved to another node, or nobody wants anything of it any more. */
 void pool_engine_release(struct pool_engine *x);
-/* A copy; its report is a reference of the caller's. */
+/* A copy; its report is the caller's own. */
 void pool_engine_view(struct pool_engine *x, struct pool_view *ret);
 
 /* act.c: on the engine's thread. */
@@ -181,13 +201,23 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
 /* reconcile.c */
 int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, struct err *e);
 
-/* claims.c: devices that were replaced are given back. */
 struct pool_kinds {
     struct kube_client *client;
     struct kube_resource pool, device, claim, lease, node;
 };
+/* status.c */
+struct pool_writer {
+    const struct pool_kinds *kinds;
+    const struct clock *clock;
+    int64_t write_ns;   /* how long numbers alone wait; 0: 10 s */
+    int64_t written_at; /* monotonic; 0: never */
+};
+int pool_status_write(struct pool_writer *s, json_t **object, const json_t *report, struct err *e);
+
+/* claims.c: devices that were replaced are given back. */
 int pool_claims_finish(const struct pool_kinds *k, struct kube_recorder *recorder,
-                       const json_t *about, json_t *claim, json_t *old_device, struct err *e);
+                       const json_t *about, const json_t *claim, const json_t *old_claim,
+                       struct err *e);
 
 /* heartbeat.c */
 int pool_heartbeat(const struct pool_kinds *k, const json_t *object, const char *identity,

@@ -1,6 +1,6 @@
 /*
- * Keeping a pool that is open: steps until there is nothing more to do, and a word to people about what
- * became other than it was.
+ * Keeping a pool that is open: one step towards what is wanted, and a word to people about what became
+ * other than it was.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "kube/event.h"
 #include "pool/engine_impl.h"
 
-enum { RETRY_TICKS = 5, ROUNDS_MAX = 64, HYSTERESIS = 2 };
+enum { RETRY_TICKS = 5, HYSTERESIS = 2 };
 static const unsigned levels[] = {75, 85, 95};
 
 /* Devices. */
@@ -21,7 +21,7 @@ static struct pool_seen *seen_of(struct pool_engine *x, const struct zpool_vdev 
         if (it->guid == v->guid)
             return it;
     }
-    vec_push(&x->seen, (struct pool_seen){v->guid, v->checksum_errors, ZPOOL_ONLINE});
+    vec_push(&x->seen, (struct pool_seen){v->guid, 0, ZPOOL_ONLINE});
     return &vec_last(&x->seen);
 }
 
@@ -59,8 +59,10 @@ static void tell_devices(struct pool_engine *x, const struct pool_wish *w,
 static void tell_scan(struct pool_engine *x, const struct pool_wish *w,
                       const struct zpool_progress *scan)
 {
-    bool over = x->scan == ZPOOL_SCAN_RUNNING && scan->state == ZPOOL_SCAN_DONE;
-    x->scan = scan->state;
+    /* One that was over before this process knew the pool is no news. */
+    bool over = scan->state == ZPOOL_SCAN_DONE && x->scans && scan->ended != x->scan_ended;
+    x->scans = true;
+    x->scan_ended = scan->state == ZPOOL_SCAN_DONE ? scan->ended : 0;
     if (!over)
         return;
     const char *what = scan->kind == ZPOOL_SCAN_SCRUB ? "the scrub" : "the resilver";
@@ -119,6 +121,11 @@ static void revive(struct pool_engine *x, const struct pool_wish *w)
 
 /* Steps. */
 
+const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w)
+{
+    return x->answered[0] ? x->answered : w->scrub_answered;
+}
+
 /*
  * Does the first that can be done; whether one was. What fails is noted, and the next is tried; what has
  * failed is tried again only when that is due.
@@ -127,7 +134,7 @@ static bool step(struct pool_engine *x, const struct pool_wish *w, const struct 
                  bool due)
 {
     struct pool_step steps[POOL_PLAN_MAX];
-    size_t n = pool_plan(w, s, clock_real_ns(x->clock) / CLOCK_SECOND, steps);
+    size_t n = pool_plan(w, s, pool_answered(x, w), clock_real_ns(x->clock) / CLOCK_SECOND, steps);
     struct err errors[POOL_STEPS] = {0};
     bool done = false;
     for (size_t i = 0; i < n && !done; i++) {
@@ -137,7 +144,10 @@ static bool step(struct pool_engine *x, const struct pool_wish *w, const struct 
             *e = *before;
             continue;
         }
+        pool_engine_say(x, "changing the pool");
         done = pool_act(x->pool, w, &steps[i], x->recorder, &why) == 0;
+        if (done && steps[i].kind == POOL_STEP_SCRUB)
+            snprintf(x->answered, sizeof(x->answered), "%s", w->scrub_request);
         if (done || e->code)
             continue;
         *e = why;
@@ -165,20 +175,23 @@ static void set_compression(struct pool_engine *x, const struct pool_wish *w)
 int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret,
               struct err *e)
 {
+    pool_engine_say(x, "looking at the pool");
     if (zpool_status_read(x->pool, ret, e) < 0)
         return -1;
     if (ret->suspended)
         revive(x, w);
+    tell_scan(x, w, &ret->scan);
     bool due = x->fresh || x->turns >= x->retry;
     if (!w->paused && !ret->suspended) {
         set_compression(x, w);
-        for (int i = 0; i < ROUNDS_MAX && step(x, w, ret, due); i++) {
+        x->again = step(x, w, ret, due);
+        if (due && !x->again)
+            x->retry = x->turns + RETRY_TICKS;
+        if (x->again) {
             zpool_status_done(ret);
             if (zpool_status_read(x->pool, ret, e) < 0)
                 return -1;
         }
-        if (due)
-            x->retry = x->turns + RETRY_TICKS;
     }
     tell_devices(x, w, ret);
     tell_scan(x, w, &ret->scan);

@@ -220,15 +220,15 @@ static void plan_unspare(struct planner *p)
     }
 }
 
-static void plan_scrub(struct planner *p, int64_t now_s)
+static void plan_scrub(struct planner *p, const char *answered, int64_t now_s)
 {
     const struct pool_wish *w = p->w;
     const struct zpool_progress *scan = &p->s->scan;
     int64_t started = w->scrub_started;
     if (scan->kind == ZPOOL_SCAN_SCRUB && scan->started > started)
         started = scan->started;
-    bool asked = w->scrub_requested > started,
-         due = w->scrub_due && now_s >= w->scrub_due && started < w->scrub_due;
+    bool asked = *w->scrub_request && !str_eq(w->scrub_request, answered);
+    bool due = w->scrub_due && now_s >= w->scrub_due && started < w->scrub_due;
     if (scan->state == ZPOOL_SCAN_RUNNING || (!asked && !due))
         return;
     for (size_t i = 0; i < p->s->n_vdevs; i++) {
@@ -240,8 +240,8 @@ static void plan_scrub(struct planner *p, int64_t now_s)
              asked ? "as somebody asked for" : "as it is time");
 }
 
-size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, int64_t now_s,
-                 struct pool_step steps[POOL_PLAN_MAX])
+size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, const char *answered,
+                 int64_t now_s, struct pool_step steps[POOL_PLAN_MAX])
 {
     struct planner p = {w, s, steps, 0};
     if (s->suspended)
@@ -252,6 +252,6 @@ size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, int64_
     plan_replace(&p);
     plan_spares(&p);
     plan_unspare(&p);
-    plan_scrub(&p, now_s);
+    plan_scrub(&p, answered, now_s);
     return p.n;
 }

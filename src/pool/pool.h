@@ -17,7 +17,8 @@
  *   - The GUID is in the object before anything is stored in the pool.
  *   - Nothing is remembered here that matters: the object and what is on the devices say where to go on.
  *     So the process may end at any moment, and libzpool may end it.
- *   - The pool is destroyed only when the object is deleted. When the process ends it is exported.
+ *   - The pool is destroyed only when the object is deleted and, of a CStorPoolCluster's, its operator has
+ *     said so. When the process ends it is exported.
  */
 #pragma once
 

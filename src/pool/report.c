@@ -97,11 +97,13 @@ static json_t *resilver(const struct pool_facts *f)
     return r;
 }
 
-static json_t *scrub(const struct zpool_progress *scan)
+static json_t *scrub(const struct zpool_progress *scan, const char *answered)
 {
     json_t *r = json_pack("{s:i, s:o, s:I}", "percent", (int)scan->percent, "startTime",
                           stamp(scan->started), "errors", (json_int_t)scan->errors);
     json_object_set_new(r, "repaired", bytes(scan->repaired));
+    if (*answered)
+        json_object_set_new(r, "request", json_string(answered));
     if (scan->ended)
         json_object_set_new(r, "endTime", stamp(scan->ended));
     return r;
@@ -193,7 +195,7 @@ static void report_pool(const struct pool_facts *f, json_t *report, json_t *cond
     if (s->scan.kind == ZPOOL_SCAN_RESILVER && s->scan.state == ZPOOL_SCAN_RUNNING)
         json_object_set_new(report, "resilver", resilver(f));
     if (s->scan.kind == ZPOOL_SCAN_SCRUB)
-        json_object_set_new(report, "scrub", scrub(&s->scan));
+        json_object_set_new(report, "scrub", scrub(&s->scan, f->answered));
     bool any = list_failed(f, &failed) > 0;
     set_condition(conditions, "DiskUnavailable", any, any ? "DevicesFailed" : "DevicesWork",
                   any ? str_get(&failed) : "all devices work");
@@ -201,6 +203,19 @@ static void report_pool(const struct pool_facts *f, json_t *report, json_t *cond
     set_condition(conditions, "PoolExpansion", f->adding->code,
                   f->adding->code ? f->adding->reason : "NotInProgress",
                   f->adding->code ? f->adding->msg : "the pool has all its devices");
+}
+
+/* Spares and caches that are to be added, and were announced or may be. */
+static json_t *adding(const struct pool_facts *f)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < f->wish->n_devices; i++) {
+        const struct pool_device *d = &f->wish->devices[i];
+        bool in_pool = f->status && pool_wish_row(f->wish, d, f->status) >= 0;
+        if (!in_pool && (d->announced || (f->announce && f->announce[i])))
+            json_array_append_new(names, json_string(d->name));
+    }
+    return names;
 }
 
 json_t *pool_report(const struct pool_facts *f)
@@ -215,6 +230,9 @@ json_t *pool_report(const struct pool_facts *f)
         json_object_set_new(report, "guid", guid_text(f->guid));
     if (s)
         report_pool(f, report, conditions);
+    json_auto_t *names = adding(f);
+    if (json_array_size(names))
+        json_object_set(report, "adding", names);
     const char *reason = f->why->code ? f->why->reason : s ? "PoolSuspended" : "Opening";
     const char *message = f->why->code ? f->why->msg
                           : s          ? "the pool is suspended: too many of its devices fail"

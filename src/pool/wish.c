@@ -116,6 +116,17 @@ static struct pool_device make_device(const struct maker *m, const char *name)
     return d;
 }
 
+static bool is_announced(const json_t *object, const char *name)
+{
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_at(object, "status", "adding"), i, it) {
+        if (json_is_string(it) && str_eq(json_string_value(it), name))
+            return true;
+    }
+    return false;
+}
+
 static int make_group(struct maker *m, const json_t *spec, const json_t *group,
                       struct pool_group *g, struct pool_device **next, struct err *e)
 {
@@ -144,7 +155,11 @@ static int make_group(struct maker *m, const json_t *spec, const json_t *group,
         const char *name = json_str(it, "blockDeviceName");
         if (!name)
             return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "a device has no name");
-        *(*next)++ = make_device(m, name);
+        struct pool_device *d = (*next)++;
+        *d = make_device(m, name);
+        d->role = g->role;
+        d->announced = pool_is_aux(d) && is_announced(m->object, name);
+        str_append(&m->w->text, d->announced ? " announced" : "");
         g->n_devices++;
     }
     return 0;
@@ -199,18 +214,36 @@ static int64_t time_of(const char *stamp)
     return stamp && rfc3339_parse(stamp, &t, NULL) == 0 ? t.tv_sec : 0;
 }
 
-static void make_scrubs(struct maker *m, const struct pool_options *o, int64_t now_s)
+static void make_scrubs(struct maker *m, const struct pool_options *o)
 {
     struct pool_wish *w = m->w;
     const json_t *last = json_at(m->object, "status", "scrub");
     w->scrub_started = time_of(json_str(last, "startTime"));
-    w->scrub_requested = time_of(kube_annotation(m->object, POOL_SCRUB_REQUEST));
-    if (w->scrub_requested > now_s)
-        w->scrub_requested = now_s; /* by another clock than ours */
+    const char *request = kube_annotation(m->object, POOL_SCRUB_REQUEST);
+    const char *answered = json_str(last, "request");
+    w->scrub_request = arena_strdup(&w->arena, request ? request : "");
+    w->scrub_answered = arena_strdup(&w->arena, answered ? answered : "");
     int64_t since = w->scrub_started;
     if (!since)
         since = time_of(text(m->object, "metadata", "creationTimestamp"));
     w->scrub_due = o->scrub_ns ? since + o->scrub_ns / CLOCK_SECOND : 0;
+}
+
+static bool is_owned(const json_t *object)
+{
+    size_t i;
+    json_t *owner;
+    json_array_foreach((json_t *)json_at(object, "metadata", "ownerReferences"), i, owner) {
+        const char *kind = json_str(owner, "kind");
+        if (kind && str_eq(kind, "CStorPoolCluster"))
+            return true;
+    }
+    return false;
+}
+
+bool pool_is_doomed(const json_t *object)
+{
+    return kube_annotation(object, POOL_DESTROY) || !is_owned(object);
 }
 
 static uint64_t bytes_of(const json_t *capacity, const char *key)
@@ -246,25 +279,25 @@ static void make_settings(struct maker *m)
     w->used_percent = pool_used_percent(used, total > used ? total - used : 0);
     w->was_read_only = json_is_true(json_object_get(status, "readOnly"));
     w->guarded = kube_finalizer_has(object, POOL_FINALIZER);
-    w->destroy = kube_deleting(object);
+    w->destroy = kube_deleting(object) && pool_is_doomed(object);
     w->paused = paused && str_eq(paused, "true");
 }
 
 struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options *o,
-                                const struct pool_lookup *lookup, int64_t now_s, struct err *e)
+                                const struct pool_lookup *lookup, struct err *e)
 {
     struct pool_wish *w = NEW(struct pool_wish);
     atomic_init(&w->refs, 1);
     struct maker m = {w, object, lookup, text(object, "spec", "hostName")};
     make_settings(&m);
-    make_scrubs(&m, o, now_s);
+    make_scrubs(&m, o);
     if (make_groups(&m, e) < 0) {
         pool_wish_unref(w);
         return NULL;
     }
     make_others(&m);
-    str_appendf(&w->text, "; %s %llu %s %u %lld %lld %d%d%d", w->name, (unsigned long long)w->guid,
-                w->compression, w->read_only_percent, (long long)w->scrub_requested,
+    str_appendf(&w->text, "; %s %llu %s %u %s %s %lld %d%d%d", w->name, (unsigned long long)w->guid,
+                w->compression, w->read_only_percent, w->scrub_request, w->scrub_answered,
                 (long long)w->scrub_due, w->guarded, w->destroy, w->paused);
     return w;
 }
@@ -292,49 +325,6 @@ const struct pool_device *pool_wish_named(const struct pool_wish *w, const char 
             return &w->devices[i];
     for (size_t i = 0; i < w->n_others; i++)
         if (str_eq(w->others[i].name, name))
-            return &w->others[i];
-    return NULL;
-}
-
-/* The device that the object remembers to have this GUID; NULL. */
-static const struct pool_device *owner_of(const struct pool_wish *w, uint64_t guid)
-{
-    for (size_t i = 0; i < w->n_devices; i++)
-        if (w->devices[i].guid == guid)
-            return &w->devices[i];
-    for (size_t i = 0; i < w->n_others; i++)
-        if (w->others[i].guid == guid)
-            return &w->others[i];
-    return NULL;
-}
-
-/* A row that is remembered as another device's is not this one's, though it is at its path now. */
-static bool is_row(const struct pool_wish *w, const struct pool_device *d,
-                   const struct zpool_vdev *v)
-{
-    if (!v->path[0])
-        return false;
-    const struct pool_device *owner = owner_of(w, v->guid);
-    return owner ? owner == d : *d->path && str_eq(d->path, v->path);
-}
-
-int pool_wish_row(const struct pool_wish *w, const struct pool_device *d,
-                  const struct zpool_status *s)
-{
-    for (size_t i = 0; i < s->n_vdevs; i++)
-        if (is_row(w, d, &s->vdevs[i]))
-            return (int)i;
-    return -1;
-}
-
-const struct pool_device *pool_wish_device(const struct pool_wish *w, const struct zpool_status *s,
-                                           size_t row)
-{
-    for (size_t i = 0; i < w->n_devices; i++)
-        if (is_row(w, &w->devices[i], &s->vdevs[row]))
-            return &w->devices[i];
-    for (size_t i = 0; i < w->n_others; i++)
-        if (is_row(w, &w->others[i], &s->vdevs[row]))
             return &w->others[i];
     return NULL;
 }

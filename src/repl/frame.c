@@ -31,12 +31,12 @@ static const struct rule rules[REPL_TYPES] = {
     [REPL_ZERO] = {"ZERO", .flags = REPL_FUA | REPL_UNMAP, .range = true, .count = REPL_MAX_ZERO},
     [REPL_ACK] = {"ACK"},
     [REPL_FLUSH] = {"FLUSH", .flags = REPL_MARK},
-    [REPL_READ] = {"READ", .range = true, .count = REPL_MAX_DATA},
+    [REPL_READ] = {"READ", .range = true, .payload = 8, .count = REPL_MAX_DATA},
     [REPL_READ_OK] = {"READ_OK", .flags = REPL_FAILED, .range = true, .payload = REPL_MAX_DATA,
                       .count = REPL_MAX_DATA},
     [REPL_MAP] = {"MAP", .count = REPL_PAGE_ENTRIES},
     [REPL_MAP_OK] = {"MAP_OK", .payload = REPL_PAGE_ENTRIES * 8, .count = REPL_PAGE_ENTRIES},
-    [REPL_SUMS] = {"SUMS", .range = true, .count = REPL_PIECE},
+    [REPL_SUMS] = {"SUMS", .range = true, .payload = 8, .count = REPL_PIECE},
     [REPL_SUMS_OK] = {"SUMS_OK", .flags = REPL_FAILED, .range = true,
                       .payload = REPL_PIECE / REPL_SECTOR * 8, .count = REPL_PIECE},
     [REPL_BEGIN] = {"BEGIN", .flags = REPL_PIECES - 1, .range = true, .count = REPL_PIECE},
@@ -50,6 +50,7 @@ static const struct rule rules[REPL_TYPES] = {
     [REPL_PING] = {"PING"},
     [REPL_PONG] = {"PONG"},
     [REPL_BYE] = {"BYE"},
+    [REPL_REVERT] = {"REVERT", .flags = REPL_FUA},
 };
 
 const char *repl_type_name(uint8_t type)

@@ -60,6 +60,38 @@ static void view_fields(struct cursor *c, struct repl_view *v)
     }
 }
 
+static void name_field(struct cursor *c, char name[REPL_SNAP_NAME])
+{
+    if (c->reading)
+        memcpy(name, c->p, REPL_SNAP_NAME);
+    else
+        memcpy(c->p, name, REPL_SNAP_NAME);
+    c->p += REPL_SNAP_NAME;
+}
+
+/* These came later: where older programs wrote zeros, there are none. */
+static void snap_fields(struct cursor *c, struct repl_snaps *s, struct repl_held *h)
+{
+    FIELD(c, s->n, 1);
+    for (int i = 0; i < REPL_SNAPS; i++) {
+        FIELD(c, s->at[i].id, 8);
+        FIELD(c, s->at[i].pos, 8);
+        FIELD(c, s->at[i].size, 8);
+        FIELD(c, s->at[i].created, 8);
+        name_field(c, s->at[i].name);
+    }
+    FIELD(c, h->n, 1);
+    for (int i = 0; i < REPL_HELD; i++)
+        FIELD(c, h->id[i], 8);
+}
+
+enum {
+    VIEW_BYTES = 22 + REPL_MEMBERS * 25,
+    SUPER_BYTES = 16 + 77 + VIEW_BYTES + 4 + REPL_EPOCHS * 20 + 1 +
+                  REPL_SNAPS * (32 + REPL_SNAP_NAME) + 1 + REPL_HELD * 8,
+};
+_Static_assert(SUPER_BYTES <= (int)REPL_SUPER_SIZE, "a superblock is too small");
+
 static void super_fields(struct cursor *c, struct repl_super *s)
 {
     FIELD(c, s->generation, 8);
@@ -79,6 +111,7 @@ static void super_fields(struct cursor *c, struct repl_super *s)
         FIELD(c, s->lineage.at[i].owner, 8);
         FIELD(c, s->lineage.at[i].end, 8);
     }
+    snap_fields(c, &s->view.snaps, &s->held);
 }
 
 static bool all_zero(const uint8_t *p, size_t size)
@@ -132,6 +165,9 @@ int repl_super_decode(const uint8_t in[REPL_SUPER_SIZE], struct repl_super *ret_
         if (s.lineage.n > REPL_EPOCHS)
             return err_set(e, ERR_DATA_LOSS, "BadSuperblock", "a superblock with %u epochs",
                            s.lineage.n);
+        if (s.held.n > REPL_HELD)
+            return err_set(e, ERR_DATA_LOSS, "BadSuperblock", "a superblock with %u snapshots",
+                           s.held.n);
         if (s.view.version && repl_view_check(&s.view, e) < 0)
             return -1;
     }

@@ -38,6 +38,9 @@ enum {
     REPL_MAX_DATA = 4 << 20,  /* payload of a frame */
     REPL_MAX_ZERO = 64 << 20, /* zeroed by one request */
     REPL_COUNT_BITS = 40,
+    REPL_SNAPS = 32,     /* of a volume */
+    REPL_HELD = 36,      /* of a replica: also some that nobody has taken away yet */
+    REPL_SNAP_NAME = 48, /* with the byte that ends it */
 };
 
 /* In the tag of a request that is the target's own, not a client's. */
@@ -66,6 +69,26 @@ struct repl_member {
     uint64_t floor; /* it once was durable up to here */
 };
 
+/* A snapshot: the volume as it was at a position. Oldest first; names and ids are used once. */
+struct repl_snap {
+    uint64_t id;      /* epoch << 32 | number */
+    uint64_t pos;     /* of the last write in it */
+    uint64_t size;    /* the volume's, then */
+    uint64_t created; /* seconds since 1970 */
+    char name[REPL_SNAP_NAME];
+};
+
+struct repl_snaps {
+    uint8_t n;
+    struct repl_snap at[REPL_SNAPS];
+};
+
+/* Snapshots that a replica has, oldest first. */
+struct repl_held {
+    uint8_t n;
+    uint64_t id[REPL_HELD];
+};
+
 struct repl_view {
     uint64_t version; /* epoch << 32 | number */
     uint64_t size;    /* of the volume, in bytes */
@@ -74,6 +97,7 @@ struct repl_view {
     uint8_t region_shift, block_shift;
     uint8_t n;
     struct repl_member member[REPL_MEMBERS];
+    struct repl_snaps snaps;
 };
 
 struct repl_lineage {
@@ -98,6 +122,7 @@ struct repl_super {
     bool clean; /* stopped in order */
     struct repl_view view;
     struct repl_lineage lineage;
+    struct repl_held held; /* as the store has them */
 };
 
 enum repl_type {
@@ -130,6 +155,7 @@ enum repl_type {
     REPL_PING,
     REPL_PONG,
     REPL_BYE,
+    REPL_REVERT,
     REPL_TYPES,
 };
 

@@ -75,6 +75,7 @@ int repl_replica_load_super(struct repl_replica *r, const uint8_t a[REPL_SUPER_S
         return err_set(
             e, ERR_FAILED_PRECONDITION, "OtherVolume",
             "this store belongs to another volume or replica; check which disk it is on");
+    r->sb.held = r->cfg.held;
     if (r->sb.view.version)
         map_resize(r, r->store_size, r->sb.view.region_shift);
     return 0;
@@ -227,9 +228,10 @@ static void promise(struct repl_replica *r, int link, const struct repl_msg *m)
     r->promise_sync = meta_next(r);
 }
 
-static void join(struct repl_replica *r, uint64_t count)
+static void join(struct repl_replica *r, uint64_t count, uint64_t number)
 {
     r->session++;
+    r->join = number;
     r->complete = false;
     r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
     pieces_forget(r);
@@ -312,8 +314,12 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
     case REPL_DONE:
         return take_super(r, m, payload);
     case REPL_JOIN:
-        join(r, m->seq);
+        join(r, m->seq, m->offset);
         return NULL;
+    case REPL_REVERT:
+        if (!repl_held_has(&r->sb.held, m->offset))
+            return "a way back to a snapshot that is not here";
+        /* fall through */
     case REPL_WRITE:
     case REPL_ZERO:
         if (m->seq != r->received + 1 || m->seq - r->applied > WINDOW)
@@ -335,6 +341,9 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
         /* fall through */
     case REPL_READ:
     case REPL_SUMS:
+        if (m->type != REPL_DATA && m->length && m->length != sizeof(uint64_t))
+            return "a snapshot's number that is none";
+        /* fall through */
     case REPL_SNAP:
     case REPL_SNAP_DROP:
         *full = !op_take(r, link, m, iov, n, owner);
@@ -397,7 +406,8 @@ static void send_ack(struct repl_replica *r)
         return;
     r->applied_told = r->applied;
     r->durable_told = r->durable;
-    struct repl_msg m = {.type = REPL_ACK, .seq = r->applied, .offset = r->durable};
+    struct repl_msg m = {
+        .type = REPL_ACK, .seq = r->applied, .offset = r->durable, .count = r->join};
     replica_send(r, r->bound, &m, NULL, NULL);
 }
 

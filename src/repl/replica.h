@@ -32,14 +32,16 @@ enum repl_store {
     REPL_STORE_ZERO,      /* may unmap, if `unmap`; reads as zeros afterwards */
     REPL_STORE_FLUSH,     /* everything written before is durable */
     REPL_STORE_RESIZE,    /* to length; what is new reads as zeros */
-    REPL_STORE_SNAPSHOT,  /* named by offset; durable with everything written before */
+    REPL_STORE_SNAPSHOT,  /* by the number in offset; durable with everything written before */
     REPL_STORE_SNAP_DROP, /* fine if there is none */
+    REPL_STORE_REVERT,    /* as it was then, but for the size; later snapshots are gone; durable */
 };
 
 struct repl_req {
     enum repl_store kind;
     bool unmap;
     uint64_t offset, length;
+    uint64_t snap; /* READ: of this snapshot; beyond its end are zeros; 0: as it is now */
     /* Read into, or written from: `length` bytes that come `skip` bytes behind the beginning. */
     const struct iovec *iov;
     int iov_n;
@@ -67,6 +69,7 @@ struct repl_replica_config {
     int64_t checkpoint_ns; /* default 5 s */
     uint32_t hot_max;      /* hot regions at most; default 4096 */
     uint32_t ops;          /* requests under way at most; default 1024 */
+    struct repl_held held; /* snapshots in the store */
 };
 
 struct repl_replica *repl_replica_new(const struct repl_replica_config *c,

@@ -22,6 +22,7 @@ struct op {
     uint32_t session;
     uint64_t seq, arrival;
     uint64_t need; /* the metadata sync that must come first */
+    uint64_t snap; /* READ, SUMS: of this snapshot */
     struct repl_buf *owner;
     const struct iovec *iov; /* the payload: owner's, or `one` */
     int iov_n;
@@ -94,6 +95,7 @@ struct repl_replica {
     uint32_t ops_n, waiting;
     struct repl_busy busy;
     uint32_t session;
+    uint64_t join; /* its number, as the target has it */
     uint64_t arrivals;
     uint64_t received, applied, durable; /* counts in this session */
     uint64_t applied_told, durable_told;
@@ -118,6 +120,8 @@ void map_dirty(struct repl_replica *r, uint32_t region);
 uint64_t map_touch(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t pos);
 /* The number of the sync after which the stamp is on disk, or the entry is higher anyway. */
 uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp);
+/* The same for all regions whose entry is above a position. */
+uint64_t map_stamp_above(struct repl_replica *r, uint64_t above, uint64_t stamp);
 void map_cool(struct repl_replica *r, int64_t untouched_since);
 void map_forget(struct repl_replica *r); /* hot regions are unknown from now on */
 void map_settle(struct repl_replica *r, uint64_t pos);

@@ -110,6 +110,19 @@ uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uin
     return meta_next(r);
 }
 
+uint64_t map_stamp_above(struct repl_replica *r, uint64_t above, uint64_t stamp)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < r->regions; i++) {
+        if (r->map[i] <= above)
+            continue;
+        r->map[i] = stamp;
+        map_dirty(r, i);
+        any = true;
+    }
+    return any ? meta_next(r) : 0;
+}
+
 void map_cool(struct repl_replica *r, int64_t untouched_since)
 {
     struct hot *h;

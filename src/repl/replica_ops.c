@@ -11,19 +11,24 @@
  * Pages of the map come before a position that relies on them: what a rebuild compared and found equal has its new
  * entry nowhere else.
  */
+#include <endian.h>
+#include <errno.h>
+
 #include "base/mem.h"
 #include "repl/frame.h"
 #include "repl/replica_impl.h"
+#include "repl/view.h"
 
 static bool barrier(const struct op *o)
 {
     return o->type == REPL_SNAP || o->type == REPL_SNAP_DROP || o->type == REPL_PREPARE ||
-           o->type == REPL_VIEW;
+           o->type == REPL_VIEW || o->type == REPL_REVERT;
 }
 
 static bool writes(const struct op *o)
 {
-    return o->type == REPL_WRITE || o->type == REPL_ZERO || o->type == REPL_DATA;
+    return o->type == REPL_WRITE || o->type == REPL_ZERO || o->type == REPL_DATA ||
+           o->type == REPL_REVERT;
 }
 
 static bool conflict(const struct op *a, const struct op *b)
@@ -141,8 +146,22 @@ static void view_take(struct repl_replica *r, struct op *o, int status)
     r->view_sync = meta_next(r);
 }
 
+/* What the store has now. */
+static void note_held(struct repl_replica *r, const struct op *o)
+{
+    struct repl_held *h = &r->sb.held;
+    if (o->type == REPL_SNAP)
+        repl_held_add(h, o->seq);
+    if (o->type == REPL_SNAP_DROP)
+        repl_held_drop(h, o->seq);
+    while (o->type == REPL_REVERT && h->n && h->id[h->n - 1] != o->req.offset)
+        h->n--;
+}
+
 static int run(struct repl_replica *r, struct op *o)
 {
+    if (o->type == REPL_SNAP && r->sb.held.n == REPL_HELD)
+        return -ENOSPC;
     if ((o->type == REPL_VIEW || o->type == REPL_PREPARE) && o->req.length <= r->store_size)
         return 1;
     return r->ops->store(r->ctx, &o->req);
@@ -156,6 +175,8 @@ static void finish(struct repl_replica *r, struct op *o, int status)
         applied(r, o);
     if (o->type == REPL_VIEW)
         view_take(r, o, status);
+    if (status >= 0)
+        note_held(r, o);
     if (o->type == REPL_PREPARE && status >= 0 && o->req.length > r->store_size)
         r->store_size = o->req.length;
     answer(r, o, status);
@@ -240,7 +261,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         [REPL_WRITE] = REPL_STORE_WRITE,         [REPL_DATA] = REPL_STORE_WRITE,
         [REPL_ZERO] = REPL_STORE_ZERO,           [REPL_SNAP] = REPL_STORE_SNAPSHOT,
         [REPL_PREPARE] = REPL_STORE_RESIZE,      [REPL_VIEW] = REPL_STORE_RESIZE,
-        [REPL_SNAP_DROP] = REPL_STORE_SNAP_DROP,
+        [REPL_SNAP_DROP] = REPL_STORE_SNAP_DROP, [REPL_REVERT] = REPL_STORE_REVERT,
     };
     o->offset = barrier(o) ? 0 : m->offset;
     o->length = barrier(o) ? INT64_MAX : m->count;
@@ -248,6 +269,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
                                .unmap = m->flags & REPL_UNMAP,
                                .offset = o->offset,
                                .length = o->length,
+                               .snap = o->snap,
                                .iov = o->iov,
                                .iov_n = o->iov_n};
     if (m->type == REPL_SNAP || m->type == REPL_SNAP_DROP)
@@ -256,12 +278,18 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         o->req.length = m->seq;
     if (m->type == REPL_VIEW)
         o->req.length = o->view.size;
-    if (m->type == REPL_WRITE || m->type == REPL_ZERO) {
+    if (m->type == REPL_WRITE || m->type == REPL_ZERO || m->type == REPL_REVERT) {
         r->received = m->seq;
         for (int i = 0; i < REPL_PIECES; i++)
-            note_written(&r->pieces[i], m->offset, m->count);
-        o->need = map_touch(r, m->offset, m->count, repl_pos(r->sb.promised, m->seq));
+            note_written(&r->pieces[i], o->offset, o->length);
+        uint64_t pos = repl_pos(r->sb.promised, m->seq);
+        if (m->type != REPL_REVERT)
+            o->need = map_touch(r, m->offset, m->count, pos);
+        else if (!GUARD(33, false)) /* a write to every region that was written since */
+            o->need = map_stamp_above(r, m->count, pos);
     }
+    if (m->type == REPL_REVERT)
+        o->req.offset = m->offset;
     if (m->type == REPL_DATA) {
         const struct piece *p = &r->pieces[m->flags];
         for (uint64_t s = 0; s < o->length / REPL_SECTOR; s++) {
@@ -283,6 +311,11 @@ static void op_payload(struct repl_replica *r, struct op *o, const struct repl_m
     if (m->type == REPL_READ || m->type == REPL_SUMS) {
         o->owner = r->ops->buffer(r->ctx, m->count, &o->one.iov_base);
         o->one.iov_len = m->count;
+        if (m->length) {
+            struct iovec number = {&o->snap, sizeof(o->snap)};
+            repl_iov_copy(&number, 1, iov, n, 0, sizeof(o->snap));
+            o->snap = le64toh(o->snap);
+        }
     } else if (m->length && owner) {
         o->owner = repl_buf_ref(owner);
         o->iov = iov;

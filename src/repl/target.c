@@ -56,6 +56,7 @@ struct repl_target *repl_target_new(const struct repl_target_config *c,
     list_init(&t->queue);
     list_init(&t->syncs);
     list_init(&t->parked);
+    list_init(&t->revert.link);
     return t;
 }
 
@@ -107,6 +108,8 @@ void target_restart(struct repl_target *t)
     }
     t->scrub.active = false;
     io_restart(t);
+    list_unlink(&t->revert.link); /* nobody is told that it failed and then sees it happen */
+    t->revert_status = 0;
     if (t->admin)
         admin_end(t, -EAGAIN);
 }
@@ -185,6 +188,8 @@ static void bring_in(struct repl_target *t)
             view_tell(t, i);
         if (p->ask != ASK_YES || p->joined || p->view_ok >> 32 != t->epoch)
             continue;
+        if (p->job.state != JOB_NONE || snap_taking(t))
+            continue;
         if (i == t->truth || t->insync)
             rebuild_start(t, i);
     }
@@ -208,6 +213,7 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
             return;
     }
     p->sb = s;
+    p->held = s.held;
     p->hello = true;
     p->pos = m->seq;
     p->blank = m->flags & REPL_BLANK;
@@ -219,8 +225,8 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
         /* While the volume is being made there is nothing that could be lost. */
-        p->lost =
-            member >= 0 && t->view.flags & REPL_FORMED && has_lost(p, &t->view.member[member]);
+        p->lost = member >= 0 && t->view.flags & REPL_FORMED &&
+                  has_lost(p, &t->view.member[member], &t->view);
         view_sets(t);
     }
 }
@@ -262,7 +268,7 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         return; /* an answer to an epoch that is over */
     switch (m->type) {
     case REPL_ACK:
-        if (p->joined)
+        if (p->joined && m->count == p->join)
             io_ack(t, link, m->seq, m->offset);
         break;
     case REPL_PONG:
@@ -289,6 +295,11 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         rebuild_answer(t, link, m, payload, owner);
         break;
     case REPL_SNAP_OK:
+        if (!(m->flags & REPL_FAILED))
+            repl_held_add(&p->held, m->seq);
+        rebuild_snapped(t, link, m);
+        admin_answer(t, link, m);
+        break;
     case REPL_PREPARE_OK:
         admin_answer(t, link, m);
         break;
@@ -323,7 +334,9 @@ static void watch(struct repl_target *t)
         struct peer *p = &t->peer[i];
         const struct entry *oldest = &t->window[(p->applied + 1) & t->mask];
         int64_t lag = p->joined && p->applied < t->last ? t->now - oldest->since : 0;
-        int64_t may = p->insync ? t->cfg.lag_ns : 10 * t->cfg.lag_ns;
+        /* A snapshot, or the way back to one, may take some time. */
+        bool patient = !p->insync || snap_taking(t) || t->revert_status > 0;
+        int64_t may = patient ? 10 * t->cfg.lag_ns : t->cfg.lag_ns;
         bool behind = lag > may || p->owed > t->cfg.lag_bytes;
         bool spare = !p->insync || quorum_met(t, counted(t) & (uint16_t)~bit(i));
         if ((behind && spare) || (p->ask == ASK_YES && t->now - p->heard > t->cfg.dead_ns)) {
@@ -351,6 +364,7 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now)
     if (t->phase == ACTIVE && t->changed) {
         t->changed = false;
         view_step(t);
+        snap_turn(t);
         bring_in(t);
     }
     ping(t);

@@ -24,7 +24,7 @@
 
 struct repl_target;
 
-enum repl_io_op { REPL_IO_READ, REPL_IO_WRITE, REPL_IO_ZERO, REPL_IO_FLUSH };
+enum repl_io_op { REPL_IO_READ, REPL_IO_WRITE, REPL_IO_ZERO, REPL_IO_FLUSH, REPL_IO_REVERT };
 
 /*
  * A client's request. The caller owns it and lends it from submit() until complete(). `iov` must stay until
@@ -47,7 +47,16 @@ struct repl_io {
     int64_t since;
 };
 
-enum repl_admin { REPL_ADMIN_NONE, REPL_GROW, REPL_SNAPSHOT, REPL_ADD, REPL_REMOVE, REPL_SCRUB };
+enum repl_admin {
+    REPL_ADMIN_NONE,
+    REPL_GROW,
+    REPL_SNAPSHOT,
+    REPL_ADD,
+    REPL_REMOVE,
+    REPL_SCRUB,
+    REPL_SNAP_DELETE,
+    REPL_BACK,
+};
 
 enum repl_event {
     REPL_EV_EPOCH,      /* took epoch a */
@@ -122,7 +131,6 @@ void repl_target_time(struct repl_target *t, int64_t now);
 
 /* One at a time; false while another is under way. The end is told by admin_done(). */
 bool repl_target_grow(struct repl_target *t, uint64_t size);
-bool repl_target_snapshot(struct repl_target *t, uint64_t id);
 /* A new member is rebuilt and then votes; done when it does. `instead` loses its vote then; may be NULL. */
 bool repl_target_add(struct repl_target *t, const struct uuid *id, const struct uuid *instead);
 bool repl_target_remove(struct repl_target *t, const struct uuid *id);
@@ -135,6 +143,21 @@ int repl_target_force_out(struct repl_target *t, const struct uuid *id);
 bool repl_target_scrub(struct repl_target *t);
 /* Makes the volume of the next rf blank replicas, as `create` would have; nothing if there is a volume. */
 void repl_target_create(struct repl_target *t, uint64_t size, uint8_t rf, uint8_t cf);
+
+/*
+ * Snapshots. 0 when it has begun; -EBUSY while something else is under way, or nothing is served; -EINVAL for a name that
+ * is none.
+ *   snapshot  keeps the volume as it is at one point of the order. -EEXIST: the name is taken; -ENOSPC: there are
+ *             as many as there may be. Done when it is on all replicas in sync, and durable.
+ *   delete    -ENOENT. Done when no replica can bring it back; space is given back later.
+ *   revert    makes the volume as it was then; its size stays, and what lies beyond the snapshot's is zeros. -ENOENT;
+ *             -ENOTEMPTY: there are later ones, which must be deleted first. Requests wait meanwhile. After a failure
+ *             it may have happened: ask again.
+ */
+int repl_target_snapshot(struct repl_target *t, const char *name, uint64_t created);
+int repl_target_snap_delete(struct repl_target *t, const char *name);
+int repl_target_revert(struct repl_target *t, const char *name);
+const struct repl_snaps *repl_target_snaps(const struct repl_target *t);
 void repl_target_set_rate(struct repl_target *t, uint64_t bytes_per_second);
 /* Before an end in order: replicas need not wait for the lease. */
 void repl_target_bye(struct repl_target *t);
@@ -155,6 +178,8 @@ struct repl_status_replica {
     uint64_t rebuild_copied;
     uint32_t rebuild_eta; /* seconds; 0: not known */
     uint64_t scrub_errors;
+    unsigned snapshots_missing; /* of the volume's: being rebuilt, or known when it is back */
+    struct repl_held held;
 };
 
 /* Somebody who has said hello and is no member: a blank replica before the volume is made, or a new one. */

@@ -111,10 +111,14 @@ static bool form(struct repl_target *t)
     return can_form(t, &v);
 }
 
-/* A voter that is blank, or behind what it once had. */
-bool has_lost(const struct peer *p, const struct repl_member *m)
+/* A voter that is blank, or behind what it once had, or without a snapshot that it must have taken. */
+bool has_lost(const struct peer *p, const struct repl_member *m, const struct repl_view *v)
 {
-    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, !p->blank && p->sb.pos >= m->floor);
+    bool whole = !p->blank && p->sb.pos >= m->floor;
+    for (int i = 0; i < v->snaps.n; i++)
+        if (p->sb.pos > v->snaps.at[i].pos && !repl_held_has(&p->sb.held, v->snaps.at[i].id))
+            whole = false;
+    return m->flags & (REPL_VOTER | REPL_OLD) && !GUARD(14, whole);
 }
 
 static void take_view(struct repl_target *t, const struct repl_view *v)
@@ -124,7 +128,7 @@ static void take_view(struct repl_target *t, const struct repl_view *v)
         t->view.member[m].flags &= (uint8_t)~REPL_INSYNC;
         int link = view_link(t, &v->member[m].id);
         if (link >= 0)
-            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m]);
+            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m], v);
     }
 }
 
@@ -239,7 +243,11 @@ void elect(struct repl_target *t)
         bool votes = bit(i) & (t->q[0].links | t->q[1].links);
         if (p->ask != ASK_YES || p->lost || !votes)
             continue;
-        if (best < 0 || GUARD(16, p->pos > t->peer[best].pos))
+        /* Of those who have everything, one that has the snapshots too. */
+        bool better = best >= 0 && p->pos == t->peer[best].pos &&
+                      repl_held_lacks(&p->held, &t->view.snaps) <
+                          repl_held_lacks(&t->peer[best].held, &t->view.snaps);
+        if (best < 0 || better || GUARD(16, p->pos > t->peer[best].pos))
             best = i;
     }
     if (best < 0)

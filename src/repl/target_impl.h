@@ -1,7 +1,7 @@
 /*
  * Inside of the target: target.c has links, messages and the turn; target_elect.c elections; target_io.c clients'
- * requests and acknowledgements; target_view.c views and what changes them; target_rebuild.c, target_scrub.c
- * copying, target_pace.c how fast; target_status.c what is shown.
+ * requests and acknowledgements; target_view.c views and what changes them; target_snap.c snapshots;
+ * target_rebuild.c, target_scrub.c copying, target_pace.c how fast; target_status.c what is shown.
  */
 #pragma once
 
@@ -33,8 +33,11 @@ struct job {
         JOB_NONE,
         JOB_READY, /* for the next step, when pace and rate allow */
         JOB_MAP,   /* waits for entries of both */
+        JOB_SNAP,  /* waits for SNAP_OK */
         JOB_DONE,  /* waits for DONE_OK */
     } state;
+    uint64_t snap;      /* the snapshot that is being rebuilt; 0: the volume as it is */
+    uint64_t snap_pos;  /* its position */
     bool repair, begun; /* one piece only */
     bool have_source, have_own;
     int source;
@@ -59,12 +62,15 @@ struct peer {
     bool joined;                            /* gets every write */
     bool insync;                            /* has everything */
     bool lost;                              /* does not have what it once had: counts in nothing */
+    bool purged;                            /* and so are its snapshots */
+    uint64_t join;                          /* number of the JOIN */
     uint64_t applied, durable;              /* counts */
     uint64_t view_ok, view_sent;
     int64_t pong; /* when the last ping that it answered was sent */
     int64_t heard, opened;
     uint64_t owed; /* bytes */
     uint32_t reads;
+    struct repl_held held;
     uint64_t fork, mark; /* for its rebuild */
     uint64_t scrub_errors;
     struct job job;
@@ -74,6 +80,7 @@ struct peer {
 struct entry {
     struct repl_io *io; /* NULL once the client was told */
     uint64_t offset, length;
+    uint64_t cost; /* bytes that are owed */
     int64_t since;
     uint16_t owed, acks; /* links */
     bool stable;         /* on cf replicas */
@@ -126,6 +133,10 @@ struct repl_target {
     bool prepared;
     uint16_t admin_wait, admin_ok;
     bool admin_failed;
+    struct repl_snap admin_snap; /* to be made, deleted, or gone back to */
+    uint32_t snap_ids;
+    struct repl_io revert;
+    int revert_status; /* > 0: under way */
 
     /* target_io.c */
     struct entry *window;
@@ -147,7 +158,7 @@ struct repl_target {
     struct pace pace;
 
     /* target_rebuild.c, target_scrub.c */
-    uint64_t tags;
+    uint64_t tags, joins;
     struct piece pieces[REPL_LINKS][REPL_PIECES]; /* of each link's job */
     int64_t rate_tokens, rate_at;
     struct {
@@ -181,7 +192,7 @@ void collect(struct repl_target *t);
 void elect(struct repl_target *t);
 void ask_promise(struct repl_target *t, int link);
 /* A voter that is blank, or behind what it once had. */
-bool has_lost(const struct peer *p, const struct repl_member *m);
+bool has_lost(const struct peer *p, const struct repl_member *m, const struct repl_view *v);
 
 /* target_view.c */
 void view_sets(struct repl_target *t);
@@ -192,9 +203,20 @@ void view_tell(struct repl_target *t, int link);
 void view_step(struct repl_target *t);
 void view_ok(struct repl_target *t, int link, uint64_t version);
 void view_restamp(struct repl_target *t);
+bool admin_begin(struct repl_target *t, enum repl_admin op, uint64_t arg);
+void admin_start(struct repl_target *t, uint8_t type); /* asks all in sync */
 void admin_end(struct repl_target *t, int status);
 void admin_answer(struct repl_target *t, int link, const struct repl_msg *m);
 void admin_peer_down(struct repl_target *t, int link);
+
+/* target_snap.c */
+void snap_progress(struct repl_target *t);                    /* of what was asked for */
+void snap_change(struct repl_target *t, struct repl_view *v); /* the view as it should be */
+void snap_turn(struct repl_target *t); /* what replicas have and should not is taken away */
+bool snap_taking(const struct repl_target *t);
+int snap_missing(struct repl_target *t,
+                 int link); /* the next that it lacks: index in the view, or -1 */
+void snap_drop(struct repl_target *t, int link, uint64_t id);
 
 /* target_io.c */
 void io_update(struct repl_target *t); /* something about quorums changed */
@@ -207,6 +229,7 @@ void io_watch(struct repl_target *t);
 bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m,
                     const struct iovec *iov, int n);
 bool lease_held(const struct repl_target *t);
+void io_flush_peer(struct repl_target *t, int link);
 
 /* target_pace.c */
 void pace_came(struct repl_target *t);
@@ -219,6 +242,9 @@ void rebuild_start(struct repl_target *t, int link);
 void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset);
 void rebuild_turn(struct repl_target *t);
 void rebuild_peer_down(struct repl_target *t, int link);
+void rebuild_stop(struct repl_target *t,
+                  int link); /* it gets no writes any more, and begins anew */
+void rebuild_snapped(struct repl_target *t, int link, const struct repl_msg *m);
 void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload,
                     struct repl_buf *owner);
 void scrub_turn(struct repl_target *t);

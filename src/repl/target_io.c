@@ -16,6 +16,11 @@
 
 static void complete(struct repl_target *t, struct repl_io *io, int status)
 {
+    if (io == &t->revert) {
+        t->revert_status = status;
+        t->changed = true;
+        return;
+    }
     pace_complete(t, io);
     t->ops->complete(t->ctx, io, status);
 }
@@ -86,7 +91,7 @@ static void settle_syncs(struct repl_target *t)
     }
 }
 
-static void send_flush(struct repl_target *t, int link)
+void io_flush_peer(struct repl_target *t, int link)
 {
     struct repl_msg m = {.type = REPL_FLUSH, .seq = t->last};
     target_send(t, link, &m, NULL, 0, NULL);
@@ -103,7 +108,7 @@ void io_ack(struct repl_target *t, int link, uint64_t applied, uint64_t durable)
     for (uint64_t c = p->applied + 1; c <= applied; c++) {
         struct entry *e = &t->window[c & t->mask];
         if (e->owed & bit(link))
-            p->owed -= e->length;
+            p->owed -= e->cost;
         e->owed &= (uint16_t)~bit(link);
         if (GUARD(22, p->insync)) {
             e->acks |= bit(link);
@@ -140,7 +145,7 @@ void io_joined(struct repl_target *t, int link)
     for (uint64_t c = t->base; c <= p->applied && c <= t->last; c++)
         t->window[c & t->mask].acks |= bit(link);
     if (t->syncs_n)
-        send_flush(t, link);
+        io_flush_peer(t, link);
     io_update(t);
 }
 
@@ -242,24 +247,34 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
 {
     uint64_t count = ++t->last;
     struct entry *e = &t->window[count & t->mask];
-    *e = (struct entry){.io = io, .offset = io->offset, .length = io->length, .since = t->now};
+    *e = (struct entry){.io = io,
+                        .offset = io->offset,
+                        .length = io->length,
+                        .cost = io->op == REPL_IO_REVERT ? 0 : io->length,
+                        .since = t->now};
     io->point = count;
     repl_busy_count(&t->busy, io->offset, io->length, 1);
+    static const uint8_t types[] = {
+        [REPL_IO_WRITE] = REPL_WRITE, [REPL_IO_ZERO] = REPL_ZERO, [REPL_IO_REVERT] = REPL_REVERT};
     bool data = io->op == REPL_IO_WRITE;
-    struct repl_msg m = {.type = data ? REPL_WRITE : REPL_ZERO,
+    struct repl_msg m = {.type = types[io->op],
                          .flags = io->flags,
                          .seq = count,
                          .offset = io->offset,
                          .count = io->length,
                          .length = data ? (uint32_t)io->length : 0,
                          .data_crc = io->crc};
+    if (io == &t->revert) {
+        m.offset = t->admin_snap.id;
+        m.count = t->admin_snap.pos;
+    }
     each_peer(t, i)
     {
         struct peer *p = &t->peer[i];
         if (!p->joined)
             continue;
         e->owed |= bit(i);
-        p->owed += io->length;
+        p->owed += e->cost;
         target_send(t, i, &m, io->iov, data ? io->iov_n : 0, io->buf);
     }
     if (io->flags & REPL_FUA) {
@@ -273,7 +288,7 @@ static void issue_flush(struct repl_target *t, struct repl_io *io)
     io->point = t->last;
     list_push(&t->syncs, &io->link);
     t->syncs_n++;
-    each_peer(t, i) if (t->insync & bit(i) && t->peer[i].durable < t->last) send_flush(t, i);
+    each_peer(t, i) if (t->insync & bit(i) && t->peer[i].durable < t->last) io_flush_peer(t, i);
     settle_syncs(t);
 }
 
@@ -281,7 +296,7 @@ static void drain(struct repl_target *t)
 {
     struct repl_io *io;
     while (t->serving && (io = list_first(&t->queue, struct repl_io, link))) {
-        bool writes = io->op == REPL_IO_WRITE || io->op == REPL_IO_ZERO;
+        bool writes = io->op != REPL_IO_FLUSH;
         if (writes && t->last + 1 - t->base >= t->cfg.window)
             return;
         list_unlink(&io->link);

@@ -6,6 +6,9 @@
  *               └──────────────────────────── no piece is under way ─────────────────────────────────┘
  *             end: DONE ─> in sync
  *
+ *     A snapshot that the replica lacks comes first, in the same way, from the source's: without JOIN, since the
+ *     replica is brought to a point of the past; at the end SNAP instead of DONE, and then the next one.
+ *
  *     each of up to REPL_PIECES:
  *       BEGIN, SUMS of both ─> READ from the source ─> DATA ─> next run that differs ...
  *       BEGIN, READ: all of it, if the replica has only zeros there ─┴─> READ of its last sector there: kept
@@ -16,6 +19,8 @@
  * order; entries are asked for, marks made and the rebuild ended only when no piece is under way. A piece is over
  * when the replica has written it, so no more than REPL_PIECES wait in memory for a slow one.
  */
+#include <endian.h>
+
 #include "base/mem.h"
 #include "repl/frame.h"
 #include "repl/meta.h"
@@ -42,12 +47,27 @@ static void ask(struct repl_target *t, int link, uint8_t type, uint64_t tag, uin
     target_send(t, link, &m, NULL, 0, NULL);
 }
 
-static int pick_source(const struct repl_target *t, int link, uint16_t avoid)
+/* Of the source: of the snapshot that is rebuilt, if one is. */
+static void ask_source(struct repl_target *t, const struct job *j, uint8_t type, uint64_t tag,
+                       uint64_t offset, uint64_t count)
+{
+    uint64_t snap = htole64(j->snap);
+    struct iovec iov = {&snap, sizeof(snap)};
+    struct repl_msg m = {.type = type, .seq = tag, .offset = offset, .count = count};
+    if (j->snap) {
+        m.length = sizeof(snap);
+        m.data_crc = repl_iov_crc(&iov, 1);
+    }
+    target_send(t, j->source, &m, &iov, j->snap ? 1 : 0, NULL);
+}
+
+static int pick_source(const struct repl_target *t, int link, const struct job *j)
 {
     int best = -1;
     each_peer(t, i)
     {
-        if (i == link || !t->peer[i].insync || avoid & bit(i))
+        if (i == link || !t->peer[i].insync || j->avoid & bit(i) ||
+            (j->snap && !repl_held_has(&t->peer[i].held, j->snap)))
             continue;
         if (best < 0 || t->peer[i].reads < t->peer[best].reads)
             best = i;
@@ -76,26 +96,62 @@ static void new_job(struct repl_target *t, int link, int source)
         t->pieces[link][n].state = PIECE_NONE;
 }
 
+/* True: the next snapshot that it lacks comes first. */
+static bool snap_first(struct repl_target *t, int link)
+{
+    struct peer *p = &t->peer[link];
+    int missing = link == t->truth ? -1 : snap_missing(t, link);
+    if (missing < 0)
+        return false;
+    new_job(t, link, -1);
+    p->job.snap = t->view.snaps.at[missing].id;
+    p->job.snap_pos = t->view.snaps.at[missing].pos;
+    p->job.since = t->now;
+    return true;
+}
+
 void rebuild_start(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
-    struct repl_msg m = {.type = REPL_JOIN, .seq = t->last};
+    struct repl_msg m = {.type = REPL_JOIN, .seq = t->last, .offset = t->joins + 1};
+    p->fork = p->lost ? 0 : repl_fork(&p->sb.lineage, p->pos, &t->lineage);
+    p->mark = p->lost || !p->sb.mark_region ? 0 : repl_fork_mark(p->sb.mark_pos, &t->lineage);
+    if (snap_first(t, link))
+        return;
     target_send(t, link, &m, NULL, 0, NULL);
+    p->join = ++t->joins;
     p->joined = true;
     p->applied = p->durable = t->last;
     p->owed = 0;
-    p->fork = p->lost ? 0 : repl_fork(&p->sb.lineage, p->pos, &t->lineage);
-    p->mark = p->lost || !p->sb.mark_region ? 0 : repl_fork_mark(p->sb.mark_pos, &t->lineage);
     new_job(t, link, -1);
     p->job.since = t->now;
     if (link == t->truth)
         send_done(t, link);
 }
 
+void rebuild_stop(struct repl_target *t, int link)
+{
+    t->peer[link].joined = false;
+    t->peer[link].job.state = JOB_NONE;
+    io_peer_down(t, link);
+}
+
+/* The replica has the snapshot. */
+void rebuild_snapped(struct repl_target *t, int link, const struct repl_msg *m)
+{
+    struct job *j = &t->peer[link].job;
+    if (j->state != JOB_SNAP || m->seq != j->snap)
+        return;
+    j->state = JOB_NONE; /* the next begins with the next turn */
+    if (m->flags & REPL_FAILED)
+        target_drop(t, link, "the replica cannot take a snapshot");
+}
+
 /* Below the mark the replica has everything up to the mark's position. */
 static uint64_t fork_at(const struct peer *p, uint32_t region)
 {
-    return p->mark > p->fork && region < p->sb.mark_region ? p->mark : p->fork;
+    uint64_t fork = p->mark > p->fork && region < p->sb.mark_region ? p->mark : p->fork;
+    return p->job.snap && p->job.snap_pos < fork ? p->job.snap_pos : fork;
 }
 
 /* The replica's new entry of the region at hand. */
@@ -134,7 +190,7 @@ static void begin_piece(struct repl_target *t, int link)
     target_send(t, link, &m, NULL, 0, NULL);
     if (!c->zeros)
         ask(t, link, REPL_SUMS, c->tag, c->offset, c->length);
-    ask(t, j->source, c->zeros ? REPL_READ : REPL_SUMS, c->tag, c->offset, c->length);
+    ask_source(t, j, c->zeros ? REPL_READ : REPL_SUMS, c->tag, c->offset, c->length);
     t->rate_tokens -= (int64_t)c->length;
     j->bytes += c->length;
     j->flying++;
@@ -160,7 +216,8 @@ static void maybe_mark(struct repl_target *t, int link)
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
     bool further = !p->mark || j->region > p->sb.mark_region;
-    if (!t->serving || !further || j->bytes - j->marked < t->cfg.mark_bytes || !j->region)
+    if (!t->serving || j->snap || !further || j->bytes - j->marked < t->cfg.mark_bytes ||
+        !j->region)
         return;
     struct repl_msg m = {
         .type = REPL_FLUSH, .flags = REPL_MARK, .seq = t->last, .offset = j->region};
@@ -207,7 +264,12 @@ static bool step(struct repl_target *t, int link)
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
     if (j->source < 0 || !t->peer[j->source].insync)
-        j->source = pick_source(t, link, j->avoid);
+        j->source = pick_source(t, link, j);
+    if (j->snap && repl_snap_find(&t->view.snaps, j->snap) < 0) {
+        j->state = JOB_NONE; /* it was deleted */
+        t->changed = true;
+        return false;
+    }
     if (j->source < 0) { /* every source failed: again, later */
         j->avoid = 0;
         j->retry_at = t->now + RETRY;
@@ -224,6 +286,9 @@ static bool step(struct repl_target *t, int link)
     if (j->region < regions(t)) {
         maybe_mark(t, link);
         ask_maps(t, link);
+    } else if (j->snap) {
+        j->state = JOB_SNAP;
+        ask(t, link, REPL_SNAP, j->snap, 0, 0);
     } else {
         send_done(t, link);
     }
@@ -235,7 +300,7 @@ static void again(struct repl_target *t, int link)
 {
     struct job *j = &t->peer[link].job;
     struct piece *pieces = t->pieces[link];
-    if (j->state == JOB_NONE || j->state == JOB_DONE)
+    if (j->state == JOB_NONE || j->state == JOB_SNAP || j->state == JOB_DONE)
         return;
     for (int n = 0; n < REPL_PIECES; n++) {
         uint32_t region = (uint32_t)(pieces[n].offset >> t->view.region_shift);
@@ -277,7 +342,7 @@ void rebuild_turn(struct repl_target *t)
     each_peer(t, i)
     {
         struct job *j = &t->peer[i].job;
-        while (j->state == JOB_READY && t->now >= j->retry_at && t->peer[i].joined &&
+        while (j->state == JOB_READY && t->now >= j->retry_at && (t->peer[i].joined || j->snap) &&
                j->flying < REPL_PIECES && pace_room(t) > 0 &&
                (!t->cfg.rebuild_rate || t->rate_tokens > 0) && step(t, i))
             pace_turn(t);
@@ -320,7 +385,7 @@ static bool next_run(struct repl_target *t, const struct job *j, struct piece *c
     c->at = to;
     c->state = PIECE_READ;
     c->tag = new_tag(t);
-    ask(t, j->source, REPL_READ, c->tag, c->offset + from, to - from);
+    ask_source(t, j, REPL_READ, c->tag, c->offset + from, to - from);
     return true;
 }
 

@@ -7,7 +7,7 @@
 static const char *mode_of(const struct peer *p, const struct repl_member *m)
 {
     bool is_new = p && (p->lost || !(m->flags & REPL_VOTER));
-    bool at_work = p && p->joined && !p->insync;
+    bool at_work = p && !p->insync && (p->joined || p->job.state != JOB_NONE);
     if (!p)
         return "Offline";
     if (is_new)
@@ -26,6 +26,7 @@ static void fill(const struct repl_target *t, const struct repl_member *m,
                                       .mode = mode_of(p, m),
                                       .checkpointed_io_seq = m->floor,
                                       .link = link,
+                                      .snapshots_missing = t->view.snaps.n,
                                       .voter = m->flags & REPL_VOTER};
     if (!p)
         return;
@@ -37,10 +38,12 @@ static void fill(const struct repl_target *t, const struct repl_member *m,
     s->up_time = (uint32_t)((t->now - p->opened) / 1000000000);
     s->quorum = s->voter && !p->lost;
     s->scrub_errors = p->scrub_errors;
+    s->held = p->held;
+    s->snapshots_missing = repl_held_lacks(&p->held, &t->view.snaps);
     const struct job *j = &p->job;
     s->rebuild_bytes = j->bytes;
     s->rebuild_copied = j->copied;
-    if (p->insync || !p->joined)
+    if (p->insync || j->state == JOB_NONE)
         return;
     uint64_t all = (t->view.size >> t->view.region_shift) + 1;
     s->rebuild_percent = (uint32_t)((uint64_t)j->region * 100 / all);

@@ -177,17 +177,18 @@ static void note_insync(const struct repl_target *t, struct repl_view *v)
 static bool same_view(const struct repl_view *a, const struct repl_view *b)
 {
     bool same = a->size == b->size && a->flags == b->flags && a->n == b->n && a->rf == b->rf &&
-                a->cf == b->cf;
+                a->cf == b->cf && a->snaps.n == b->snaps.n;
+    for (int i = 0; same && i < a->snaps.n; i++)
+        same = a->snaps.at[i].id == b->snaps.at[i].id;
     for (int m = 0; same && m < a->n; m++)
         same = uuid_eq(&a->member[m].id, &b->member[m].id) &&
                a->member[m].flags == b->member[m].flags && a->member[m].floor == b->member[m].floor;
     return same;
 }
 
-static void start_admin(struct repl_target *t)
+void admin_start(struct repl_target *t, uint8_t type)
 {
-    struct repl_msg m = {.type = t->admin == REPL_GROW ? REPL_PREPARE : REPL_SNAP,
-                         .seq = t->admin_arg};
+    struct repl_msg m = {.type = type, .seq = t->admin_arg};
     t->admin_wait = t->insync;
     t->admin_ok = 0;
     t->admin_failed = false;
@@ -195,25 +196,16 @@ static void start_admin(struct repl_target *t)
     each_peer(t, i) if (t->insync & bit(i)) target_send(t, i, &m, NULL, 0, NULL);
 }
 
-/* A snapshot's or preparation's answers are all in? */
+/* A preparation's answers are all in? */
 static void admin_progress(struct repl_target *t)
 {
     if (!t->prepared) {
         if (t->serving)
-            start_admin(t);
+            admin_start(t, REPL_PREPARE);
         return;
     }
-    if (t->admin_wait)
-        return;
-    bool good = !t->admin_failed && quorum_met(t, t->admin_ok & counted(t));
-    if (t->admin == REPL_SNAPSHOT) {
-        struct repl_msg m = {.type = REPL_SNAP_DROP, .seq = t->admin_arg};
-        if (!good)
-            each_peer(t, i) if (t->peer[i].joined) target_send(t, i, &m, NULL, 0, NULL);
-        admin_end(t, good ? 0 : -EIO);
-    } else if (!good) {
+    if (!t->admin_wait && (t->admin_failed || !quorum_met(t, t->admin_ok & counted(t))))
         admin_end(t, -ENOSPC);
-    }
 }
 
 void admin_answer(struct repl_target *t, int link, const struct repl_msg *m)
@@ -240,8 +232,9 @@ static bool all_have(const struct repl_target *t)
 
 void view_step(struct repl_target *t)
 {
-    if (t->admin == REPL_GROW || t->admin == REPL_SNAPSHOT)
+    if (t->admin == REPL_GROW)
         admin_progress(t);
+    snap_progress(t);
     if (t->next.version)
         return;
     struct repl_view v = t->view;
@@ -260,6 +253,8 @@ void view_step(struct repl_target *t)
             admin_end(t, 0);
         else
             v.size = t->admin_arg;
+    } else {
+        snap_change(t, &v);
     }
     if (!same_view(&v, &t->view))
         propose(t, &v);
@@ -309,7 +304,7 @@ void view_ok(struct repl_target *t, int link, uint64_t version)
     commit(t);
 }
 
-static bool admin_begin(struct repl_target *t, enum repl_admin op, uint64_t arg)
+bool admin_begin(struct repl_target *t, enum repl_admin op, uint64_t arg)
 {
     if (t->admin || t->phase != ACTIVE)
         return false;
@@ -326,11 +321,6 @@ bool repl_target_grow(struct repl_target *t, uint64_t size)
 {
     return size % REPL_SECTOR == 0 && size >= t->view.size && size <= INT64_MAX &&
            admin_begin(t, REPL_GROW, size);
-}
-
-bool repl_target_snapshot(struct repl_target *t, uint64_t id)
-{
-    return admin_begin(t, REPL_SNAPSHOT, id);
 }
 
 bool repl_target_add(struct repl_target *t, const struct uuid *id, const struct uuid *instead)

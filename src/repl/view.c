@@ -16,6 +16,66 @@ unsigned repl_view_count(const struct repl_view *v, uint8_t flag)
     return n;
 }
 
+int repl_snap_find(const struct repl_snaps *s, uint64_t id)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->at[i].id == id)
+            return i;
+    return -1;
+}
+
+int repl_snap_named(const struct repl_snaps *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->at[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+bool repl_held_has(const struct repl_held *h, uint64_t id)
+{
+    for (int i = 0; i < h->n; i++)
+        if (h->id[i] == id)
+            return true;
+    return false;
+}
+
+void repl_held_add(struct repl_held *h, uint64_t id)
+{
+    if (h->n < REPL_HELD && !repl_held_has(h, id))
+        h->id[h->n++] = id;
+}
+
+void repl_held_drop(struct repl_held *h, uint64_t id)
+{
+    int n = 0;
+    for (int i = 0; i < h->n; i++)
+        if (h->id[i] != id)
+            h->id[n++] = h->id[i];
+    h->n = (uint8_t)n;
+}
+
+unsigned repl_held_lacks(const struct repl_held *h, const struct repl_snaps *s)
+{
+    unsigned n = 0;
+    for (int i = 0; i < s->n; i++)
+        n += !repl_held_has(h, s->at[i].id);
+    return n;
+}
+
+static bool snaps_sound(const struct repl_snaps *s)
+{
+    if (s->n > REPL_SNAPS)
+        return false;
+    for (int i = 0; i < s->n; i++) {
+        const struct repl_snap *it = &s->at[i];
+        if (!it->id || !it->name[0] || !memchr(it->name, '\0', REPL_SNAP_NAME) ||
+            repl_snap_find(s, it->id) != i || repl_snap_named(s, it->name) != i)
+            return false;
+    }
+    return true;
+}
+
 int repl_view_check(const struct repl_view *v, struct err *e)
 {
     bool sound = v->n <= REPL_MEMBERS && v->rf && v->rf <= REPL_MEMBERS && v->cf <= v->rf &&
@@ -24,9 +84,10 @@ int repl_view_check(const struct repl_view *v, struct err *e)
                  v->size <= INT64_MAX && repl_view_count(v, REPL_VOTER) > 0;
     for (int i = 0; sound && i < v->n; i++)
         sound = repl_view_find(v, &v->member[i].id) == i;
+    sound = sound && snaps_sound(&v->snaps);
     return sound ? 0
                  : err_set(e, ERR_DATA_LOSS, "BadView",
-                           "a view with impossible members, sizes or counts");
+                           "a view with impossible members, snapshots, sizes or counts");
 }
 
 uint64_t repl_fork(const struct repl_lineage *x, uint64_t pos, const struct repl_lineage *t)

@@ -22,6 +22,14 @@ static inline unsigned repl_meet(unsigned cf, unsigned n)
 int repl_view_find(const struct repl_view *v, const struct uuid *id);
 /* How many members have this flag (REPL_VOTER, REPL_OLD). */
 unsigned repl_view_count(const struct repl_view *v, uint8_t flag);
+/* A snapshot by its id or name; index or -1. */
+int repl_snap_find(const struct repl_snaps *s, uint64_t id);
+int repl_snap_named(const struct repl_snaps *s, const char *name);
+bool repl_held_has(const struct repl_held *h, uint64_t id);
+void repl_held_add(struct repl_held *h, uint64_t id);
+void repl_held_drop(struct repl_held *h, uint64_t id);
+/* How many of a volume's snapshots are not there. */
+unsigned repl_held_lacks(const struct repl_held *h, const struct repl_snaps *s);
 /* Structure, as a decoder must check it. */
 int repl_view_check(const struct repl_view *v, struct err *e);
 

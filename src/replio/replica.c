@@ -141,7 +141,7 @@ static void silence(struct io_timer *timer)
 
 static void stop_when_done(struct replio_replica *r)
 {
-    if (!r->stopping || !r->done || !repl_replica_stopped(r->core))
+    if (!r->stopping || !r->done || !r->quiet || !repl_replica_stopped(r->core))
         return;
     void (*done)(void *context) = r->done;
     r->done = NULL;
@@ -193,6 +193,13 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
 
 /* Ending. */
 
+static void quiet(void *context)
+{
+    struct replio_replica *r = context;
+    r->quiet = true;
+    turn_soon(r);
+}
+
 void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), void *context)
 {
     r->stopping = true;
@@ -200,6 +207,7 @@ void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), 
     r->context = context;
     io_timer_stop(r->loop, &r->dial);
     repl_replica_stop(r->core);
+    store_pause(r->store, quiet, r);
     turn_soon(r);
 }
 

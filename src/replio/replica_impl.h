@@ -34,7 +34,7 @@ struct replio_replica {
     struct io_timer dial, wake, silence;
     struct io_deferred turn;
 
-    bool stopping, freed;
+    bool stopping, quiet, freed; /* quiet: the store does nothing by itself any more */
     void (*done)(void *context);
     void *context;
 };

@@ -104,8 +104,12 @@ int replica_open_all(struct replio_replica *r, const struct replio_replica_optio
     if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(o->dir, wanted, &r->id, e) < 0 ||
         open_meta(r, o->dir, e) < 0 || open_store(r, o, e) < 0 || sync_dir(o->dir, e) < 0)
         return -1;
-    const struct repl_replica_config config = {
+    struct repl_replica_config config = {
         .volume = o->volume, .replica = r->id, .store_size = r->store->size};
+    struct store_snapshot snaps[REPL_HELD];
+    unsigned n = store_snapshots(r->store, snaps, REPL_HELD);
+    for (unsigned i = 0; i < n; i++)
+        config.held.id[config.held.n++] = snaps[i].id;
     r->core = repl_replica_new(&config, ops, r);
     return load(r, e) < 0 ? err_prefix(e, "%s", o->dir) : 0;
 }

@@ -7,10 +7,9 @@
  * received: a job has only the vector of its pieces.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "replio/replica_impl.h"
 
 /* A request of the core on its way through the store. */
@@ -51,9 +50,10 @@ static void io_done(struct store_io *io, int error)
     job_end(container_of(io, struct job, io), error);
 }
 
-/* Growth, a snapshot, or the end of one. */
+/* Growth, a snapshot, its end, or the way back to it. */
 static void changed(void *context, int error)
 {
+    crash_point("store changed");
     job_end(context, error);
 }
 
@@ -72,6 +72,7 @@ static struct job *job_take(struct replio_replica *r, struct repl_req *req)
     j->io.fua = false;
     j->io.offset = req->offset;
     j->io.length = req->length;
+    j->io.snapshot = req->snap;
     j->io.iov = j->iov;
     j->io.iovs =
         (unsigned)repl_iov_cut(req->iov, req->iov_n, req->skip, req->length, j->iov, REPLIO_PIECES);
@@ -88,18 +89,19 @@ int replica_store(void *context, struct repl_req *req)
     };
     struct replio_replica *r = context;
     struct job *j = job_take(r, req);
-    char name[32];
     switch (req->kind) {
     case REPL_STORE_RESIZE:
+        crash_point("prepare");
         store_grow(r->store, req->length, changed, j);
         break;
     case REPL_STORE_SNAPSHOT:
-        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
-        store_snapshot(r->store, name, changed, j);
+        store_snapshot(r->store, req->offset, changed, j);
         break;
     case REPL_STORE_SNAP_DROP:
-        snprintf(name, sizeof(name), "%" PRIu64, req->offset);
-        store_snapshot_drop(r->store, name, changed, j);
+        store_snapshot_drop(r->store, req->offset, changed, j);
+        break;
+    case REPL_STORE_REVERT:
+        store_revert(r->store, req->offset, changed, j);
         break;
     default:
         j->io.op = req->kind == REPL_STORE_ZERO && req->unmap ? STORE_UNMAP : ops[req->kind];

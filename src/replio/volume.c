@@ -153,10 +153,36 @@ static void grow(struct store *s, uint64_t size, void (*done)(void *context, int
     }
 }
 
-bool replio_volume_snapshot(struct replio_volume *v, uint64_t id, void (*done)(void *, int),
-                            void *context)
+/* status of a function that begins something with a snapshot: an errno. */
+static int snap_begun(struct replio_volume *v, int status)
 {
-    return begin(v, done, context) && begun(v, repl_target_snapshot(v->core, id));
+    begun(v, status == 0);
+    return -status;
+}
+
+int replio_volume_snapshot(struct replio_volume *v, const char *name, void (*done)(void *, int),
+                           void *context)
+{
+    uint64_t created = (uint64_t)(clock_real_ns(clock_system()) / CLOCK_SECOND);
+    return begin(v, done, context) ? snap_begun(v, repl_target_snapshot(v->core, name, created))
+                                   : EBUSY;
+}
+
+int replio_volume_snap_delete(struct replio_volume *v, const char *name, void (*done)(void *, int),
+                              void *context)
+{
+    return begin(v, done, context) ? snap_begun(v, repl_target_snap_delete(v->core, name)) : EBUSY;
+}
+
+int replio_volume_revert(struct replio_volume *v, const char *name, void (*done)(void *, int),
+                         void *context)
+{
+    return begin(v, done, context) ? snap_begun(v, repl_target_revert(v->core, name)) : EBUSY;
+}
+
+const struct repl_snaps *replio_volume_snaps(const struct replio_volume *v)
+{
+    return repl_target_snaps(v->core);
 }
 
 bool replio_volume_add(struct replio_volume *v, const struct uuid *id, const struct uuid *instead,

@@ -45,8 +45,6 @@ const char *replio_volume_address(const struct replio_volume *v, int link);
 void replio_volume_create(struct replio_volume *v, uint64_t size, uint8_t replicas,
                           uint8_t consistency);
 /* One thing at a time: false when something else is under way. done() gets 0 or an errno. */
-bool replio_volume_snapshot(struct replio_volume *v, uint64_t id, void (*done)(void *, int),
-                            void *);
 bool replio_volume_add(struct replio_volume *v, const struct uuid *id, const struct uuid *instead,
                        void (*done)(void *, int), void *);
 bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (*done)(void *, int),
@@ -54,4 +52,12 @@ bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (
 /* repl_target_force_out(), at once; 0 or an errno. What else is under way ends with an error. */
 int replio_volume_force_out(struct replio_volume *v, const struct uuid *id);
 bool replio_volume_scrub(struct replio_volume *v, void (*done)(void *, int), void *);
+/* Snapshots: 0 when it has begun, else an errno, as repl_target_snapshot() and the others say; done() as above. */
+int replio_volume_snapshot(struct replio_volume *v, const char *name, void (*done)(void *, int),
+                           void *);
+int replio_volume_snap_delete(struct replio_volume *v, const char *name, void (*done)(void *, int),
+                              void *);
+int replio_volume_revert(struct replio_volume *v, const char *name, void (*done)(void *, int),
+                         void *);
+const struct repl_snaps *replio_volume_snaps(const struct replio_volume *v);
 void replio_volume_set_rate(struct replio_volume *v, uint64_t bytes_per_second);

@@ -124,6 +124,8 @@ bool scsi_unit_stop(struct scsi_unit *unit);
 void scsi_unit_free(struct scsi_unit *unit);
 /* After the store grew: initiators are told by unit attention. */
 void scsi_unit_resized(struct scsi_unit *unit);
+/* What is on the medium is not what it was: initiators are told to forget what they know. */
+void scsi_unit_changed(struct scsi_unit *unit);
 
 /* A nexus begins and ends. The names are iSCSI's: "iqn...,i,0x..." and "iqn...,t,0x0001". */
 struct scsi_nexus *scsi_nexus_new(struct scsi_unit *unit, const char *initiator_port,

@@ -47,6 +47,11 @@ void scsi_unit_resized(struct scsi_unit *u)
     scsi_attention_all(u, NULL, ATTENTION_CAPACITY);
 }
 
+void scsi_unit_changed(struct scsi_unit *u)
+{
+    scsi_attention_all(u, NULL, ATTENTION_MEDIUM);
+}
+
 void scsi_nexus_cleared(struct scsi_nexus *n)
 {
     n->attentions |= 1U << ATTENTION_CLEARED;

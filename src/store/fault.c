@@ -80,6 +80,7 @@ static struct passed *pass(struct fault *f, struct store_io *io)
         .fua = io->fua,
         .offset = io->offset,
         .length = io->length,
+        .snapshot = io->snapshot,
         .iov = io->iov,
         .iovs = io->iovs,
         .done = passed_done,
@@ -182,6 +183,36 @@ static enum store_extent extent(struct store *s, uint64_t offset, uint64_t *ret_
     return STORE_MAPPED;
 }
 
+/* Changes of snapshots have no faults of their own. */
+
+static void snapshot(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                     void *context)
+{
+    store_snapshot(container_of(s, struct fault, store)->below, id, done, context);
+}
+
+static void snapshot_drop(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                          void *context)
+{
+    store_snapshot_drop(container_of(s, struct fault, store)->below, id, done, context);
+}
+
+static void revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                   void *context)
+{
+    store_revert(container_of(s, struct fault, store)->below, id, done, context);
+}
+
+static unsigned snapshots(struct store *s, struct store_snapshot *out, unsigned most)
+{
+    return store_snapshots(container_of(s, struct fault, store)->below, out, most);
+}
+
+static void pause_below(struct store *s, void (*done)(void *context), void *context)
+{
+    store_pause(container_of(s, struct fault, store)->below, done, context);
+}
+
 static uint64_t used(struct store *s)
 {
     struct store *below = container_of(s, struct fault, store)->below;
@@ -201,8 +232,13 @@ static const struct store_ops fault_ops = {
     .name = "fault",
     .submit = submit,
     .grow = grow,
+    .snapshot = snapshot,
+    .snapshot_drop = snapshot_drop,
+    .revert = revert,
+    .snapshots = snapshots,
     .extent = extent,
     .used = used,
+    .pause = pause_below,
     .close = close_fault,
 };
 

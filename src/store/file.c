@@ -118,8 +118,6 @@ static const struct store_ops file_ops = {
     .name = "file",
     .submit = submit,
     .grow = grow,
-    .snapshot = file_snapshot,
-    .snapshot_drop = file_snapshot_drop,
     .extent = extent,
     .used = used,
     .close = close_file,
@@ -153,17 +151,23 @@ static int prepare(struct file *f, const char *path, const struct store_options 
     return 0;
 }
 
+int store_file_check(const char *rest, struct err *e)
+{
+    const char *query = rest + strcspn(rest, "?");
+    if (query == rest || (*query && !str_eq(query, "?direct=1") && !str_eq(query, "?direct=0")))
+        return err_set(e, ERR_INVALID_ARGUMENT, "InvalidStore",
+                       "'file:%s': write file:PATH or file:PATH?direct=1", rest);
+    return 0;
+}
+
 struct store *store_file_open(const char *rest, const struct store_options *o, struct err *e)
 {
+    if (store_file_check(rest, e) < 0)
+        return NULL;
     _cleanup_free_ char *path = mem_strdup(rest);
     char *query = strchr(path, '?');
     if (query)
         *query++ = '\0';
-    if (!*path || (query && !str_eq(query, "direct=1") && !str_eq(query, "direct=0"))) {
-        err_set(e, ERR_INVALID_ARGUMENT, "InvalidStore",
-                "'file:%s': write file:PATH or file:PATH?direct=1", rest);
-        return NULL;
-    }
     struct file *f = NEW(struct file);
     f->loop = o->loop;
     f->path = mem_strdup(path);

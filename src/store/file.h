@@ -44,9 +44,3 @@ void file_transfer(struct file *f, struct store_io *io);
 void file_clear(struct file *f, struct store_io *io);
 /* FLUSH, and the end of what has fua: done when durable. */
 void file_sync(struct file *f, struct store_io *io);
-
-/* file_snapshot.c */
-void file_snapshot(struct store *s, const char *name, void (*done)(void *context, int error),
-                   void *context);
-void file_snapshot_drop(struct store *s, const char *name, void (*done)(void *context, int error),
-                        void *context);

@@ -13,6 +13,8 @@ static int check(const struct store *s, const struct store_io *io)
     if ((io->offset & mask) || (io->length & mask) || io->offset > s->size ||
         io->length > s->size - io->offset)
         return EINVAL;
+    if (io->snapshot && (io->op != STORE_READ || !s->ops->snapshots))
+        return EINVAL;
     return io->op != STORE_READ && s->read_only ? EROFS : 0;
 }
 
@@ -33,7 +35,7 @@ struct store *store_open(const char *name, const struct store_options *o, struct
         const char *prefix;
         struct store *(*open)(const char *rest, const struct store_options *o, struct err *e);
     } kinds[] = {
-        {"file:", store_file_open},
+        {"file:", store_chain_open},
         {"mem:", store_mem_open},
         {"fault:", store_fault_open},
         {"volatile:", store_volatile_open},
@@ -58,6 +60,14 @@ struct store *store_open(const char *name, const struct store_options *o, struct
     return NULL;
 }
 
+void store_pause(struct store *s, void (*done)(void *context), void *context)
+{
+    if (s->ops->pause)
+        s->ops->pause(s, done, context);
+    else
+        done(context);
+}
+
 void store_close(struct store *s)
 {
     s->ops->close(s);
@@ -76,20 +86,34 @@ void store_grow(struct store *s, uint64_t size, void (*done)(void *context, int 
         s->ops->grow(s, size, done, context);
 }
 
-void store_snapshot(struct store *s, const char *name, void (*done)(void *context, int error),
+void store_snapshot(struct store *s, uint64_t id, void (*done)(void *context, int error),
                     void *context)
 {
-    if (s->ops->snapshot)
-        s->ops->snapshot(s, name, done, context);
+    if (!s->ops->snapshot || s->read_only)
+        done(context, s->ops->snapshot ? EROFS : ENOTSUP);
     else
-        done(context, ENOTSUP);
+        s->ops->snapshot(s, id, done, context);
 }
 
-void store_snapshot_drop(struct store *s, const char *name, void (*done)(void *context, int error),
+void store_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *context, int error),
                          void *context)
 {
-    if (s->ops->snapshot_drop)
-        s->ops->snapshot_drop(s, name, done, context);
+    if (!s->ops->snapshot_drop || s->read_only)
+        done(context, s->ops->snapshot_drop ? EROFS : 0);
     else
-        done(context, 0);
+        s->ops->snapshot_drop(s, id, done, context);
+}
+
+void store_revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                  void *context)
+{
+    if (!s->ops->revert || s->read_only)
+        done(context, s->ops->revert ? EROFS : ENOTSUP);
+    else
+        s->ops->revert(s, id, done, context);
+}
+
+unsigned store_snapshots(struct store *s, struct store_snapshot *out, unsigned most)
+{
+    return s->ops->snapshots ? s->ops->snapshots(s, out, most) : 0;
 }

@@ -1,7 +1,7 @@
 /*
  * A store: bytes at offsets, kept somewhere. What a volume's data lies in.
  *
- *     scsi ──┐                       ┌── file   a sparse file, through the page cache or O_DIRECT
+ *     scsi ──┐                       ┌── file   a sparse file, through the page cache or O_DIRECT, with snapshots
  *            ├──> store_submit() ────┼── mem    memory, for tests and benchmarks
  *   replica ─┘                       ├── fault  another store, with errors, delays and losses by script
  *                                    └── ...    (replicated volumes and zvols are stores too)
@@ -43,6 +43,8 @@ struct store_io {
     enum store_op op;
     bool fua; /* WRITE, UNMAP, ZERO: durable when done */
     uint64_t offset, length;
+    uint64_t
+        snapshot; /* READ: of this one; 0: as it is now. What lies beyond its end reads as zeroes */
     struct iovec *iov; /* READ, WRITE: length bytes in all; not changed, kept until done */
     unsigned iovs;
     /* WRITE: the buffer that each vector lies in, for a store that needs the bytes after done() and takes
@@ -59,6 +61,12 @@ struct store_io {
 /* What a range is, for GET LBA STATUS. */
 enum store_extent { STORE_MAPPED, STORE_UNMAPPED };
 
+struct store_snapshot {
+    uint64_t id;
+    uint64_t size; /* of the store, when it was taken */
+    uint64_t used; /* bytes that would not be there without it, about */
+};
+
 struct store_ops {
     const char *name;
     void (*submit)(struct store *s, struct store_io *io);
@@ -66,17 +74,27 @@ struct store_ops {
     void (*grow)(struct store *s, uint64_t size, void (*done)(void *context, int error),
                  void *context);
     /*
-     * A copy under a name, as the store is now and durable when done, with no I/O under way; ENOTSUP where
-     * it cannot be had without copying everything. And its removal; 0 where there is none. NULL: neither.
+     * Snapshots, by numbers above 0. With no I/O under way but flushes. All are durable when done, a snapshot with
+     * everything before it; NULL: there are none here.
+     *   snapshot       keeps what is there now.
+     *   snapshot_drop  forgets one; 0 where there is none. The space comes back later.
+     *   revert         makes everything as it was then; later snapshots are gone. The size stays: what lies beyond
+     *                  the snapshot's reads as zeroes.
+     *   snapshots      those that there are, oldest first; how many.
      */
-    void (*snapshot)(struct store *s, const char *name, void (*done)(void *context, int error),
+    void (*snapshot)(struct store *s, uint64_t id, void (*done)(void *context, int error),
                      void *context);
-    void (*snapshot_drop)(struct store *s, const char *name, void (*done)(void *context, int error),
+    void (*snapshot_drop)(struct store *s, uint64_t id, void (*done)(void *context, int error),
                           void *context);
+    void (*revert)(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                   void *context);
+    unsigned (*snapshots)(struct store *s, struct store_snapshot *out, unsigned most);
     /* How far from offset on the range is of one kind; NULL: everything is mapped. */
     enum store_extent (*extent)(struct store *s, uint64_t offset, uint64_t *ret_length);
     /* Bytes that the data takes; NULL: its size. */
     uint64_t (*used)(struct store *s);
+    /* Ends what it does in the background; done() when that has ended. NULL: nothing. */
+    void (*pause)(struct store *s, void (*done)(void *context), void *context);
     void (*close)(struct store *s); /* with no I/O under way */
 };
 
@@ -110,11 +128,19 @@ struct store_options {
 };
 
 struct store *store_open(const char *name, const struct store_options *o, struct err *e);
+/*
+ * What it does in the background, such as giving back the space of snapshots, comes to an end; it goes on when it is
+ * opened again. To be called before store_close() by those who close it from the loop's callbacks.
+ */
+void store_pause(struct store *s, void (*done)(void *context), void *context);
 /* With no I/O under way. */
 void store_close(struct store *s);
 void store_grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
                 void *context);
-void store_snapshot(struct store *s, const char *name, void (*done)(void *context, int error),
+void store_snapshot(struct store *s, uint64_t id, void (*done)(void *context, int error),
                     void *context);
-void store_snapshot_drop(struct store *s, const char *name, void (*done)(void *context, int error),
+void store_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *context, int error),
                          void *context);
+void store_revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
+                  void *context);
+unsigned store_snapshots(struct store *s, struct store_snapshot *out, unsigned most);

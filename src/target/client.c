@@ -46,6 +46,8 @@ static void print_volume(const json_t *v)
         if (number(r, "rebuildPercent"))
             printf(", %" PRIu64 " %%, %" PRIu64 " s left", number(r, "rebuildPercent"),
                    number(r, "rebuildSecondsLeft"));
+        if (number(r, "snapshotsMissing"))
+            printf(", lacks %" PRIu64 " snapshots", number(r, "snapshotsMissing"));
         printf("\n");
     }
 }
@@ -60,6 +62,10 @@ static void print_status(const json_t *o)
            json_str(o, "address"), number(o, "port"),
            json_is_true(json_object_get(o, "readOnly")) ? "  read-only" : "",
            json_is_true(json_object_get(o, "draining")) ? "  draining" : "");
+    if (json_str(o, "doing") && *json_str(o, "doing"))
+        printf("%s is under way\n", json_str(o, "doing"));
+    if (json_array_size(json_object_get(o, "snapshots")))
+        printf("%zu snapshots\n", json_array_size(json_object_get(o, "snapshots")));
     if (json_object_get(o, "volumeStatus"))
         print_volume(json_array_get(json_object_get(o, "volumeStatus"), 0));
     else
@@ -81,7 +87,7 @@ static void print_status(const json_t *o)
 int target_ask(const struct cli_args *args, const char *verb)
 {
     const char *path = cli_get(args, "control"), *size_text = cli_get(args, "size"),
-               *rate_text = cli_get(args, "rebuild-rate"), *id_text = cli_get(args, "id");
+               *rate_text = cli_get(args, "rebuild-rate"), *name = cli_get(args, "name");
     _cleanup_(str_done) struct str request = {0}, answer = {0};
     json_auto_t *o = json_object();
     struct err e = {0};
@@ -99,8 +105,11 @@ int target_ask(const struct cli_args *args, const char *verb)
             return cli_misuse(args, "rate needs --rebuild-rate, such as 100Mi, or 0 for no limit");
         json_object_set_new(o, "bytes", json_integer((json_int_t)size));
     }
-    if (str_eq(verb, "snapshot"))
-        json_object_set_new(o, "id", json_integer(id_text ? strtoll(id_text, NULL, 10) : 0));
+    if (!name &&
+        (str_eq(verb, "snapshot") || str_eq(verb, "snapshot-delete") || str_eq(verb, "revert")))
+        return cli_misuse(args, "%s needs --name, the snapshot's", verb);
+    if (name)
+        json_object_set_new(o, "name", json_string(name));
     if (cli_get(args, "replica"))
         json_object_set_new(o, "replica", json_string(cli_get(args, "replica")));
     if (cli_get(args, "force"))
@@ -119,6 +128,8 @@ int target_ask(const struct cli_args *args, const char *verb)
     const char *output = cli_get(args, "output");
     if (output && str_eq(output, "json"))
         puts(answer.p);
+    else if (str_eq(verb, "snapshots"))
+        target_snapshots_print(json_object_get(got, "snapshots"));
     else
         print_status(got);
     return cli_finish(args);

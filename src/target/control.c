@@ -5,7 +5,9 @@
  *     {"command":"show"}                     {"command":"add","replica":UUID[,"instead":UUID]}
  *     {"command":"grow","size":BYTES}        {"command":"remove","replica":UUID[,"force":true]}
  *     {"command":"drain"}                    {"command":"scrub"}
- *     {"command":"rate","bytes":N}           {"command":"snapshot","id":N}
+ *     {"command":"rate","bytes":N}           {"command":"snapshot","name":NAME}
+ *     {"command":"revert","name":NAME}       {"command":"snapshot-delete","name":NAME}
+ *     {"command":"snapshots"}                what there are, with the replicas that have them
  *     {"command":"create","size":BYTES,"replicas":N[,"consistency":N]}
  */
 #include <errno.h>
@@ -17,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -110,6 +113,7 @@ static void grown(void *context, int error)
 {
     struct target_control *control = context;
     struct target *t = control->target;
+    crash_point("grown");
     if (!error) {
         t->size = t->store->size;
         scsi_unit_resized(t->unit);
@@ -127,8 +131,10 @@ static void grow(struct client *c, const json_t *request)
     else if (size <= 0 || (uint64_t)size < t->store->size || size % t->o->block_size)
         reply_error(c, "\"size\" must be a whole number of blocks, and no less than the size is: a "
                        "volume does not shrink");
-    else if (begin(c, "growth"))
+    else if (begin(c, "growth")) {
+        crash_point("grow");
         store_grow(t->store, (uint64_t)size, grown, c->control);
+    }
 }
 
 /* Replicas. */
@@ -212,14 +218,75 @@ static void scrub(struct client *c, const json_t *request)
         begun(c, replio_volume_scrub(c->control->target->volume, ended, c->control));
 }
 
+/* Snapshots. */
+
+static const char *take_name(struct client *c, const json_t *request)
+{
+    const char *name = json_str(request, "name");
+    if (name && target_snapshot_name(name))
+        return name;
+    reply_error(c, "\"name\" must be a snapshot's: up to 47 letters, digits, '.', '_' and '-', the "
+                   "first of them a letter or a digit");
+    return NULL;
+}
+
+/* What could not begin, and why. */
+static void snapshot_begun(struct client *c, const char *name, int error)
+{
+    struct target_control *control = c->control;
+    _cleanup_(str_done) struct str why = {0};
+    if (!error)
+        return;
+    control->doing = NULL;
+    control->asker = NULL;
+    target_snapshot_why(control->target, name, error, &why);
+    reply_error(c, str_get(&why));
+}
+
 static void snapshot(struct client *c, const json_t *request)
 {
-    json_int_t id = json_integer_value(json_object_get(request, "id"));
-    if (id <= 0)
-        reply_error(c, "\"id\" must be a number above 0");
-    else if (is_replicated(c) && begin(c, "a snapshot"))
-        begun(c,
-              replio_volume_snapshot(c->control->target->volume, (uint64_t)id, ended, c->control));
+    struct replio_volume *volume = c->control->target->volume;
+    const char *name = is_replicated(c) ? take_name(c, request) : NULL;
+    if (name && begin(c, "a snapshot"))
+        snapshot_begun(c, name, replio_volume_snapshot(volume, name, ended, c->control));
+}
+
+static void snapshot_delete(struct client *c, const json_t *request)
+{
+    struct replio_volume *volume = c->control->target->volume;
+    const char *name = is_replicated(c) ? take_name(c, request) : NULL;
+    if (name && begin(c, "the deletion of a snapshot"))
+        snapshot_begun(c, name, replio_volume_snap_delete(volume, name, ended, c->control));
+}
+
+static void reverted(void *context, int error)
+{
+    struct target_control *control = context;
+    if (!error)
+        scsi_unit_changed(control->target->unit); /* for who has logged in meanwhile */
+    ended(context, error);
+}
+
+static void revert(struct client *c, const json_t *request)
+{
+    struct target *t = c->control->target;
+    const char *name = is_replicated(c) ? take_name(c, request) : NULL;
+    if (name && iscsi_node_sessions(t->node))
+        reply_error(c, "initiators are logged in, and remember what would no longer be true: let "
+                       "them log out first");
+    else if (name && begin(c, "the way back to a snapshot"))
+        snapshot_begun(c, name, replio_volume_revert(t->volume, name, reverted, c->control));
+}
+
+static void snapshots(struct client *c, const json_t *request)
+{
+    (void)request;
+    _cleanup_(str_done) struct str out = {0};
+    if (!is_replicated(c))
+        return;
+    json_auto_t *o = json_pack("{s:o}", "snapshots", target_snapshots(c->control->target));
+    json_format(o, &out);
+    reply(c, out.p, out.len);
 }
 
 /*
@@ -267,9 +334,14 @@ static void obey(struct client *c)
     static const struct {
         const char *name;
         void (*fn)(struct client *c, const json_t *request);
-    } verbs[] = {{"show", show},   {"grow", grow},   {"drain", drain},
-                 {"add", add},     {"remove", drop}, {"snapshot", snapshot},
-                 {"scrub", scrub}, {"rate", rate},   {"create", create}};
+    } verbs[] = {
+        {"show", show},           {"grow", grow},
+        {"drain", drain},         {"add", add},
+        {"remove", drop},         {"scrub", scrub},
+        {"rate", rate},           {"create", create},
+        {"snapshot", snapshot},   {"snapshot-delete", snapshot_delete},
+        {"snapshots", snapshots}, {"revert", revert},
+    };
     struct err e = {0};
     json_auto_t *request = json_parse(str_get(&c->line), c->line.len, NULL, &e);
     const char *name = request ? json_str(request, "command") : NULL;

@@ -81,6 +81,7 @@ static json_t *replica_json(const struct target *t, const struct repl_status_rep
     json_object_set_new(o, "rebuildCopied", number(r->rebuild_copied));
     json_object_set_new(o, "rebuildSecondsLeft", number(r->rebuild_eta));
     json_object_set_new(o, "scrubErrors", number(r->scrub_errors));
+    json_object_set_new(o, "snapshotsMissing", number(r->snapshots_missing));
     return o;
 }
 
@@ -120,6 +121,8 @@ void target_status(const struct target *t, struct str *out)
     json_object_set_new(o, "iqn", json_string(t->o->iqn));
     if (t->volume)
         json_object_set_new(o, "volumeStatus", json_pack("[o]", volume_json(t)));
+    if (t->volume)
+        json_object_set_new(o, "snapshots", target_snapshots_brief(t));
     else
         json_object_set_new(o, "store", json_string(t->o->store));
     json_object_set_new(o, "ready", json_boolean(t->ready));

@@ -13,6 +13,7 @@
 #include "http/server.h"
 #include "io/loop.h"
 #include "iscsi/server.h"
+#include "json/json.h"
 #include "metrics/metrics.h"
 #include "replio/volume.h"
 
@@ -82,8 +83,17 @@ const char *target_control_doing(const struct target_control *c);
 void target_control_close(
     struct target_control *c); /* its connections end with the loop's next turns */
 
-/* status.c */
+/* snapshots.c */
 struct str;
+bool target_snapshot_name(const char *name); /* is one */
+/* Those of a replicated volume, as JSON; brief: names and times. */
+json_t *target_snapshots(const struct target *t);
+json_t *target_snapshots_brief(const struct target *t);
+void target_snapshot_why(const struct target *t, const char *name, int error, struct str *out);
+/* And as a person sees them. */
+void target_snapshots_print(const json_t *list);
+
+/* status.c */
 /* All that there is to know, as JSON. */
 void target_status(const struct target *t, struct str *out);
 

@@ -24,6 +24,8 @@ struct manager {
 static int write_status(struct manager *m, json_t **volume, const json_t *status, const char *what,
                         struct err *e)
 {
+    if (json_equal(json_object_get(*volume, "status"), status))
+        return 0;
     crash_point(what);
     int r = kube_status_write(m->client, &m->r, volume, status, e);
     crash_point(what);

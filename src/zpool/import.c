@@ -151,6 +151,58 @@ static nvlist_t *describe(const struct gathered *g, uint64_t guid, unsigned *ret
     return config;
 }
 
+/* Where the device with this GUID is, whatever its label says of a pool; NULL. */
+static const char *path_of(const struct gathered *g, uint64_t guid)
+{
+    vec_for_each(&g->sources, s) {
+        if (guid && s->found.device_guid == guid)
+            return s->found.path;
+    }
+    return NULL;
+}
+
+/* The list that the pool keeps of its spares or caches, for nvlist_free(); NULL. */
+static nvlist_t *read_aux(spa_t *spa, uint64_t object)
+{
+    enum { LIST_MAX = 16 << 20 };
+    dmu_buf_t *db;
+    nvlist_t *nv = NULL;
+    if (!object || dmu_bonus_hold(spa->spa_meta_objset, object, FTAG, &db) != 0)
+        return NULL;
+    uint64_t size = *(uint64_t *)db->db_data;
+    dmu_buf_rele(db, FTAG);
+    if (size == 0 || size > LIST_MAX)
+        return NULL;
+    _cleanup_free_ char *packed = mem_alloc(size);
+    if (dmu_read(spa->spa_meta_objset, object, 0, size, packed, DMU_READ_PREFETCH) != 0 ||
+        nvlist_unpack(packed, size, &nv, 0) != 0)
+        return NULL;
+    return nv;
+}
+
+/* spa_import() forgets them: it wants to be told. They are at the paths where they were found. */
+static void restore_aux(spa_t *spa, spa_aux_vdev_t *aux, const char *list, void (*load)(spa_t *spa),
+                        const struct gathered *g)
+{
+    nvlist_t *nv = read_aux(spa, aux->sav_object), **rows;
+    uint_t n;
+    if (!nv || nvlist_lookup_nvlist_array(nv, list, &rows, &n) != 0) {
+        nvlist_free(nv);
+        return;
+    }
+    for (uint_t i = 0; i < n; i++) {
+        const char *path = path_of(g, zpool_number(rows[i], ZPOOL_CONFIG_GUID));
+        if (path)
+            fnvlist_add_string(rows[i], ZPOOL_CONFIG_PATH, path);
+    }
+    spa_config_enter(spa, SCL_ALL, FTAG, RW_WRITER);
+    nvlist_free(aux->sav_config);
+    aux->sav_config = nv;
+    load(spa);
+    aux->sav_sync = B_TRUE;
+    spa_config_exit(spa, SCL_ALL, FTAG);
+}
+
 static int check(const struct zpool_import *how, const struct gathered *g, struct err *e)
 {
     unsigned busy = 0, failed = 0;
@@ -183,15 +235,6 @@ static int check(const struct zpool_import *how, const struct gathered *g, struc
                        "that host is gone, then take the pool over",
                        f->pool_name, f->host_name, f->host_id);
     return 0;
-}
-
-/* Spares and caches whose paths are others now. */
-static void set_aux_paths(struct zpool *p, const struct gathered *g)
-{
-    vec_for_each(&g->sources, s) {
-        if (s->found.label == ZPOOL_LABEL_SPARE || s->found.label == ZPOOL_LABEL_CACHE)
-            (void)spa_vdev_setpath(p->spa, s->found.device_guid, s->found.path);
-    }
 }
 
 /* The pool, or NULL and what is wrong. */
@@ -231,7 +274,8 @@ struct zpool *zpool_import(const struct zpool_import *how, struct err *e)
     gather(how, &g);
     struct zpool *p = check(how, &g, e) < 0 || !g.newest ? NULL : assemble(how, &g, e);
     if (p) {
-        set_aux_paths(p, &g);
+        restore_aux(p->spa, &p->spa->spa_spares, ZPOOL_CONFIG_SPARES, spa_load_spares, &g);
+        restore_aux(p->spa, &p->spa->spa_l2cache, ZPOOL_CONFIG_L2CACHE, spa_load_l2cache, &g);
         /* What was replaced leaves when its successor is complete; a process that ended between the two
          * left that undone, and libzpool does not look again by itself. */
         spa_async_request(p->spa, SPA_ASYNC_RESILVER_DONE);

@@ -3,6 +3,7 @@
 not: in the API server, with kubectl, and in `orlop validate`.
 
 admission.py APISERVER TOP ORLOP
+admission.py APISERVER TOP ORLOP --update    writes tests/data/pool-rules.txt anew, to be read before it is kept
 """
 import concurrent.futures
 import os
@@ -70,9 +71,20 @@ def check_races(server):
               "of many who want a device at once one gets it")
 
 
+def check_gate(server):
+    """Rules that are left to others."""
+    odd = cluster(pool("nowhere", group("mirror", "x")))
+    where = path("CStorPoolCluster", "default")
+    tap.equal([server.ask("POST", where, it)[0] for it in (odd, {**odd, "spec": {"pools": 7}})],
+              [201, 422], "with the gate closed only the form counts")
+
+
 def main():
     with Scratch() as scratch:
-        pool_rules.check_files(tap, orlop, scratch)
+        with Server(program, scratch.file("gate"), "--feature-gates", "OrlopAdmission=false") as server:
+            check_gate(server)
+        pool_rules.check_files(tap, orlop, scratch, f"{top}/tests/data/pool-rules.txt",
+                               "--update" in sys.argv)
         with Server(program, scratch.file("data")) as server:
             pool_rules.check_all(tap, server)
             check_side_effects(server)

@@ -4,7 +4,6 @@ rebuild copies, growth, members that come and go, strangers, keys.
 
 replicated.py PROGRAMS
 """
-import hashlib
 import json
 import os
 import socket
@@ -90,10 +89,6 @@ def check_growth(volume):
     volume.replicas[1].start()
     tap.ok(volume.healthy() and os.path.getsize(volume.data(1)) >= 160 << 20, "which follows", volume.status())
     tap.ran(ask(volume, "grow", "--size", "64Mi"), "it does not shrink", 1, stderr="does not shrink")
-    if run("stat", "-f", "-c", "%T", volume.folder).stdout.strip() in ("ext2/ext3", "tmpfs"):
-        tap.ran(ask(volume, "snapshot", "--id", "1"), "a file system that cannot share blocks takes no snapshot", 1,
-                stderr="a snapshot has failed")
-        tap.ok(volume.healthy(), "and loses nothing by being asked", volume.status())
 
 
 def check_members(volume):
@@ -268,46 +263,6 @@ def check_force(volume, saved):
     tap.ok(done.returncode == 0, "and has everything", done.stdout + done.stderr)
 
 
-def digest(path):
-    with open(path, "rb") as f:
-        return hashlib.sha256(f.read()).hexdigest()
-
-
-def kept(volume, number):
-    """What replicas have of a snapshot. One that fell behind when it was taken has none: the machine may be busy."""
-    return [digest(path) for i in range(3) if os.path.exists(path := f"{volume.data(i)}@{number}")]
-
-
-def check_snapshots(scratch):
-    """All replicas keep the volume as it was at one moment, where their file system can share blocks."""
-    image, folder = scratch.file("xfs.img"), scratch.file("xfs")
-    os.mkdir(folder)
-    with open(image, "wb") as f:
-        f.truncate(400 << 20)
-    made = run("mkfs.xfs", "-q", "-m", "reflink=1", image).returncode == 0
-    if not made or run("mount", "-o", "loop", image, folder).returncode:
-        tap.skip("snapshots", "no XFS, or no loop devices here")
-        return
-    try:
-        with Volume(programs, folder, size="32Mi") as volume:
-            volume.bench("--fill", "-b", "256Ki", "-r", "0", "-q", "8", "--verify")
-            volume.healthy()
-            tap.ran(ask(volume, "snapshot", "--id", "7"), "a snapshot is taken")
-            first = kept(volume, 7)
-            tap.ok(len(first) >= 2 and len(set(first)) == 1, "it is the same on all replicas", first)
-            load = volume.bench("-r", "0", "-q", "16", "-t", "3", "--verify", wait=False)
-            volume.written(500)
-            tap.ran(ask(volume, "snapshot", "--id", "8"), "another, while clients write")
-            load.communicate(timeout=60)
-            second = kept(volume, 8)
-            tap.ok(len(second) >= 2 and len(set(second)) == 1, "is of one moment, too", second)
-            tap.equal(kept(volume, 7), first, "the first is as it was")
-            tap.ok(first[0] != digest(volume.data(0)), "and the volume is not")
-    finally:
-        # The kernel closes what was killed processes' a little after their end.
-        wait_for(lambda: run("umount", folder).returncode == 0)
-
-
 if not own_network():
     tap.skip("replicated volumes", "no network namespaces here")
     tap.done()
@@ -328,5 +283,4 @@ with Scratch() as scratch:
                     print("\n".join("# " + line for line in process.text().splitlines()[-40:]))
     check_making(scratch)
     check_key(scratch)
-    check_snapshots(scratch)
 tap.done()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""orlop-controller --webhook: the same rules, asked by an API server that has none of its own. Its
-certificates, its configuration, what becomes of a cluster when it is down, and what it does with bytes
-that are no review.
+"""orlop-controller --webhook: the same rules, asked by an API server that has Kubernetes' kinds alone, and
+ours as definitions, each group apart, as on any cluster. Its certificates, its configuration, what becomes
+of a cluster when it is down, and what it does with bytes that are no review.
 
 webhook-server.py APISERVER TOP ORLOP CONTROLLER
 """
@@ -37,20 +37,36 @@ def free_port():
         return s.getsockname()[1]
 
 
+class Account:
+    """What deploy/webhook lets its account do is all that the program may."""
+
+    def __init__(self, server, scratch):
+        tap.ran(server.kubectl("apply", "-f", f"{top}/deploy/webhook"), "its manifests are accepted",
+                stdout="deployment.apps/orlop-webhook created")
+        token = server.kubectl("create", "token", "orlop-webhook", "-n", "openebs").stdout.strip()
+        self.kubeconfig = scratch.file("webhook.kubeconfig", json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": server.url,
+                                                   "certificate-authority": server.ca}}],
+            "users": [{"name": "c", "user": {"token": token}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}]}))
+
+
 class Webhook(Controller):
     """The program with nothing but the webhook, on a port of its own."""
 
-    def __init__(self, server, scratch, *flags):
+    def __init__(self, account, scratch, *flags, service=False):
         self.port = free_port()
-        super().__init__(controller_program, server, scratch.file("webhook.log"), "--controllers", "",
-                         "--leader-elect=false", "--webhook", "--webhook-address", "127.0.0.1",
-                         "--webhook-port", str(self.port), "--webhook-url",
-                         f"https://127.0.0.1:{self.port}", "--namespace", "openebs",
-                         "--webhook-check-period", "1s", *flags)
+        url = () if service else ("--webhook-url", f"https://127.0.0.1:{self.port}")
+        super().__init__(controller_program, account, scratch.file(f"webhook-{self.port}.log"),
+                         "--controllers", "", "--leader-elect=false", "--webhook", "--webhook-address",
+                         "127.0.0.1", "--webhook-port", str(self.port), "--namespace", "openebs",
+                         "--webhook-check-period", "1s", *url, *flags)
 
     def send(self, body, method="POST", where="/validate", ca=None):
         """The status and text of a request."""
         context = ssl.create_default_context(cadata=ca) if ca else ssl._create_unverified_context()
+        context.check_hostname = False  # it is called after its Service
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
         try:
             connection.request(method, where, body)
@@ -198,7 +214,7 @@ def check_down(server, hook):
            "without the webhook a spec does not change", reply)
     for name, method, url, body in (
             ("its labels do", "PATCH", f"{where}/mine", {"metadata": {"labels": {"a": "b"}}}),
-            ("its status does", "PATCH", f"{where}/mine/status", {"status": {"phase": "x"}}),
+            ("its status does", "PATCH", f"{where}/mine", {"status": {"phase": "x"}}),
             ("devices do", "PATCH", path("BlockDevice", "default") + "/a",
              {"status": {"state": "Inactive"}}),
             ("volumes grow", "PATCH", f"{LVS}/a", {"spec": {"size": "3Gi"}}),
@@ -214,18 +230,41 @@ def check_down(server, hook):
     tap.ok(wait_for(lambda: server.get("/api/v1/namespaces/case-0")[0] == 404), "with all in them")
 
 
-def check_end(server, scratch):
-    with Webhook(server, scratch, "--webhook-remove-on-stop") as hook:
+def check_service(server, account, scratch):
+    """Two of them at once behind a Service, which begin with nothing and share what they make."""
+    server.ask("DELETE", SECRET)
+    with Webhook(account, scratch, service=True) as one, Webhook(account, scratch, service=True) as two:
+        put_endpoints(server, one.port)
+        tap.ok(wait_for(lambda: one.ready and two.ready), "two are ready")
+        tap.ok(wait_for(lambda: accepts(server)), "the API server finds one by its Service")
+        tap.equal([it.send("x", ca=bundle(server))[0] for it in (one, two)], [400, 400],
+                  "both have certificates of one authority")
+        one.signal(signal.SIGKILL)
+        one.wait()
+        put_endpoints(server, two.port)
+        tap.ok(wait_for(lambda: accepts(server)), "when one is killed the other answers")
+
+
+def put_endpoints(server, port):
+    where = "/api/v1/namespaces/openebs/endpoints"
+    value = {"metadata": {"name": "orlop-webhook"}, "subsets": [
+        {"addresses": [{"ip": "127.0.0.1"}], "ports": [{"name": "https", "port": port}]}]}
+    if server.ask("POST", where, value)[0] == 409:
+        server.ask("PUT", f"{where}/orlop-webhook", value)
+
+
+def check_end(server, account, scratch):
+    with Webhook(account, scratch, "--webhook-remove-on-stop") as hook:
         tap.ok(wait_for(lambda: hook.ready and accepts(server)), "another takes its place")
         tap.equal(hook.stop(), 0, "it stops when told")
     tap.equal((server.get(CONFIGURATION)[0], server.get(SECRET)[0]), (404, 200),
               "and with the flag takes its configuration along")
-    with Webhook(server, scratch) as hook:
+    with Webhook(account, scratch) as hook:
         wait_for(lambda: server.get(CONFIGURATION)[0] == 200)
         tap.equal(hook.stop(), 0, "it stops again")
     tap.equal(server.get(CONFIGURATION)[0], 200, "without it the configuration stays")
     for again in ("it is removed", "twice is fine"):
-        result = run(controller_program, "--kubeconfig", server.kubeconfig, "--namespace", "openebs",
+        result = run(controller_program, "--kubeconfig", account.kubeconfig, "--namespace", "openebs",
                      "--webhook=remove")
         tap.equal((result.returncode, server.get(CONFIGURATION)[0], server.get(SECRET)[0]),
                   (0, 404, 404), again)
@@ -233,11 +272,14 @@ def check_end(server, scratch):
 
 def main():
     with Scratch() as scratch, Server(program, scratch.file("data"), "--log-level", "warn",
-                                      "--feature-gates", "OrlopAdmission=false") as server:
+                                      "--only-kubernetes") as server:
+        tap.ran(server.kubectl("apply", "-f", f"{top}/deploy/crds"), "our definitions")
+        tap.ran(server.kubectl("wait", "--for=condition=Established", "crd", "--all"), "are there")
         server.create("/api/v1/namespaces", {"metadata": {"name": "openebs"}})
         check_off(server)
+        account = Account(server, scratch)
         # Of a life so short that a certificate is due after two seconds: it begins in the past.
-        with Webhook(server, scratch, "--webhook-certificate-lifetime", "154s") as hook:
+        with Webhook(account, scratch, "--webhook-certificate-lifetime", "154s") as hook:
             tap.ok(wait_for(lambda: hook.ready), "it is ready", hook.lines())
             check_configuration(server)
             pool_rules.check_all(tap, server, kubectl=lambda case: case.title.startswith("a replacement"))
@@ -246,7 +288,8 @@ def main():
             check_hostile(hook)
             put(server, device("a"), "default")
             check_down(server, hook)
-        check_end(server, scratch)
+        check_service(server, account, scratch)
+        check_end(server, account, scratch)
     tap.done()
 
 

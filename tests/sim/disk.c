@@ -62,17 +62,44 @@ void disk_mark_flushing(struct unsynced *u)
         u->flushing |= u->done;
 }
 
-void disk_snapshot(struct disk *d, uint64_t id, bool drop)
+int disk_find(const struct disk *d, uint64_t id)
 {
-    for (int i = 0; i < d->snaps; i++) {
-        if (d->snap[i].id != id)
-            continue;
-        d->snap[i] = d->snap[--d->snaps];
-        break;
-    }
-    if (drop)
+    for (int i = 0; i < d->snaps; i++)
+        if (d->snap[i].id == id)
+            return i;
+    return -1;
+}
+
+/* Durable at once, with everything that was done before. */
+bool disk_snapshot(struct disk *d, uint64_t id)
+{
+    if (d->snaps == DISK_SNAPS || disk_find(d, id) >= 0)
+        return false;
+    d->snap[d->snaps].id = id;
+    memcpy(d->snap[d->snaps++].data, d->data, sizeof(d->data));
+    return true;
+}
+
+void disk_drop(struct disk *d, uint64_t id)
+{
+    int i = disk_find(d, id);
+    if (i < 0)
         return;
-    int i = d->snaps < 3 ? d->snaps++ : 0;
-    d->snap[i].id = id;
-    memcpy(d->snap[i].data, d->data, sizeof(d->data));
+    d->snaps--;
+    memmove(&d->snap[i], &d->snap[i + 1], (size_t)(d->snaps - i) * sizeof(d->snap[0]));
+}
+
+/* Later ones are gone, and so is what was not synced. */
+void disk_revert(struct disk *d, uint64_t id)
+{
+    int i = disk_find(d, id);
+    memcpy(d->data, d->snap[i].data, sizeof(d->data));
+    memcpy(d->data_sure, d->snap[i].data, sizeof(d->data));
+    d->snaps = i + 1;
+    while (d->data_log) {
+        struct unsynced *u = d->data_log;
+        d->data_log = u->next;
+        free(u);
+    }
+    d->data_end = &d->data_log;
 }

@@ -194,10 +194,10 @@ static void hide_from_other(struct sim *s, int t, int fresh)
     world_event(s, s->now + 1, EV_START_TARGET, !t, 0, 0, NULL);
 }
 
-static void admin(struct sim *s)
+static void admin(struct sim *s, bool snaps)
 {
     int t = sim_serving_target(s);
-    if (t < 0 || s->admin)
+    if (t < 0 || s->admin || s->back)
         return;
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
@@ -205,7 +205,7 @@ static void admin(struct sim *s)
     s->admin_started = s->now;
     s->admin_instead = -1;
     enum repl_admin op = REPL_ADMIN_NONE;
-    switch (sim_below(s, 4)) {
+    switch (snaps ? 1 : sim_below(s, 4)) {
     case 0:
         s->admin_value = s->size + (1 + sim_below(s, 6)) * SECTOR;
         if (s->admin_value <= SECTORS_MAX * SECTOR &&
@@ -213,9 +213,7 @@ static void admin(struct sim *s)
             op = REPL_GROW;
         break;
     case 1:
-        s->admin_id = ++s->snap_ids;
-        if (repl_target_snapshot(s->target[t].core, s->admin_id))
-            op = REPL_SNAPSHOT;
+        snaps_admin(s, t, &op);
         break;
     case 2: {
         int fresh = -1;
@@ -261,6 +259,12 @@ static void admin(struct sim *s)
         sim_trace(s, "admin %d at target %d: value %lu replica %d instead of %d", op, t,
                   s->admin_value, s->admin_replica, s->admin_instead);
     target_turn(s, t);
+}
+
+void life_snaps(struct sim *s)
+{
+    if (s->snaps && s->stage == RUN && !s->lossy && sim_chance(s, 4))
+        admin(s, true);
 }
 
 static void block(struct sim *s)
@@ -413,7 +417,7 @@ void life_fault(struct sim *s)
         bury(s, r);
         break;
     case 11:
-        admin(s);
+        admin(s, false);
         break;
     case 12:
         s->replica[r].erring = s->replica[r].erring ? 0 : s->safe ? 1 : 1 + (int)sim_below(s, 2);

@@ -60,7 +60,7 @@ static struct client_io *free_io(struct sim *s, int target)
     return NULL;
 }
 
-static bool idle(const struct sim *s)
+bool sim_idle(const struct sim *s)
 {
     for (int i = 0; i < IOS * TARGETS; i++)
         if (s->io[i].busy)
@@ -95,7 +95,7 @@ static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_
 }
 
 /* A sector's value; all of its words must be the same. */
-static uint64_t value_of(struct sim *s, const uint8_t *sector)
+uint64_t sim_value(struct sim *s, const uint8_t *sector)
 {
     uint64_t v;
     memcpy(&v, sector, 8);
@@ -108,7 +108,7 @@ static void read_done(struct sim *s, struct client_io *c)
 {
     uint64_t first = c->io.offset / SECTOR;
     for (uint64_t i = 0; i < c->io.length / SECTOR; i++) {
-        uint64_t v = value_of(s, c->data + i * SECTOR);
+        uint64_t v = sim_value(s, c->data + i * SECTOR);
         sim_trace(s, "    sector %lu is %lu", first + i, v);
         if (c->all)
             s->read_values[first + i] = v;
@@ -159,29 +159,9 @@ void life_target_gone(struct sim *s, int target)
         s->io[target * IOS + i].busy = false;
     if (s->admin && s->admin_target == target)
         s->admin = REPL_ADMIN_NONE;
+    if (s->back && s->admin_target == target)
+        s->back = BACK_WAIT;
     s->read_next = -1;
-}
-
-static void check_snapshot(struct sim *s)
-{
-    const uint8_t *first = NULL;
-    for (int i = 0; i < REPLICAS; i++) {
-        const struct disk *d = &s->replica[i].disk;
-        for (int k = 0; k < d->snaps; k++) {
-            if (d->snap[k].id != s->admin_id)
-                continue;
-            if (first && memcmp(first, d->snap[k].data, s->size) != 0)
-                sim_fail(s, "snapshot %lu differs between replicas", s->admin_id);
-            first = d->snap[k].data;
-        }
-    }
-    for (uint64_t i = 0; first && i < s->size / SECTOR && !s->lossy; i++) {
-        uint64_t v = value_of(s, first + i * SECTOR);
-        if (!model_in_snapshot(s->model, i, v, s->admin_started))
-            sim_fail(s, "snapshot %lu: sector %lu has value %lu from the past", s->admin_id, i, v);
-    }
-    if (!first)
-        sim_fail(s, "snapshot %lu is nowhere", s->admin_id);
 }
 
 void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
@@ -195,12 +175,14 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
         return;
     s->admin = REPL_ADMIN_NONE;
     s->stats.admin += status == 0;
+    if (op == REPL_BACK)
+        snaps_back(s, target, status);
     if (status)
         return;
     if (op == REPL_GROW)
         s->size = s->admin_value;
-    if (op == REPL_SNAPSHOT)
-        check_snapshot(s);
+    if (op == REPL_SNAPSHOT || op == REPL_SNAP_DELETE)
+        snaps_done(s, target, op);
     if ((op == REPL_ADD && s->admin_instead >= 0) || op == REPL_REMOVE)
         s->replica[op == REPL_ADD ? s->admin_instead : s->admin_replica].used = false;
 }
@@ -350,6 +332,7 @@ void life_event(struct sim *s, struct event *e)
         look(s);
         force_out(s);
         keep_target(s);
+        life_snaps(s);
         break;
     case EV_FAULT:
         life_fault(s);
@@ -385,7 +368,7 @@ void life_event(struct sim *s, struct event *e)
 static bool read_all(struct sim *s)
 {
     int t = sim_serving_target(s);
-    if (t < 0 || !idle(s))
+    if (t < 0 || !sim_idle(s))
         return false;
     if (s->read_next >= (int)(s->size / SECTOR))
         return true;
@@ -417,7 +400,7 @@ static bool all_healthy(struct sim *s)
         owed += st.replica[m].inflight_write;
         there = there && link >= 0 && s->conn[t][link].up[1];
     }
-    return there && strcmp(st.phase, "Healthy") == 0 && !s->admin && !owed;
+    return there && strcmp(st.phase, "Healthy") == 0 && !s->admin && !owed && !s->back;
 }
 
 static void stage(struct sim *s, int next)
@@ -489,11 +472,13 @@ static void why_not_healthy(struct sim *s)
 
 static void advance(struct sim *s)
 {
+    if (s->back && !s->lossy && snaps_turn(s) && s->now <= s->stage_at + 8000 * MS)
+        return; /* what reads return is known again when it is done */
     if (s->lossy && s->stage == RUN) {
         if (!read_all(s))
             return;
         model_check(s);
-        model_reset(s->model, s->read_values, s->size / SECTOR, s->now);
+        model_reset(s, s->read_values);
         for (int i = 0; i < REPLICAS; i++)
             s->replica[i].weak = false;
         s->lossy = s->quiet = false;
@@ -501,7 +486,7 @@ static void advance(struct sim *s)
         sim_trace(s, "what was flushed is there; on");
         return;
     }
-    if (s->stage == RUN && !s->safe && sim_without_memory(s) > sim_limit(s)) {
+    if (s->stage == RUN && !s->safe && !s->back && sim_without_memory(s) > sim_limit(s)) {
         sim_trace(s, "a quorum has lost its memory");
         model_check(s);
         s->stats.losses++;
@@ -525,13 +510,14 @@ static void advance(struct sim *s)
         }
         break;
     case SETTLE:
-        if (idle(s) && all_healthy(s))
+        if (sim_idle(s) && all_healthy(s))
             stage(s, READ_ALL);
         break;
     case READ_ALL:
         if (read_all(s) && all_healthy(s)) {
             stage(s, SCRUB);
             disks_equal(s, true);
+            snaps_check(s);
             damage(s);
         }
         break;
@@ -554,8 +540,8 @@ static void advance(struct sim *s)
     if (s->now > s->stage_at + 8000 * MS) {
         why_not_healthy(s);
         sim_fail(s, "no end: stage %d, %s, requests %s, %s", s->stage,
-                 sim_serving_target(s) >= 0 ? "serving" : "frozen", idle(s) ? "done" : "waiting",
-                 all_healthy(s) ? "healthy" : "not healthy");
+                 sim_serving_target(s) >= 0 ? "serving" : "frozen",
+                 sim_idle(s) ? "done" : "waiting", all_healthy(s) ? "healthy" : "not healthy");
     }
 }
 
@@ -572,6 +558,7 @@ static void plan(struct sim *s)
     s->rebuilds = sim_chance(s, 50);
     s->handover = sim_chance(s, 40);
     s->splits = sim_chance(s, 30);
+    s->snaps = sim_chance(s, 35);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));

@@ -29,7 +29,9 @@ enum {
     META_GRAIN = 64, /* metadata is torn finer than disks would */
     IOS = 12,        /* of a client, at once */
     HOT_MAX = 5,
-    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
+    SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
+    DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
+    ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS ((int64_t)1000000)
@@ -76,7 +78,7 @@ struct disk {
     struct {
         uint64_t id;
         uint8_t data[SECTORS_MAX * SECTOR];
-    } snap[3];
+    } snap[DISK_SNAPS]; /* oldest first */
     int snaps;
 };
 
@@ -173,6 +175,7 @@ struct sim {
     bool rebuilds;                   /* rebuilds are interrupted */
     bool handover;                   /* targets end while a rebuild does */
     bool splits;                     /* a target is replaced while it goes on */
+    bool snaps;                      /* snapshots are taken, deleted and gone back to */
     int64_t split_until, calm_until; /* no other faults until then */
     int split_reader;                /* until then the client of this target only reads; -1: none */
     bool named; /* targets know of whom the volume is made, and may always make it */
@@ -193,14 +196,24 @@ struct sim {
     uint64_t read_values[SECTORS_MAX];
     enum repl_admin admin;
     int admin_target;
-    uint64_t admin_id, admin_value;
+    uint64_t admin_value;
+    char admin_name[REPL_SNAP_NAME];
     int admin_replica, admin_instead;
-    int64_t admin_started;
+    int64_t admin_started, reset_at; /* reset: of the model */
     bool scrubbed;
     int corrupt; /* replica, or -1 */
     uint64_t mismatches;
     uint64_t values;
-    uint64_t snap_ids;
+    uint64_t snap_names;
+    struct {
+        char name[REPL_SNAP_NAME];
+        uint64_t values[SECTORS_MAX];
+    } snap[SNAPS_MAX]; /* whose content is known; "": none */
+    enum {
+        BACK_NO,
+        BACK_WAIT,
+        BACK_ASKED
+    } back; /* the way back to a snapshot: to be asked for again until it is done */
 
     struct client_io io[IOS * TARGETS];
     struct model *model;
@@ -251,7 +264,10 @@ void disk_log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sure)
 void disk_log_crash(struct sim *s, struct unsynced **log, struct unsynced ***end, uint8_t *sure,
                     uint8_t *now, size_t size, uint64_t grain);
 void disk_mark_flushing(struct unsynced *u);
-void disk_snapshot(struct disk *d, uint64_t id, bool drop);
+int disk_find(const struct disk *d, uint64_t id); /* -1: none */
+bool disk_snapshot(struct disk *d, uint64_t id);
+void disk_drop(struct disk *d, uint64_t id);
+void disk_revert(struct disk *d, uint64_t id);
 
 /* model.c */
 struct model *model_new(void);
@@ -265,9 +281,19 @@ void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started,
 bool model_may_remain(struct model *m, uint64_t sector, uint64_t value);
 /* In a snapshot that was begun at a time. */
 bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t started);
-void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int64_t now);
+void model_reset(struct sim *s, const uint64_t *values);
 /* All operations of every sector can be put in an order. */
 void model_check(struct sim *s);
+
+/* snaps.c */
+void snaps_admin(struct sim *s, int t,
+                 enum repl_admin *ret_op); /* something with snapshots is asked for */
+void snaps_done(struct sim *s, int target, enum repl_admin op);
+void snaps_back(struct sim *s, int target, int status);
+bool snaps_turn(struct sim *s); /* the way back; false: there is none under way */
+void snaps_check(struct sim *s);
+bool sim_idle(const struct sim *s);
+uint64_t sim_value(struct sim *s, const uint8_t *sector);
 
 /* life.c */
 bool sim_life(uint64_t seed, bool trace, struct sim *ret_s);
@@ -278,6 +304,7 @@ void life_target_gone(struct sim *s, int target);
 void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
 void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
 void life_fault(struct sim *s);
+void life_snaps(struct sim *s);
 void life_crash_node(struct sim *s, int r, bool target);
 void life_cut_off(struct sim *s, int r, int64_t until);
 void life_cut_from(struct sim *s, int r, int t);

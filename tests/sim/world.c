@@ -179,10 +179,10 @@ static void payload_of(const struct repl_req *q, uint8_t *out)
 static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
 {
     struct disk *d = &r->disk;
-    (void)s;
     switch (q->kind) {
     case REPL_STORE_READ:
-        memcpy(q->iov->iov_base, d->data + q->offset, q->length);
+        memcpy(q->iov->iov_base,
+               (q->snap ? d->snap[disk_find(d, q->snap)].data : d->data) + q->offset, q->length);
         break;
     case REPL_STORE_WRITE:
         payload_of(q, d->data + q->offset);
@@ -197,8 +197,14 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         d->size = q->length > d->size ? q->length : d->size;
         break;
     case REPL_STORE_SNAPSHOT:
+        if (!disk_snapshot(d, q->offset))
+            sim_fail(s, "replica %d cannot take snapshot %lx", r->i, q->offset);
+        break;
     case REPL_STORE_SNAP_DROP:
-        disk_snapshot(d, q->offset, q->kind == REPL_STORE_SNAP_DROP);
+        disk_drop(d, q->offset);
+        break;
+    case REPL_STORE_REVERT:
+        disk_revert(d, q->offset);
         break;
     }
 }
@@ -220,7 +226,7 @@ static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bo
 }
 
 /* What is written must be in regions that a crash would leave unknown, or above the durable position. */
-static void check_hot(struct sim *s, struct sim_replica *r, const struct repl_req *q)
+static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
 {
     uint64_t entries[REPL_PAGE_ENTRIES];
     struct repl_super super;
@@ -231,11 +237,22 @@ static void check_hot(struct sim *s, struct sim_replica *r, const struct repl_re
     /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
     if (r->erred || s->stage >= SCRUB)
         return;
-    for (uint64_t i = q->offset >> s->region_shift;
-         i <= (q->offset + q->length - 1) >> s->region_shift; i++)
+    for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
         if (entries[i] <= super.pos)
             sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
                      r->i, i);
+}
+
+/* The way back to a snapshot is a write to every sector that it changes. */
+static void check_revert(struct sim *s, struct sim_replica *r, uint64_t id)
+{
+    const struct disk *d = &r->disk;
+    int i = disk_find(d, id);
+    if (i < 0)
+        sim_fail(s, "replica %d has no snapshot %lx to go back to", r->i, id);
+    for (uint64_t at = 0; i >= 0 && at < d->size; at += SECTOR)
+        if (memcmp(d->data + at, d->snap[i].data + at, SECTOR) != 0)
+            check_hot(s, r, at, SECTOR);
 }
 
 static int replica_store(void *ctx, struct repl_req *q)
@@ -250,8 +267,14 @@ static int replica_store(void *ctx, struct repl_req *q)
     }
     r->erred |= r->erring != 0;
     bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
+    if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
+        return -ENOENT;
+    if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
+        return -EEXIST; /* it could not be dropped */
+    if (q->kind == REPL_STORE_REVERT)
+        check_revert(s, r, q->offset);
     if (writes)
-        check_hot(s, r, q);
+        check_hot(s, r, q->offset, q->length);
     if (writes) {
         uint8_t data[SECTORS_MAX * SECTOR] = {0};
         if (q->kind == REPL_STORE_WRITE)
@@ -375,6 +398,8 @@ void replica_start(struct sim *s, int i)
                                     .checkpoint_ns = 50 * MS,
                                     .hot_max = HOT_MAX,
                                     .ops = 48};
+    for (int k = 0; k < r->disk.snaps; k++)
+        c.held.id[c.held.n++] = r->disk.snap[k].id;
     struct err e;
     r->p.up = true;
     r->p.life++;

@@ -1,8 +1,8 @@
 /*
- * What the rules of CStorPoolCluster that look at other objects share. Private to cspc*.c and to
- * cspi.c.
+ * What the rules of CStorPoolCluster that look at other objects share. Private to cspc_*.c.
  *
- *     cspc_among.c     which pools are new, go on, move or go; nodes; what lives on a pool
+ *     cspc_among.c     which pools are new, go on, move or go; nodes
+ *     cspc_use.c       what lives on a pool
  *     cspc_device.c    a device that a pool gets
  *     cspc_replace.c   a device that takes the place of another, and its claim
  *
@@ -64,6 +64,7 @@ bool api_cspc_is_on(const json_t *bd, const json_t *node);
 /* Those for a group that goes on: what takes whose place there. */
 int api_cspc_check_replaced(const struct api_cspc_view *v, const json_t *old, const json_t *group,
                             const struct api_path *at, struct err *e);
-/* Whether volumes live on a pool; the problem says so of what `what` is. */
-int api_cspc_check_unused(const struct api_cspc_view *v, const json_t *instance, const char *what,
-                          const struct api_path *at, struct err *e);
+/* A pool that was at that place of spec.pools and is gone: nothing may live on its instance. */
+int api_cspc_check_gone(const struct api_cspc_view *v, const json_t *instances, size_t index,
+                        const json_t *pool, const struct api_path *at, struct err *e);
+int api_cspc_check_deletion(const struct api_among *a, struct err *e);

@@ -198,16 +198,18 @@ static bool moves(const json_t *old, const json_t *pool)
 /* Finds the nodes of all pools; different selectors must not lead to the same. */
 static void find_nodes(struct api_cspc_view *v, const struct api_path *pools_at)
 {
+    const json_t *pools = pools_of(v->a->object);
+    _cleanup_free_ bool *changes = mem_zalloc(json_array_size(pools) + 1);
     struct map taken = {0};
     size_t i;
     json_t *pool;
-    json_array_foreach(pools_of(v->a->object), i, pool) {
+    json_array_foreach(pools, i, pool) {
         const json_t *old = old_pool(v, pool);
-        bool changes = !old || moves(old, pool) || gets_device(v, pool);
-        const json_t *node = v->node_of[i] = find_node(v, pool, changes, API_AT(pools_at, i));
+        changes[i] = !old || moves(old, pool) || gets_device(v, pool);
+        const json_t *node = v->node_of[i] = find_node(v, pool, changes[i], API_AT(pools_at, i));
         size_t first =
             node ? (size_t)map_set(&taken, api_cspc_object_name(node), (void *)(i + 1)) : 0;
-        if (first && (changes || !v->a->old))
+        if (first && (changes[i] || changes[first - 1]))
             api_problem(v->a->report, API_KEY(API_AT(pools_at, i), "nodeSelector"), API_DUPLICATE,
                         json_object_get(pool, "nodeSelector"),
                         "this is node \"%s\", which spec.pools[%zu] is for already; a node has one "
@@ -275,69 +277,6 @@ static int check_pool(const struct api_cspc_view *v, size_t index, const json_t 
     return 0;
 }
 
-/* What lives on pools. */
-
-int api_cspc_check_unused(const struct api_cspc_view *v, const json_t *instance, const char *what,
-                          const struct api_path *at, struct err *e)
-{
-    const struct api_lookup *l = v->a->lookup;
-    json_auto_t *replicas = l->list(l->context, &api_cstor_volume_replica, v->ns, e);
-    const char *name = api_cspc_object_name(instance), *first = NULL;
-    const char *uid = json_str(json_object_get(instance, "metadata"), "uid");
-    size_t i, n = 0;
-    json_t *replica;
-    if (!replicas)
-        return -1;
-    json_array_foreach(replicas, i, replica) {
-        const char *its_uid = api_cspc_label(replica, "cstorpoolinstance.openebs.io/uid");
-        if (!str_eq(api_cspc_label(replica, "cstorpoolinstance.openebs.io/name"), name) &&
-            !(uid && *uid && str_eq(its_uid, uid)))
-            continue;
-        first = n++ ? first : api_cspc_object_name(replica);
-    }
-    if (n)
-        api_problem(v->a->report, at, API_FORBIDDEN, NULL,
-                    "%s cannot go: %zu volume replica%s on pool \"%s\" (\"%s\"%s); delete or move "
-                    "those volumes first [pool-in-use]",
-                    what, n, n == 1 ? " lives" : "s live", name, first, n > 1 ? ", ..." : "");
-    return 0;
-}
-
-/* Whether the instance is that of the pool: it has a device of it, or is for the same node. */
-static bool is_instance_of(const json_t *instance, const struct map *devices, const json_t *pool)
-{
-    const json_t *spec = json_object_get(instance, "spec");
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(spec, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
-            const char *name = json_str(device, "blockDeviceName");
-            if (name && map_has(devices, name))
-                return true;
-        }
-    }
-    return json_equal(json_object_get(spec, "nodeSelector"), json_object_get(pool, "nodeSelector"));
-}
-
-/* A pool that is gone: nothing may live on its instance. */
-static int check_gone(const struct api_cspc_view *v, const json_t *instances, const json_t *pool,
-                      const struct api_path *at, struct err *e)
-{
-    json_auto_t *one = json_pack("{s:{s:[O]}}", "spec", "pools", pool);
-    struct map devices = {0};
-    each_device(one, &devices, its_place);
-    int r = 0;
-    size_t i;
-    json_t *instance;
-    json_array_foreach(instances, i, instance) {
-        if (r == 0 && str_eq(api_cspc_label(instance, API_CSPC_LABEL), v->name) &&
-            is_instance_of(instance, &devices, pool))
-            r = api_cspc_check_unused(v, instance, "the pool", at, e);
-    }
-    map_done(&devices);
-    return r;
-}
-
 static int check_removed(const struct api_cspc_view *v, const struct api_path *pools_at,
                          struct err *e)
 {
@@ -357,27 +296,7 @@ static int check_removed(const struct api_cspc_view *v, const struct api_path *p
             continue;
         if (!instances)
             instances = l->list(l->context, &api_cstor_pool_instance, v->ns, e);
-        if (!instances || check_gone(v, instances, pool, pools_at, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int check_deletion(const struct api_among *a, struct err *e)
-{
-    const char *ns = json_str(json_object_get(a->old, "metadata"), "namespace");
-    const struct api_cspc_view v = {
-        .a = a, .ns = ns ? ns : "default", .name = api_cspc_object_name(a->old)};
-    const struct api_path *pools_at = API_KEY(API_KEY(NULL, "spec"), "pools");
-    const struct api_lookup *l = a->lookup;
-    json_auto_t *instances = l->list(l->context, &api_cstor_pool_instance, v.ns, e);
-    size_t i;
-    json_t *instance;
-    if (!instances)
-        return -1;
-    json_array_foreach(instances, i, instance) {
-        if (str_eq(api_cspc_label(instance, API_CSPC_LABEL), v.name) &&
-            api_cspc_check_unused(&v, instance, "the cluster", pools_at, e) < 0)
+        if (!instances || api_cspc_check_gone(v, instances, i, pool, pools_at, e) < 0)
             return -1;
     }
     return 0;
@@ -399,19 +318,9 @@ static int check_all(struct api_cspc_view *v, struct err *e)
 int api_cstor_pool_cluster_among(const struct api_among *a, struct err *e)
 {
     if (!a->object)
-        return check_deletion(a, e);
+        return api_cspc_check_deletion(a, e);
     struct api_cspc_view v;
     int r = view_init(&v, a, e) < 0 ? -1 : check_all(&v, e);
     view_done(&v);
     return r;
-}
-
-int api_cstor_pool_instance_among(const struct api_among *a, struct err *e)
-{
-    if (a->object)
-        return 0;
-    const char *ns = json_str(json_object_get(a->old, "metadata"), "namespace");
-    const struct api_cspc_view v = {
-        .a = a, .ns = ns ? ns : "default", .name = api_cspc_object_name(a->old)};
-    return api_cspc_check_unused(&v, a->old, "the pool", API_KEY(NULL, "spec"), e);
 }

@@ -57,6 +57,7 @@ static const struct api_field scrub[] = {
     {"percent", API_INT, .min = 0, .max = 100, .doc = "How much of it is done."},
     {"startTime", API_TIME, .doc = "When it began."},
     {"endTime", API_TIME, .doc = "When it was over; absent while it runs."},
+    {"request", API_STRING, .doc = "The annotation that it answers, if somebody asked for it."},
     {"errors", API_INT, .min = 0, .max = INT64_MAX,
      .doc = "Blocks that are damaged and have no other copy."},
     {"repaired", API_INT_OR_STRING, .doc = "What was mended from other copies."},
@@ -78,6 +79,10 @@ static const struct api_field status[] = {
      .doc = "Identity of the pool as written on its devices."},
     {"devices", API_OBJECT, API_LIST, .fields = device_status, .merge_key = "blockDeviceName",
      .doc = "State of each device."},
+    {"adding", API_STRING, API_LIST,
+     .doc =
+         "Spares and caches that are about to be added. Their labels do not say whose they are, so "
+         "this does: they were empty when it was written."},
     {"resilver", API_OBJECT, .fields = resilver, .doc = "Progress of a device replacement."},
     {"scrub", API_OBJECT, .fields = scrub,
      .doc = "The last check of all data, or the present one."},

@@ -56,6 +56,7 @@
 /* The account, role and image of the pods. */
 #define CSPC_ACCOUNT      "orlop-pool"
 #define CSPC_ROLE         "system:orlop:pool"
+#define CSPC_NODES_ROLE   "system:orlop:pool-nodes"
 #define CSPC_IMAGE        "orlop-pool"
 
 enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */

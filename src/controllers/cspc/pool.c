@@ -12,27 +12,57 @@
 #include "embedded/pods.h"
 #include "kube/condition.h"
 
-enum { GRACE_SECONDS = 60 };
+enum { GRACE_SECONDS = 60, METRICS_PORT = 9500 };
 
 /* The account */
 
+/* Takes over the object. */
 static int ensure(struct cspc_run *r, const char *version, const char *kind, json_t *object,
                   struct err *e)
 {
     struct kube_resource resource = kube_resource(version, kind);
     struct err why = {0};
     json_auto_t *there =
-        kube_get(r->c->client, &resource, kube_namespace(r->cluster), CSPC_ACCOUNT, &why);
+        kube_get(r->c->client, &resource, resource.namespaced ? kube_namespace(object) : NULL,
+                 kube_name(object), &why);
     json_t *made = NULL;
-    if (there || why.code != ERR_NOT_FOUND) {
-        json_decref(object);
-        if (!there)
-            *e = why;
-        return there ? 0 : -1;
+    if (!there && why.code == ERR_NOT_FOUND) {
+        int status = cspc_create(r->c, &resource, object, &made, e);
+        json_decref(made);
+        return status;
     }
-    int status = cspc_create(r->c, &resource, object, &made, e);
-    json_decref(made);
-    return status;
+    json_decref(object);
+    if (!there)
+        *e = why;
+    return there ? 0 : -1;
+}
+
+static json_t *binding_new(const char *kind, const char *name, const char *ns, const char *role)
+{
+    json_t *binding =
+        json_pack("{s:s,s:s,s:{s:s},s:{s:s,s:s,s:s},s:[{s:s,s:s,s:s}]}", "apiVersion",
+                  "rbac.authorization.k8s.io/v1", "kind", kind, "metadata", "name", name, "roleRef",
+                  "apiGroup", "rbac.authorization.k8s.io", "kind", "ClusterRole", "name", role,
+                  "subjects", "kind", "ServiceAccount", "name", CSPC_ACCOUNT, "namespace", ns);
+    if (str_eq(kind, "RoleBinding"))
+        json_object_set_new(json_object_get(binding, "metadata"), "namespace", json_string(ns));
+    return binding;
+}
+
+/* Its own kinds in this namespace, and of the cluster that there are nodes. */
+static int ensure_rights(struct cspc_run *r, const char *ns, struct err *e)
+{
+    static const char version[] = "rbac.authorization.k8s.io/v1";
+    _cleanup_free_ char *name = mem_printf(CSPC_ACCOUNT "-%s", ns);
+    json_t *account =
+        json_pack("{s:s,s:s,s:{s:s,s:s}}", "apiVersion", "v1", "kind", "ServiceAccount", "metadata",
+                  "name", CSPC_ACCOUNT, "namespace", ns);
+    if (ensure(r, "v1", "ServiceAccount", account, e) < 0 ||
+        ensure(r, version, "RoleBinding", binding_new("RoleBinding", CSPC_ACCOUNT, ns, CSPC_ROLE),
+               e) < 0)
+        return -1;
+    return ensure(r, version, "ClusterRoleBinding",
+                  binding_new("ClusterRoleBinding", name, ns, CSPC_NODES_ROLE), e);
 }
 
 int cspc_ensure_account(struct cspc_run *r, struct err *e)
@@ -43,20 +73,7 @@ int cspc_ensure_account(struct cspc_run *r, struct err *e)
     pthread_mutex_unlock(&r->c->lock);
     if (known)
         return 0;
-    json_t *account =
-        json_pack("{s:s,s:s,s:{s:s,s:s}}", "apiVersion", "v1", "kind", "ServiceAccount", "metadata",
-                  "name", CSPC_ACCOUNT, "namespace", ns);
-    json_t *binding =
-        json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:s,s:s,s:s},s:[{s:s,s:s,s:s}]}", "apiVersion",
-                  "rbac.authorization.k8s.io/v1", "kind", "RoleBinding", "metadata", "name",
-                  CSPC_ACCOUNT, "namespace", ns, "roleRef", "apiGroup", "rbac.authorization.k8s.io",
-                  "kind", "ClusterRole", "name", CSPC_ROLE, "subjects", "kind", "ServiceAccount",
-                  "name", CSPC_ACCOUNT, "namespace", ns);
-    if (ensure(r, "v1", "ServiceAccount", account, e) < 0) {
-        json_decref(binding);
-        return -1;
-    }
-    if (ensure(r, "rbac.authorization.k8s.io/v1", "RoleBinding", binding, e) < 0)
+    if (ensure_rights(r, ns, e) < 0)
         return -1;
     pthread_mutex_lock(&r->c->lock);
     map_set(&r->c->accounts, ns, r->c);
@@ -103,13 +120,24 @@ static json_t *setting(const struct cspc_run *r, const json_t *instance, const c
     return own ? own : json_object_get(json_object_get(r->cluster, "spec"), key);
 }
 
+/* What the pod knows of itself: where it runs, and its address. */
+static json_t *facts_new(void)
+{
+    return json_pack("[{s:s,s:{s:{s:s}}},{s:s,s:{s:{s:s}}}]", "name", "NODE_NAME", "valueFrom",
+                     "fieldRef", "fieldPath", "spec.nodeName", "name", "POD_IP", "valueFrom",
+                     "fieldRef", "fieldPath", "status.podIP");
+}
+
 static json_t *container_new(struct cspc_run *r, const json_t *instance, json_t *mounts)
 {
     json_t *resources = setting(r, instance, "resources");
-    json_t *container = json_pack("{s:s,s:s,s:[s,s,s,s,s,s],s:{s:b},s:o}", "name", "cstor-pool",
-                                  "image", CSPC_IMAGE, "args", "pool", "serve", "--namespace",
-                                  kube_namespace(instance), "--name", kube_name(instance),
-                                  "securityContext", "privileged", 1, "volumeMounts", mounts);
+    json_t *container = json_pack(
+        "{s:s,s:s,s:[s,s,s,s,s,s,s,s,s,s],s:o,s:[{s:s,s:i}],s:{s:{s:s,s:i},s:i},s:{s:b},s:o}",
+        "name", "cstor-pool", "image", CSPC_IMAGE, "args", "pool", "serve", "--namespace",
+        kube_namespace(instance), "--name", kube_name(instance), "--node", "$(NODE_NAME)",
+        "--metrics", "$(POD_IP)", "env", facts_new(), "ports", "name", "metrics", "containerPort",
+        METRICS_PORT, "readinessProbe", "httpGet", "path", "/readyz", "port", METRICS_PORT,
+        "periodSeconds", 5, "securityContext", "privileged", 1, "volumeMounts", mounts);
     if (resources)
         json_object_set(container, "resources", resources);
     return container;

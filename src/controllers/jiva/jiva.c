@@ -126,6 +126,30 @@ int jiva_annotate(struct jiva_work *w, const char *what, json_t *annotations, st
     return jiva_patch_volume(w, patch, what, e);
 }
 
+int jiva_hold(struct jiva *j, const struct kube_resource *r, json_t **object, const char *finalizer,
+              bool hold, struct err *e)
+{
+    if (kube_finalizer_has(*object, finalizer) == hold)
+        return 0;
+    crash_point("finalizer");
+    int status = hold ? kube_finalizer_add(j->client, r, object, finalizer, e)
+                      : kube_finalizer_remove(j->client, r, object, finalizer, e);
+    crash_point("finalizer");
+    return status;
+}
+
+int jiva_write_status(struct jiva *j, const struct kube_resource *r, json_t **object,
+                      const json_t *status, struct err *e)
+{
+    const char *phase = json_str(status, "phase");
+    if (json_equal(json_object_get(*object, "status"), status))
+        return 0;
+    crash_point(phase ? phase : "status");
+    int done = kube_status_write(j->client, r, object, status, e);
+    crash_point(phase ? phase : "status");
+    return done;
+}
+
 int jiva_say(struct jiva_work *w, json_t *more, const struct kube_condition *condition,
              struct err *e)
 {
@@ -137,14 +161,10 @@ int jiva_say(struct jiva_work *w, json_t *more, const struct kube_condition *con
         conditions = json_array();
         json_object_set_new(status, "conditions", conditions);
     }
-    bool was = json_object_size(status) > 1;
     bool differs = kube_condition_set(conditions, condition, w->j->clock);
     if (more)
         json_object_update_new(status, more);
-    (void)was;
-    crash_point("status");
-    int r = kube_status_write(w->j->client, &w->j->volumes_r, &w->volume, status, e);
-    crash_point("status");
+    int r = jiva_write_status(w->j, &w->j->volumes_r, &w->volume, status, e);
     if (r == 0 && differs && str_eq(condition->status, "False"))
         kube_event_warning(w->j->recorder, w->volume, condition->reason, "%s", condition->message);
     return r;

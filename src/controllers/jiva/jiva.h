@@ -83,6 +83,11 @@ void jiva_again(struct jiva_work *w, int64_t ns);
 int jiva_patch_volume(struct jiva_work *w, json_t *patch, const char *what, struct err *e);
 /* Annotations of the volume: pairs of key and value, NULL to take it off, ending with NULL. */
 int jiva_annotate(struct jiva_work *w, const char *what, json_t *annotations, struct err *e);
+/* Puts a finalizer on the object, or takes it off; nothing is written when it is so. */
+int jiva_hold(struct jiva *j, const struct kube_resource *r, json_t **object, const char *finalizer,
+              bool hold, struct err *e);
+int jiva_write_status(struct jiva *j, const struct kube_resource *r, json_t **object,
+                      const json_t *status, struct err *e);
 /* Sets the phase and what else is in `status`, and one condition. */
 int jiva_say(struct jiva_work *w, json_t *status, const struct kube_condition *condition,
              struct err *e);

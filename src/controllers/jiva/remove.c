@@ -101,8 +101,5 @@ int jiva_remove(struct jiva_work *w, struct err *e)
                                            "The replicas' folders are erased on their nodes", e);
     }
     w->result->again_ns = 0;
-    crash_point("finalizer");
-    int r = kube_finalizer_remove(w->j->client, &w->j->volumes_r, &w->volume, JIVA_FINALIZER, e);
-    crash_point("finalizer");
-    return r;
+    return jiva_hold(w->j, &w->j->volumes_r, &w->volume, JIVA_FINALIZER, false, e);
 }

@@ -64,9 +64,7 @@ static int tell(struct resizing *g, const char *phase, const char *reason, const
     json_object_set_new(status, "message", json_string(message));
     if (moved && (str_eq(phase, "COMPLETED") || str_eq(phase, "FAILED")))
         json_object_set_new(status, "completionTime", resizing_now(g));
-    crash_point(phase);
-    int r = kube_status_write(g->w.j->client, &g->w.j->resizes_r, &g->resize, status, e);
-    crash_point(phase);
+    int r = jiva_write_status(g->w.j, &g->w.j->resizes_r, &g->resize, status, e);
     if (r == 0 && moved && str_eq(phase, "FAILED"))
         kube_event_warning(g->w.j->recorder, g->resize, reason, "%s", message);
     else if (r == 0 && moved)
@@ -321,13 +319,9 @@ static int succeeded(struct resizing *g, struct err *e)
     return tell(g, "COMPLETED", "Resized", "The volume has the new size", NULL, e);
 }
 
-static int let_go(struct resizing *g, struct err *e)
+static int hold(struct resizing *g, bool yes, struct err *e)
 {
-    crash_point("finalizer");
-    int r = kube_finalizer_remove(g->w.j->client, &g->w.j->resizes_r, &g->resize,
-                                  JIVA_RESIZE_FINALIZER, e);
-    crash_point("finalizer");
-    return r;
+    return jiva_hold(g->w.j, &g->w.j->resizes_r, &g->resize, JIVA_RESIZE_FINALIZER, yes, e);
 }
 
 static int step(struct resizing *g, struct err *e)
@@ -353,21 +347,15 @@ static int work(struct resizing *g, struct err *e)
     bool begun =
         str_eq(phase_of(g->resize), "SUCCEEDED") ||
         (str_eq(phase_of(g->resize), "IN-PROGRESS") && holds_lock(g) && (has_grown(g) || taken(g)));
-    if (!kube_deleting(g->resize)) {
-        crash_point("finalizer");
-        if (kube_finalizer_add(g->w.j->client, &g->w.j->resizes_r, &g->resize,
-                               JIVA_RESIZE_FINALIZER, e) < 0)
-            return -1;
-        crash_point("finalizer");
-        return step(g, e);
-    }
+    if (!kube_deleting(g->resize))
+        return hold(g, true, e) < 0 ? -1 : step(g, e);
     if (!kube_finalizer_has(g->resize, JIVA_RESIZE_FINALIZER))
         return 0;
     if (begun && step(g, e) < 0)
         return -1;
     if (begun && !is_over(g->resize))
         return 0;
-    return unlock(g, e) < 0 ? -1 : let_go(g, e);
+    return unlock(g, e) < 0 ? -1 : hold(g, false, e);
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,

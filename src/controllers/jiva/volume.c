@@ -154,10 +154,8 @@ static json_t *identity(const json_t *volume)
 
 static int ensure_identity(struct jiva_work *w, struct err *e)
 {
-    crash_point("finalizer");
-    if (kube_finalizer_add(w->j->client, &w->j->volumes_r, &w->volume, JIVA_FINALIZER, e) < 0)
+    if (jiva_hold(w->j, &w->j->volumes_r, &w->volume, JIVA_FINALIZER, true, e) < 0)
         return -1;
-    crash_point("finalizer");
     json_auto_t *patch = identity(w->volume);
     return json_object_size(patch) ? jiva_patch_volume(w, patch, "identity", e) : 0;
 }
@@ -204,7 +202,9 @@ static bool is_observed(struct jiva_work *w)
     size_t i;
     json_t *pod;
     json_array_foreach(pods, i, pod) {
-        if (!kube_deleting(pod) && kube_condition_is_true(pod, "Ready"))
+        const char *node = jiva_text(pod, "spec", "nodeName");
+        if (!kube_deleting(pod) && kube_condition_is_true(pod, "Ready") &&
+            (!*node || jiva_node_is_ready(w->j, node)))
             return true;
     }
     return false;

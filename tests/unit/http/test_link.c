@@ -21,6 +21,7 @@ enum { MILLISECOND = 1000000 };
  * first; slow.test is not found until somebody posts.
  */
 static sem_t found;
+static _Atomic unsigned begun; /* lookups of slow.test */
 
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret)
@@ -30,8 +31,10 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     bool is_numeric = inet_pton(AF_INET, host, &numeric) == 1;
     if (hints->ai_flags & AI_NUMERICHOST && !is_numeric)
         return EAI_NONAME;
-    if (str_eq(host, "slow.test"))
+    if (str_eq(host, "slow.test")) {
+        begun++;
         sem_wait(&found);
+    }
     if (!is_numeric && !str_eq(host, "two.test"))
         return EAI_NONAME;
     struct addrinfo *all = mem_zalloc(2 * sizeof(*all));
@@ -319,14 +322,16 @@ static void test_many_lookups(void **state)
     struct http_exchange x = {.url = "http://slow.test/", .timeout_ns = MILLISECOND};
     unsigned hung = 0, refused = 0;
     sem_init(&found, 0, 0);
+    begun = 0;
     for (int i = 0; i < MANY; i++) {
         const char *result = ask(c, &x);
         hung += str_eq(result, "DEADLINE_EXCEEDED Timeout");
         refused += str_eq(result, "UNAVAILABLE TooManyLookups");
     }
     assert_int_equal(hung + refused, MANY);
-    assert_in_range(hung, 1, 32);
-    for (unsigned i = 0; i < hung; i++)
+    assert_in_range(refused, 1, MANY - 1); /* on a busy machine some time out before they look */
+    assert_in_range(begun, 1, 32);
+    for (int i = 0; i < MANY; i++)
         sem_post(&found);
     /* and they come back */
     x = (struct http_exchange){.url = "http://none.test/", .timeout_ns = 30 * CLOCK_SECOND};

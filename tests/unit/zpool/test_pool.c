@@ -68,6 +68,13 @@ static void test_layouts(void **state)
         p = import_all(guid);
         assert_int_equal(zpool_guid(p), guid);
         wait_for(all_whole(p) && row_of(p, -1)->state == ZPOOL_ONLINE);
+        if (strstr(table[i].text, "spare")) {
+            assert_non_null(row_of(p, 4));
+            assert_int_equal(row_of(p, 4)->role, ZPOOL_ROLE_CACHE);
+            assert_non_null(row_of(p, 5));
+            assert_int_equal(row_of(p, 5)->role, ZPOOL_ROLE_SPARE);
+            assert_int_equal(row_of(p, 5)->state, ZPOOL_ONLINE);
+        }
         model_open(&m, p);
         model_verify(&m);
         model_close(&m);

@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+"""orlop-pool: real pools on sparse files, from what their objects say.
+
+pool.py APISERVER POOL ZVOLDATA [TEST...]
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from pools import MEBI, PUBLISHED, Api, Disks, Pool, group, in_ns, zdb  # noqa: E402
+from server import Server  # noqa: E402
+from tap import Scratch, Tap, run, wait_for  # noqa: E402
+
+apiserver, program, zvoldata = sys.argv[1:4]
+tap = Tap()
+
+
+class Bench:
+    """What the parts share; each has disks and a cluster of its own."""
+
+    def __init__(self, server, api, scratch):
+        self.server, self.api, self.scratch = server, api, scratch
+
+    def disks(self, name):
+        return Disks(self.api, self.scratch.file(f"{name}.disks"), cluster=name)
+
+    def pool(self, name, *flags, node="n1"):
+        return Pool(program, self.server, self.api, self.scratch.path, name, *flags, node=node, cluster=name)
+
+
+def data(disks, mode, mebibytes=8, seed=1, volume="vol", names=None):
+    """Data in a volume of the pool on these disks, which nobody has open."""
+    paths = [disks.path(n) for n in names or sorted(os.listdir(disks.folder))]
+    return run(zvoldata, mode, volume, str(mebibytes), str(seed), *paths)
+
+
+# Layouts of the design's samples, and what ZFS has beside.
+LAYOUTS = {
+    "stripe": [("stripe", "a", {})],
+    "stripe-four": [("stripe", "abcd", {})],
+    "stripe-and-mirror": [("stripe", "abcd", {}), ("mirror", "ef", {})],
+    "two-mirrors": [("mirror", "ab", {}), ("mirror", "cd", {})],
+    "raidz": [("raidz", "abc", {})],
+    "raidz2": [("raidz2", "abcd", {})],
+    "all-roles": [("mirror", "ab", {}), ("mirror", "cd", {"isWriteCache": True}), ("stripe", "e", {"isReadCache": True}),
+                  ("stripe", "f", {"isSpare": True})],
+}
+
+
+def named(prefix, layout):
+    return [group(kind, *(f"{prefix}-{n}" for n in names), **roles) for kind, names, roles in layout]
+
+
+def test_layouts(bench):
+    pools = {}
+    for name, layout in LAYOUTS.items():
+        disks, pool = bench.disks(name), bench.pool(name)
+        disks.make(*(f"{name}-{n}" for _, names, _ in layout for n in names))
+        pool.create(*named(name, layout))
+        pools[name] = (disks, pool.start())
+    disks, pool = bench.disks("published"), bench.pool("published")
+    disks.make("published-a", "published-b", "published-c")
+    pool.create(api=PUBLISHED, spec={
+        "hostName": "n1", "nodeSelector": {"kubernetes.io/hostname": "n1"},
+        "poolConfig": {"dataRaidGroupType": "mirror", "writeCacheGroupType": "stripe", "thickProvision": False},
+        "dataRaidGroups": [{"blockDevices": [{"blockDeviceName": "published-a"}, {"blockDeviceName": "published-b"}]}],
+        "writeCacheRaidGroups": [{"blockDevices": [{"blockDeviceName": "published-c"}]}]})
+    pools["published"] = (disks, pool.start())
+    for name, (disks, pool) in pools.items():
+        tap.equal(pool.wait(), "ONLINE", f"{name}: reaches ONLINE")
+        states = pool.states()
+        tap.ok(len(states) == len(os.listdir(disks.folder)) and set(states.values()) <= {"ONLINE", "SPARE"},
+               f"{name}: every device has its state", states)
+        tap.equal(pool.stop(), 0, f"{name}: the process ends in order")
+        seen = zdb(disks.folder, pool.zname, "-C")
+        kinds = [kind for kind in ("mirror", "raidz") if f"type: '{kind}'" in seen.stdout]
+        tap.equal((seen.returncode, kinds), (0, sorted({k.rstrip("2") for k, *_ in LAYOUTS.get(name, [("mirror",)])
+                                                        if k != "stripe"})),
+                  f"{name}: zdb sees the pool, exported, with these groups")
+    tap.ok(pools["all-roles"][1].states().get("all-roles-f") == "SPARE", "the spare waits")
+
+
+def test_day_two(bench):
+    """Expansion, a new group, a replacement: with data that is there before and after."""
+    disks, pool = bench.disks("day2"), bench.pool("day2")
+    disks.make("d-a", "d-b", "d-c", "d-d", "d-s")
+    first = group("mirror", "d-a", "d-b")
+    pool.create(first)
+    with pool:
+        tap.equal(pool.wait(), "ONLINE", "day 2: a mirror")
+        guid, small = pool.status()["guid"], pool.status()["capacity"]["total"]
+        pool.stop()
+        tap.ran(data(disks, "write", 24), "data is written to a volume")
+        pool.start()
+        tap.ok(wait_for(lambda: pool.phase() == "ONLINE" and pool.states().get("d-a") == "ONLINE"), "imported again")
+        tap.equal(pool.status()["guid"], guid, "it is the same pool")
+        pool.groups(first, group("mirror", "d-c", "d-d"))
+        tap.ok(wait_for(lambda: pool.states().get("d-d") == "ONLINE"), "a new group is added", pool.states())
+        tap.ok(wait_for(lambda: pool.status()["capacity"]["total"] != small), "and the pool has grown")
+        pool.groups(first, group("mirror", "d-c", "d-d"), group("stripe", "d-s", isSpare=True))
+        tap.ok(wait_for(lambda: pool.states().get("d-s") == "SPARE"), "a spare is added", pool.states())
+        disks.make("d-e", predecessor="d-b")
+        pool.groups(group("mirror", "d-a", "d-e"), group("mirror", "d-c", "d-d"), group("stripe", "d-s", isSpare=True))
+        tap.ok(wait_for(lambda: pool.states().get("d-e") == "ONLINE" and "d-b" not in pool.states()),
+               "a device is replaced", pool.status())
+        tap.ok(wait_for(lambda: disks.predecessor("d-e") == "" and disks.predecessor("d-b") is None),
+               "the old one is given back, and the claim forgets it", disks.predecessor("d-e"))
+        events = pool.events()
+        tap.ok({"Created", "Imported", "Expanded", "ReplacementBegun", "Replaced"} <= set(events), "people are told",
+               events)
+        tap.equal(pool.condition("DiskReplacement").get("status"), "False", "no replacement is under way any more")
+        text = pool.metrics()
+        tap.ok(f'openebs_pool_status{{pool="{pool.zname}"}} 1' in text and "openebs_free_pool_capacity{" in text,
+               "metrics have the established names", text[-2000:])
+        _, lease = bench.api.get("/apis/coordination.k8s.io/v1/namespaces/openebs/leases/day2")
+        tap.ok(lease.get("spec", {}).get("renewTime"), "the heartbeat is there", lease)
+        for how in (signal.SIGKILL, signal.SIGABRT):
+            pool.process.send_signal(how)
+            pool.process.wait()
+            pool.start()
+            tap.ok(wait_for(lambda: pool.text().count("it was=imported") > events.count("Imported")
+                            and pool.phase() == "ONLINE"), f"imported after {how.name}")
+            events.append("Imported")
+        pool.stop()
+    tap.equal(data(disks, "verify", 24, names=["d-c", "d-d", "d-e"]).stdout, "0\n",
+              "all data is there without the device that was not replaced")
+    tap.ran(zdb(disks.folder, pool.zname, "-bcc", "-Y"), "zdb reads every block and finds them right")
+
+
+def test_parallel(bench):
+    """Replacements in two groups and an expansion at once; the process is killed in the middle of them."""
+    disks, pool = bench.disks("par"), bench.pool("par")
+    disks.make("r-a", "r-b", "r-c", "r-d", "r-s")
+    pool.create(group("mirror", "r-a", "r-b"), group("mirror", "r-c", "r-d"))
+    with pool:
+        pool.wait()
+        pool.stop()
+        data(disks, "write", 24)
+        disks.make("r-e", predecessor="r-b")
+        disks.make("r-f", predecessor="r-d")
+        pool.groups(group("mirror", "r-a", "r-e"), group("mirror", "r-c", "r-f"), group("stripe", "r-s"))
+        pool.faults(*(f"{disks.path(n)} write slow 100" for n in ("r-e", "r-f")))
+        pool.start()
+        seen = []
+
+        def under_way():
+            states = set(pool.states())
+            seen.append(pool.condition("DiskReplacement").get("status"))
+            return {"r-b", "r-e", "r-s"} <= states or {"r-d", "r-f", "r-s"} <= states
+        tap.ok(wait_for(under_way), "devices are replaced while the pool grows", pool.status())
+        tap.ok("True" in seen, "and the condition says so")
+        pool.kill()
+        pool.faults()
+        pool.start()
+        tap.ok(wait_for(lambda: not {"r-b", "r-d"} & set(pool.states()) and pool.states().get("r-f") == "ONLINE"
+                        and disks.predecessor("r-e") == "" and disks.predecessor("r-f") == "", 120),
+               "after kill -9 in the middle both go on to their end", pool.status())
+        pool.stop()
+    tap.equal(data(disks, "verify", 24, names=["r-e", "r-f", "r-s"]).stdout, "0\n",
+              "the new devices alone have all data")
+
+
+def test_foreign(bench):
+    """Devices that have something else on them are left alone, to the last byte."""
+    disks, pool = bench.disks("foreign"), bench.pool("foreign")
+    disks.make("f-a", "f-ext", "f-pool")
+    subprocess.run(["mkfs.ext4", "-q", "-F", disks.path("f-ext")], check=True)
+    other = bench.pool("other")
+    disks.make("f-b")
+    other.cluster = "foreign"
+    other.create(group("stripe", "f-pool"))
+    with other:
+        other.wait()
+        other.stop()
+
+    def sums():
+        return run("sha256sum", *(disks.path(n) for n in ("f-ext", "f-pool"))).stdout
+    before = sums()
+    pool.create(group("mirror", "f-a", "f-ext"))
+    with pool:
+        tap.equal(pool.wait("PoolCreationFailed"), "PoolCreationFailed", "a device with ext4 is refused")
+        tap.ok("ext4" in pool.condition("Available").get("message", ""), "and the condition says so",
+               pool.status())
+        tap.ok(wait_for(lambda: "DeviceNotEmpty" in pool.events()), "as an event does")
+        bench.api.must("DELETE", in_ns("cstorpoolinstances", "foreign"))
+        tap.ok(wait_for(lambda: pool.get() is None), "an object without a pool can go")
+        pool.create(group("mirror", "f-a", "f-pool"))
+        tap.ok(wait_for(lambda: "label of pool" in pool.condition("Available").get("message", "")),
+               "a device of another pool is refused", pool.status())
+        bench.api.must("DELETE", in_ns("cstorpoolinstances", "foreign"))
+        wait_for(lambda: pool.get() is None)
+        pool.create(group("mirror", "f-a", "f-b"))
+        tap.equal(pool.wait(), "ONLINE", "with two empty ones it is made")
+        pool.groups(group("mirror", "f-a", "f-b"), group("mirror", "f-ext", "f-pool"))
+        tap.ok(wait_for(lambda: pool.condition("PoolExpansion").get("status") == "True"),
+               "adding such devices is refused", pool.status())
+    tap.equal(sums(), before, "nothing was written to either")
+    # A spare's label does not say whose it is: what the object says of it does.
+    spares, pool = bench.disks("spares"), bench.pool("spares")
+    spares.make("p-a", "p-s")
+    pool.create(group("stripe", "p-a"), group("stripe", "p-s", isSpare=True))
+    with pool:
+        tap.ok(wait_for(lambda: pool.states().get("p-s") == "SPARE"), "a pool with a spare", pool.status())
+        tap.ok("adding" not in pool.status(), "which is added, and no longer about to be")
+        pool.stop()
+    shutil.copyfile(spares.path("p-s"), spares.path("p-t"))
+    spares.make("p-t")
+    groups = group("stripe", "p-a"), group("stripe", "p-s", "p-t", isSpare=True)
+    pool.groups(*groups)
+    with pool:
+        tap.ok(wait_for(lambda: "is a spare of a pool" in pool.condition("PoolExpansion").get("message", "")),
+               "a device with a label of somebody's spare is refused", pool.status())
+        pool.stop()
+    pool.patch({"status": {"adding": ["p-t"]}})
+    with pool:
+        tap.ok(wait_for(lambda: pool.states().get("p-t") == "SPARE"),
+               "one that was being added when the process died is added", pool.status())
+
+
+def test_faults(bench):
+    """A device that fails, one that is damaged silently, and a spare."""
+    disks, pool = bench.disks("faults"), bench.pool("faults")
+    disks.make("x-a", "x-b", "x-s")
+    pool.create(group("mirror", "x-a", "x-b"), group("stripe", "x-s", isSpare=True))
+    with pool:
+        pool.wait()
+        pool.stop()
+        data(disks, "write", 16)
+        pool.start()
+        wait_for(lambda: pool.phase() == "ONLINE" and pool.text().count("it was=imported") == 1)
+        pool.faults(f"{disks.path('x-b')} read,write,sync eio")
+        pool.annotate("openebs.io/scrub-requested-at", "2030-01-01T00:00:00Z")
+        tap.ok(wait_for(lambda: pool.states().get("x-s") == "ONLINE" and "SpareInUse" in pool.events(), 120),
+               "the spare takes over from a device that fails", pool.status())
+        tap.equal(pool.phase(), "DEGRADED", "the pool is degraded, and says so")
+        tap.ok("x-b" in pool.condition("DiskUnavailable").get("message", ""), "and which device it is",
+               pool.condition("DiskUnavailable"))
+        tap.ok(wait_for(lambda: "resilver" not in pool.status() and "ResilverDone" in pool.events()),
+               "the spare has everything", pool.status())
+        pool.kill()
+        pool.faults()
+        pool.start()
+        tap.ok(wait_for(lambda: pool.phase() == "ONLINE" and pool.states().get("x-s") == "SPARE", 120),
+               "when it is back the spare is free", pool.status())
+        pool.stop()
+    with open(disks.path("x-b"), "r+b") as f:
+        f.seek(5 * MEBI)
+        f.write(b"spoilt!!" * (110 * MEBI // 8))
+    with pool:
+        wait_for(lambda: pool.phase() == "ONLINE")
+        started = pool.status().get("scrub", {}).get("startTime")
+        pool.annotate("openebs.io/scrub-requested-at", "2031-01-01T00:00:00Z")
+
+        def scrubbed():
+            scrub = pool.status().get("scrub", {})
+            return scrub.get("startTime") != started and scrub.get("endTime")
+        tap.ok(wait_for(scrubbed, 120), "a scrub is done when it is asked for", pool.status())
+        scrub = pool.status()["scrub"]
+        errors = {d["blockDeviceName"]: d["checksumErrors"] for d in pool.status()["devices"]}
+        tap.ok(errors["x-b"] > 0 and errors["x-a"] == 0 and scrub["errors"] == 0,
+               "silent damage is counted, and mended", pool.status())
+        tap.ok(wait_for(lambda: "DamageFound" in pool.events()), "people are told of it", pool.events())
+        pool.stop()
+    tap.equal(data(disks, "verify", 16, names=["x-b"]).stdout, "0\n", "the side that was damaged has all data")
+
+
+def test_full(bench):
+    disks, pool = bench.disks("full"), bench.pool("full")
+    disks.make("u-a")
+    pool.create(group("stripe", "u-a"), config={"roThresholdLimit": 80})
+    with pool:
+        pool.wait()
+        pool.stop()
+        tap.ran(data(disks, "write", 47), "a pool is filled")
+        pool.start()
+        tap.ok(wait_for(lambda: pool.status().get("readOnly") is True), "it takes no more writes", pool.status())
+        tap.ok(wait_for(lambda: {"PoolNearlyFull", "ReadOnly"} <= set(pool.events())), "and says so", pool.events())
+        pool.delete()
+        tap.equal(pool.wait("DeletionFailed"), "DeletionFailed", "with volumes on it a pool is not destroyed")
+        pool.stop()
+        tap.ran(data(disks, "remove"), "the volume goes")
+        pool.start()
+        tap.ok(wait_for(lambda: pool.get() is None), "then the object goes too", pool.status())
+        tap.equal(pool.stop(), 0, "the process ends in order")
+    label = subprocess.run(["cmp", "-n", str(512 << 10), disks.path("u-a"), "/dev/zero"], check=False,
+                           capture_output=True)
+    tap.equal(label.returncode, 0, "no label is left")
+
+
+def test_migration(bench):
+    """The pool moves with its devices; a node that is gone does not keep it."""
+    disks, pool = bench.disks("move"), bench.pool("move")
+    disks.make("m-a")
+    pool.create(group("stripe", "m-a"))
+    for name in ("n1", "n2"):
+        bench.api.must("POST", "/api/v1/nodes", {
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    with pool:
+        pool.wait()
+        guid = pool.status()["guid"]
+        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n2"}}})
+        pool.patch({"spec": {"hostName": "n2", "nodeSelector": {"kubernetes.io/hostname": "n2"}}})
+        tap.ok(wait_for(lambda: "the pool was exported" in pool.text()), "the old node lets the pool go")
+        second = bench.pool("move")
+        second.log += ".n2"
+        with second:
+            tap.ok(wait_for(lambda: "it was=imported" in second.text()), "the new one has it", second.text())
+            tap.equal(second.wait(), "ONLINE", "and it is online")
+            second.kill()
+        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n1"}}})
+        pool.patch({"spec": {"hostName": "n1", "nodeSelector": {"kubernetes.io/hostname": "n1"}}})
+        pool.stop()
+        pool.start()
+        tap.ok(wait_for(lambda: "last used by host" in pool.condition("Available").get("message", "")),
+               "a pool that another node may have is not touched", pool.status())
+        bench.api.must("PATCH", "/api/v1/nodes/n2/status", {"status": {"conditions": [
+            {"type": "Ready", "status": "Unknown"}]}}, content_type="application/merge-patch+json")
+        tap.equal(pool.wait(), "ONLINE", "when that node is not ready it is taken over")
+        tap.equal(pool.status()["guid"], guid, "the same pool")
+        pool.stop()
+
+
+with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") as log, \
+        Server(apiserver, scratch.file("api"), log=log) as server:
+    bench = Bench(server, Api(server).namespace(), scratch)
+    only = sys.argv[4:]
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_full, test_migration):
+        if not only or test.__name__ in only:
+            test(bench)
+    logs = "".join(open(os.path.join(scratch.path, f), encoding="utf-8", errors="replace").read()
+                   for f in os.listdir(scratch.path) if ".log" in f)
+    tap.ok("Sanitizer" not in logs and "runtime error" not in logs, "no sanitizer complained", logs[-4000:])
+tap.done()

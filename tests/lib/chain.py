@@ -1,0 +1,57 @@
+"""Reads a file with snapshots (src/store/chain.h, manifest.h) by its own lights, to compare what replicas have."""
+import hashlib
+import os
+import struct
+
+GRANULE = 4096
+
+
+def layers(path):
+    """[(number, snapshot)], from the bottom up; the last is the head."""
+    try:
+        with open(path + ".chain", "rb") as f:
+            data = f.read()
+    except FileNotFoundError:
+        return [(0, 0)]
+    _magic, _crc, _next, count, _version = struct.unpack_from("<IIIIQ", data)
+    return [struct.unpack_from("<QQ", data, 24 + 32 * i) for i in range(count)]
+
+
+def snapshots(path):
+    return [snapshot for _number, snapshot in layers(path) if snapshot]
+
+
+def content(path, size, snapshot=None):
+    """What is there now, or in a snapshot, and zeroes up to size."""
+    out = bytearray(size)
+    for number, has in layers(path):
+        name = f"{path}.layer{number}" if number else path
+        with open(name, "rb") as f:
+            data = f.read()
+        if not number:
+            out[:len(data)] = data
+        else:
+            with open(name + ".map", "rb") as f:
+                bits = f.read()
+            for byte, eight in enumerate(bits):
+                for bit in range(8) if eight else ():
+                    if eight >> bit & 1:
+                        at = (byte * 8 + bit) * GRANULE
+                        out[at:at + GRANULE] = data[at:at + GRANULE]
+        if snapshot is not None and has == snapshot:
+            break
+    else:
+        if snapshot is not None:
+            return None
+    return bytes(out[:size])
+
+
+def digest(path, size, snapshot=None):
+    data = content(path, size, snapshot)
+    return data and hashlib.sha256(data).hexdigest()
+
+
+def loose(path):
+    """Files of layers beside the bottom."""
+    folder, name = os.path.split(path)
+    return [n for n in os.listdir(folder) if n.startswith(name + ".layer") and not n.endswith(".map")]
