@@ -31,7 +31,7 @@ enum {
     HOT_MAX = 5,
     SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
     DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
-    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
+    ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS ((int64_t)1000000)
@@ -199,7 +199,7 @@ struct sim {
     uint64_t admin_value;
     char admin_name[REPL_SNAP_NAME];
     int admin_replica, admin_instead;
-    int64_t admin_started;
+    int64_t admin_started, reset_at; /* reset: of the model */
     bool scrubbed;
     int corrupt; /* replica, or -1 */
     uint64_t mismatches;
@@ -209,7 +209,11 @@ struct sim {
         char name[REPL_SNAP_NAME];
         uint64_t values[SECTORS_MAX];
     } snap[SNAPS_MAX]; /* whose content is known; "": none */
-    enum { BACK_NO, BACK_WAIT, BACK_ASKED } back; /* the way back to a snapshot: to be asked for again until it is done */
+    enum {
+        BACK_NO,
+        BACK_WAIT,
+        BACK_ASKED
+    } back; /* the way back to a snapshot: to be asked for again until it is done */
 
     struct client_io io[IOS * TARGETS];
     struct model *model;
@@ -264,12 +268,13 @@ void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started,
 bool model_may_remain(struct model *m, uint64_t sector, uint64_t value);
 /* In a snapshot that was begun at a time. */
 bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t started);
-void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int64_t now);
+void model_reset(struct sim *s, const uint64_t *values);
 /* All operations of every sector can be put in an order. */
 void model_check(struct sim *s);
 
 /* snaps.c */
-void snaps_admin(struct sim *s, int t, enum repl_admin *ret_op); /* something with snapshots is asked for */
+void snaps_admin(struct sim *s, int t,
+                 enum repl_admin *ret_op); /* something with snapshots is asked for */
 void snaps_done(struct sim *s, int target, enum repl_admin op);
 void snaps_back(struct sim *s, int target, int status);
 bool snaps_turn(struct sim *s); /* the way back; false: there is none under way */

@@ -365,6 +365,8 @@ static int replica_store(void *ctx, struct repl_req *q)
     bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
         return -ENOENT;
+    if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
+        return -EEXIST; /* it could not be dropped */
     if (q->kind == REPL_STORE_REVERT)
         check_revert(s, r, q->offset);
     if (writes)
