@@ -387,6 +387,7 @@ int repl_target_force_out(struct repl_target *t, const struct uuid *id)
     if (!sound_voters(t, &v, REPL_VOTER | REPL_OLD))
         return -EHOSTUNREACH;
     bool kept = enough_remain(t, &v, REPL_VOTER) && enough_remain(t, &v, REPL_OLD);
+    t->struck = v.version;
     strike(&v, m);
     target_restart(t);
     t->view = v;

@@ -6,7 +6,7 @@
  *        │                                                              │
  *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
  *
- * world.c owns time, processes and connections, disk.c disks, storage.c what is asked of them; model.c knows what
+ * world.c owns time and processes, net.c connections, disk.c disks, storage.c what is asked of them; model.c knows what
  * reads may return, snaps.c what is in snapshots; life.c is the
  * plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
  */
@@ -242,8 +242,21 @@ void target_turn(struct sim *s, int i);
 void replica_start(struct sim *s, int i);
 void replica_crash(struct sim *s, int i);
 void replica_wipe(struct sim *s, int i);
-void conn_break(struct sim *s, int t, int r);
 int64_t local_time(const struct sim *s, const struct process *p);
+
+/* net.c */
+/* In clear_at: nothing arrives any more, also of what is sent later. A connection has no gaps. */
+#define NEVER (INT64_MAX / 2)
+struct message *net_message(const struct repl_msg *m, size_t length);
+void net_message_free(struct repl_buf *b);
+void net_post(struct sim *s, int t, int r, int to, struct message *q);
+void net_end(struct sim *s, int t, int r, int side); /* one end is gone */
+void conn_break(struct sim *s, int t, int r);
+void net_free_held(struct conn *c, int side);
+void net_dial(struct sim *s, int r);
+void net_give_held(struct sim *s, int r); /* what found no room is given again */
+void net_arrived(struct sim *s, struct event *e);
+void net_broken(struct sim *s, struct event *e);
 
 /* disk.c */
 void disk_log_write(struct unsynced ***end, uint64_t offset, const void *data, uint64_t length,

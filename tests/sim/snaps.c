@@ -6,6 +6,7 @@
  *     back:  no more requests ──all done──> asked for ──failed, or the target is gone──> asked for again
  *                                              └──done──> the model goes on from the snapshot
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,8 @@ bool snaps_turn(struct sim *s)
         return s->back != BACK_NO;
     model_check(s);
     int status = repl_target_revert(s->target[t].core, s->admin_name);
+    if (status == -ENOENT)
+        sim_fail(s, "snapshot %s is gone", s->admin_name);
     if (status == 0) {
         s->back = BACK_ASKED;
         s->admin_target = t;

@@ -30,7 +30,7 @@ static struct {
     bool linked[N], frozen[N], full[N];
     struct frame queue[4096];
     int n;
-    int64_t now;
+    int64_t now, round_ns; /* that a message takes */
     int done, status, admin, admin_status, forced, may_be_lost;
     int64_t dropped_at;
     int pieces, most_pieces; /* of a rebuild under way, now and at most */
@@ -148,7 +148,7 @@ static const struct repl_replica_ops r_ops = {r_store, r_meta, r_sync, r_buffer,
 /* Delivers until nothing moves. */
 static void settle(void)
 {
-    for (bool moved = true; moved;) {
+    for (bool moved = true; moved; w.now += w.round_ns) {
         moved = false;
         repl_target_turn(w.t, w.now);
         for (int i = 0; i < N; i++)
