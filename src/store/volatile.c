@@ -249,8 +249,9 @@ static void flushed(struct store_io *io, int error)
     free(ch);
 }
 
-static void flush_and(struct store *s, typeof(((struct change *)0)->change) change, uint64_t id,
-                      void (*done)(void *context, int error), void *context)
+static void flush_and(struct store *s,
+                      void (*change)(struct store *, uint64_t, void (*)(void *, int), void *),
+                      uint64_t id, void (*done)(void *context, int error), void *context)
 {
     struct change *ch = NEW(struct change);
     *ch = (struct change){cache_of(s), change, id, done, context, {0}};
