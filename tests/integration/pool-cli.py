@@ -146,9 +146,16 @@ def check_show(w):
         "devices": [{"blockDeviceName": "bd-n2-b", "state": "ONLINE", "checksumErrors": 3},
                     {"blockDeviceName": "bd-n2-c", "state": "UNAVAIL", "readErrors": 1}],
         "resilver": {"percent": 42, "remainingSeconds": 150, "blockDeviceName": "bd-n2-b"}}})
+    w.patch("CStorPoolInstance", "fast-1", {"status": {"conditions": [
+        {"type": "Available", "status": "True", "reason": "Open", "message": "the pool is open"},
+        {"type": "DiskUnavailable", "status": "True", "reason": "Gone", "message": "bd-n2-c is gone"}]}})
+    w.patch("CStorPoolCluster", "fast", {"status": {"conditions": [
+        {"type": "PoolsProvisioned", "status": "True", "reason": "Provisioned", "message": "all there"},
+        {"type": "PoolsUpToDate", "status": "False", "reason": "Busy", "message": "one is not"}]}})
     w.patch("BlockDevice", "bd-n2-c", {"status": {"state": "Inactive"}})
     w.expect("a tree", "pool show fast", stdout="""\
 fast   1 of 2 pools online
+|- PoolsUpToDate: one is not
 |- fast-0 on n1   ONLINE   [########------------] 40%   4Gi of 10Gi
 |  |- mirror
 |  |  |- bd-n1-b   ONLINE   10Gi   /dev/sdb
@@ -156,6 +163,7 @@ fast   1 of 2 pools online
 |  `- log stripe
 |     `- bd-n1-d   ONLINE   10Gi   /dev/sdd
 `- fast-1 on n2   DEGRADED   [########------------] 40%   4Gi of 10Gi   read-only
+   |- DiskUnavailable: bd-n2-c is gone
    `- mirror
       |- bd-n2-b   ONLINE   10Gi   /dev/sdb   3 checksum errors   [########------------] 42% resilvered, 2m30s left
       `- bd-n2-c   UNAVAIL   10Gi   /dev/sdc   disk is Inactive   1 read error

@@ -17,6 +17,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import pool_rules  # noqa: E402
 from controller import Controller  # noqa: E402
+from pool_cases import CASES  # noqa: E402
 from pool_objects import cluster, device, group, path, pool, put  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
@@ -133,6 +134,14 @@ def check_kinds(server):
                             "poolConfig": {"dataRaidGroupType": "stripe"}}]}})
     tap.ok(status == 422 and "[device-exists]" in reply["message"] and "dataRaidGroups[0]" in
            reply["message"], "the published form, in its own words", reply)
+
+
+def check_namespace(server):
+    """Who empties a namespace is not held up, whatever lives on its pools."""
+    (index,) = [i for i, it in enumerate(CASES) if it.title == "the cluster deleted with a replica on a pool"]
+    server.ask("DELETE", f"/api/v1/namespaces/case-{index}")
+    tap.ok(wait_for(lambda: server.get(f"/api/v1/namespaces/case-{index}")[0] == 404),
+           "a namespace goes with pools and replicas")
 
 
 def check_rotation(server, hook):
@@ -284,6 +293,7 @@ def main():
             check_configuration(server)
             pool_rules.check_all(tap, server, kubectl=lambda case: case.title.startswith("a replacement"))
             check_kinds(server)
+            check_namespace(server)
             check_rotation(server, hook)
             check_hostile(hook)
             put(server, device("a"), "default")
