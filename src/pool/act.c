@@ -40,7 +40,8 @@ static void fill_devices(const struct pool_wish *w, uint64_t guid, const struct 
     for (size_t i = 0; i < n; i++) {
         struct zpool_found f;
         zpool_scan(&from[i].path, 1, &f);
-        to[i] = (struct zpool_device){from[i].path, pool_is_own_leftover(w, guid, &f)};
+        to[i] = (struct zpool_device){from[i].path, pool_is_own_leftover(w, guid, &f) ||
+                                                        pool_is_announced_leftover(&from[i], &f)};
     }
 }
 
@@ -125,7 +126,15 @@ struct zpool *pool_open(const struct pool_wish *w, struct kube_recorder *recorde
 
 static int check_ready(const struct pool_device *d, struct err *e)
 {
-    return d->not_ready ? err_set(e, ERR_UNAVAILABLE, "DeviceNotReady", "%s", d->not_ready) : 0;
+    struct zpool_found f;
+    if (d->not_ready)
+        return err_set(e, ERR_UNAVAILABLE, "DeviceNotReady", "%s", d->not_ready);
+    if (!pool_is_aux(d) || d->announced)
+        return 0;
+    zpool_scan(&d->path, 1, &f);
+    return f.label == ZPOOL_LABEL_NONE && !f.error
+               ? err_set(e, ERR_UNAVAILABLE, "Announcing", "%s is about to be added", d->name)
+               : 0; /* the engine says what is wrong with it */
 }
 
 static int act_add(struct zpool *p, const struct pool_wish *w, const struct pool_step *s,

@@ -171,8 +171,7 @@ static int follow(struct pool_serve *s, json_t **object, struct err *e)
 {
     struct pool_view v;
     pool_engine_view(s->engine, &v);
-    json_auto_t *report = v.report ? json_deep_copy(v.report) : json_object();
-    json_decref(v.report);
+    json_auto_t *report = v.report ? v.report : json_object();
     if (v.gone && kube_deleting(*object))
         return let_go(s, object, e);
     bool gone = false;

@@ -66,8 +66,8 @@ static bool is_urgent(struct pool_writer *s, const json_t *was, const json_t *is
 
 int pool_status_write(struct pool_writer *s, json_t **object, const json_t *report, struct err *e)
 {
-    static const char *const members[] = {"phase",   "guid",     "capacity", "readOnly",
-                                          "devices", "resilver", "scrub"};
+    static const char *const members[] = {"phase",   "guid",   "capacity", "readOnly",
+                                          "devices", "adding", "resilver", "scrub"};
     const json_t *was = json_object_get(*object, "status");
     json_auto_t *status = was ? json_deep_copy(was) : json_object();
     for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
@@ -75,8 +75,11 @@ int pool_status_write(struct pool_writer *s, json_t **object, const json_t *repo
         if (value)
             json_object_set(status, members[i], value);
     }
-    if (!json_object_get(report, "resilver"))
-        json_object_del(status, "resilver");
+    static const char *const passing[] = {"adding", "resilver"};
+    for (size_t i = 0; i < ARRAY_SIZE(passing); i++) {
+        if (!json_object_get(report, passing[i]))
+            json_object_del(status, passing[i]);
+    }
     set_conditions(s, status, *object, json_object_get(report, "conditions"));
     if ((was && json_equal(was, status)) || !is_urgent(s, was, status))
         return 0;

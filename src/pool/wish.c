@@ -116,6 +116,17 @@ static struct pool_device make_device(const struct maker *m, const char *name)
     return d;
 }
 
+static bool is_announced(const json_t *object, const char *name)
+{
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_at(object, "status", "adding"), i, it) {
+        if (json_is_string(it) && str_eq(json_string_value(it), name))
+            return true;
+    }
+    return false;
+}
+
 static int make_group(struct maker *m, const json_t *spec, const json_t *group,
                       struct pool_group *g, struct pool_device **next, struct err *e)
 {
@@ -144,7 +155,11 @@ static int make_group(struct maker *m, const json_t *spec, const json_t *group,
         const char *name = json_str(it, "blockDeviceName");
         if (!name)
             return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "a device has no name");
-        *(*next)++ = make_device(m, name);
+        struct pool_device *d = (*next)++;
+        *d = make_device(m, name);
+        d->role = g->role;
+        d->announced = pool_is_aux(d) && is_announced(m->object, name);
+        str_append(&m->w->text, d->announced ? " announced" : "");
         g->n_devices++;
     }
     return 0;
