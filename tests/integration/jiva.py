@@ -299,8 +299,19 @@ def check_factor(s):
                        if ".published." in d]
     tap.ok(wait_for(lambda: len(folders()) == 2, PATIENCE), "the folder of who left is erased", folders())
     tap.ran(qemu_io(s.url("published"), "read -P 0x44 0 8M"), "the data is there")
+    got = s.volume("published")
     tap.ran(s.kubectl("delete", "jv", "published", "--timeout=120s"), "it is deleted")
     tap.equal(len(folders()), 2, "and its data stays, as nobody said otherwise")
+    kept = {k: got["metadata"]["annotations"][k] for k in ("jiva.openebs.io/volume-id", "jiva.openebs.io/nodes")}
+    s.apply(volume("again", "32Mi", 2, **kept, **{"jiva.openebs.io/reclaim-policy": "Delete"}))
+    tap.ok(wait_for(lambda: s.condition("again", "Serving"), PATIENCE), "a volume with its identity", s.volume("again"))
+    tap.equal(s.volume("again")["status"]["phase"], "Pending", "of another name finds no folders, and waits")
+    s.kubectl("delete", "jv", "again", "--timeout=120s")
+    s.apply(volume("published", "32Mi", 2, **kept, **{"jiva.openebs.io/reclaim-policy": "Delete"}))
+    tap.ok(s.ready("published", 2), "of the same name it has its data", s.volume("published"))
+    tap.ran(qemu_io(s.url("published"), "read -P 0x44 0 8M"), "which is what it was")
+    tap.ran(s.kubectl("delete", "jv", "published", "--timeout=120s"), "it is deleted again")
+    tap.equal(folders(), [], "and its data with it")
 
 
 def check_commands(s):
