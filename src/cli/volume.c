@@ -141,12 +141,13 @@ const struct cli_command cli_volume_snapshot = {
     .least = 2,
     .most = 3,
     .summary = "Keep a volume as it is, go back to it, let it go",
-    .doc = "`create` keeps the volume as it is now, on every replica; it takes no copy, and writes "
-           "go on. `list` shows what was kept, the oldest first. `revert` makes the volume what it "
-           "was then, for which nobody may be logged in and later snapshots have to be deleted first; "
-           "what was written since is lost. `delete` "
-           "lets a snapshot go, and merges what only it has into the next.\n\n"
-           "It waits until it is done; when it fails the reason is shown, and the status is 1.",
+    .doc =
+        "`create` keeps the volume as it is now, on every replica; it takes no copy, and writes "
+        "go on. `list` shows what was kept, the oldest first. `revert` makes the volume what it "
+        "was then, for which nobody may be logged in and later snapshots have to be deleted first; "
+        "what was written since is lost. `delete` "
+        "lets a snapshot go, and merges what only it has into the next.\n\n"
+        "It waits until it is done; when it fails the reason is shown, and the status is 1.",
     .options = snapshot_options,
     .choices = (const char *const[]){"list", "create", "delete", "revert", NULL},
     .examples =
