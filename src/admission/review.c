@@ -83,7 +83,11 @@ static bool is_cleaner(const json_t *request)
 {
     static const char *const names[] = {
         "system:serviceaccount:kube-system:namespace-controller",
-        "system:serviceaccount:kube-system:generic-garbage-collector", NULL};
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+        "system:kube-controller-manager",
+        "system:apiserver",
+        NULL,
+    };
     const char *name = json_str(json_object_get(request, "userInfo"), "username");
     return name && str_in(name, names);
 }

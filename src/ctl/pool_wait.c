@@ -60,8 +60,7 @@ static int is_replacing(const struct ctl_pool_change *c, struct err *e)
 int ctl_pool_is_converged(void *context, struct str *ret_progress, struct err *e)
 {
     const struct ctl_pool_change *c = context;
-    const struct kube_resource r = ctl_clusters();
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, e);
+    json_auto_t *cluster = ctl_cstor_get(c->client, &api_cstor_pool_cluster, c->ns, c->name, e);
     json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
     if (!instances)
         return -1;
@@ -87,12 +86,11 @@ int ctl_pool_is_converged(void *context, struct str *ret_progress, struct err *e
 int ctl_pool_is_gone(void *context, struct str *ret_progress, struct err *e)
 {
     const struct ctl_pool_change *c = context;
-    const struct kube_resource r = ctl_clusters();
     json_auto_t *instances = ctl_instances_of(c->client, c->ns, c->name, e);
     struct err why = {0};
     if (!instances)
         return -1;
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, &why);
+    json_auto_t *cluster = ctl_cstor_get(c->client, &api_cstor_pool_cluster, c->ns, c->name, &why);
     if (!cluster && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;

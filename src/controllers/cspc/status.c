@@ -1,8 +1,8 @@
 /*
  * What a cluster says of itself: counted, read back from its instances, and why it is not as it should be.
  *
- * An instance counts as healthy when its orlop-pool says ONLINE and the node that it says so from is
- * heard of. status.instances is the one part that is read again: it has the names and identities of pools
+ * An instance counts as healthy when its orlop-pool says ONLINE, is there to say so, and the node that it
+ * says so from is heard of. status.instances is the one part that is read again: it has the names and identities of pools
  * for the case that somebody deletes their instances (create.c).
  */
 #include "base/quantity.h"
@@ -16,10 +16,25 @@ static const char *phase_of(const json_t *instance)
     return phase ? phase : "";
 }
 
+/*
+ * How the pool's process is: 1 available, 0 not; -1 when nobody says, because nobody has looked after its
+ * Deployment yet.
+ */
+static int is_managed(struct cspc_run *r, const json_t *instance)
+{
+    json_auto_t *deployment =
+        kube_informer_json(r->c->deployments, kube_namespace(instance), kube_name(instance), NULL);
+    const json_t *status = json_object_get(deployment, "status");
+    if (!json_object_get(status, "observedGeneration"))
+        return -1;
+    return json_integer_value(json_object_get(status, "availableReplicas")) > 0;
+}
+
 static bool is_healthy(struct cspc_run *r, const json_t *instance)
 {
     const char *host = json_str(json_object_get(instance, "spec"), "hostName");
-    if (!str_eq(phase_of(instance), "ONLINE") || kube_deleting(instance) || !host)
+    if (!str_eq(phase_of(instance), "ONLINE") || kube_deleting(instance) || !host ||
+        !is_managed(r, instance))
         return false;
     json_auto_t *node = kube_informer_json(r->c->nodes, NULL, host, NULL);
     const json_t *ready = node ? kube_condition_get(node, "Ready") : NULL;
@@ -107,12 +122,9 @@ static struct counts count(struct cspc_run *r)
     vec_for_each(&r->plan.pools, p) {
         if (!p->instance || kube_deleting(p->instance))
             continue;
-        json_auto_t *deployment = kube_informer_json(r->c->deployments, kube_namespace(p->instance),
-                                                     kube_name(p->instance), NULL);
-        const json_t *available = json_at(deployment, "status", "availableReplicas");
         n.provisioned++;
         n.healthy += is_healthy(r, p->instance);
-        n.managers += json_integer_value(available) > 0;
+        n.managers += is_managed(r, p->instance) > 0;
     }
     return n;
 }
