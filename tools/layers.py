@@ -34,7 +34,7 @@ BELOW = {
     "embedded": ["base", "json", "api", "kube", "metrics"],
     "controllers": ["base", "json", "api", "kube", "metrics", "embedded"],
     "node": ["base", "json", "api", "pki", "http", "kube", "metrics", "shim", "lvm"],
-    "pool": ["base", "json", "api", "http", "metrics", "kube", "zpool", "ui", "cli"],
+    "pool": ["base", "json", "api", "http", "metrics", "kube", "io", "store", "zpool", "ui", "cli"],
     "apiserver": ["base", "json", "cel", "api", "pki", "http", "metrics"],
     "ui": ["base"],
     "cli": ["base", "json", "api", "ui"],

@@ -83,7 +83,11 @@ static bool is_cleaner(const json_t *request)
 {
     static const char *const names[] = {
         "system:serviceaccount:kube-system:namespace-controller",
-        "system:serviceaccount:kube-system:generic-garbage-collector", NULL};
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+        "system:kube-controller-manager",
+        "system:apiserver",
+        NULL,
+    };
     const char *name = json_str(json_object_get(request, "userInfo"), "username");
     return name && str_in(name, names);
 }
@@ -193,7 +197,7 @@ static json_t *answer(const struct request *r, const struct api_report *report)
 json_t *admission_review(const struct admission_judge *judge, const char *body, size_t n,
                          struct admission_verdict *ret_verdict, struct err *e)
 {
-    struct request r;
+    struct request r = {0};
     struct err why = {0};
     json_auto_t *review = json_parse(body, n, NULL, &why);
     if (!review) {

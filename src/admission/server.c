@@ -108,7 +108,7 @@ static int serve(struct admission *a, const struct admission_certificates *c, st
         return 0;
     if (a->http)
         return http_server_set_tls(a->http, &tls, e);
-    const struct http_server_options o = {
+    struct http_server_options o = {
         .address = a->o.address ? a->o.address : "::",
         .port = (uint16_t)a->o.port,
         .deferred_threads = DEFERRED,
@@ -119,7 +119,12 @@ static int serve(struct admission *a, const struct admission_certificates *c, st
         .handle = handle,
         .context = a,
     };
-    if (http_server_start(&o, &a->http, e) < 0)
+    int r = http_server_start(&o, &a->http, e);
+    if (r < 0 && !a->o.address) { /* a machine without IPv6 */
+        o.address = "0.0.0.0";
+        r = http_server_start(&o, &a->http, e);
+    }
+    if (r < 0)
         return -1;
     log_info("serves the webhook", LOG_I("port", http_server_port(a->http)));
     return 0;

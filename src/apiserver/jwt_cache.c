@@ -19,20 +19,22 @@ static json_t *find(struct apiserver_jwt_cache *c, const struct pki_key *key,
     size_t i = place_of(digest);
     pthread_mutex_lock(&c->lock);
     bool here = c->places[i].key == key && pki_digest_equal(c->places[i].digest, digest);
-    json_t *claims = here ? json_incref(c->places[i].claims) : NULL;
+    json_t *claims =
+        here ? json_deep_copy(c->places[i].claims) : NULL; /* no thread's but its own */
     pthread_mutex_unlock(&c->lock);
     return claims;
 }
 
 static void keep(struct apiserver_jwt_cache *c, const struct pki_key *key,
-                 const uint8_t digest[PKI_DIGEST], json_t *claims)
+                 const uint8_t digest[PKI_DIGEST], const json_t *claims)
 {
     size_t i = place_of(digest);
+    json_t *own = json_deep_copy(claims);
     pthread_mutex_lock(&c->lock);
     json_t *last = c->places[i].claims;
     c->places[i].key = key;
     memcpy(c->places[i].digest, digest, PKI_DIGEST);
-    c->places[i].claims = json_incref(claims);
+    c->places[i].claims = own;
     pthread_mutex_unlock(&c->lock);
     json_decref(last);
 }

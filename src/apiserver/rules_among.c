@@ -16,7 +16,9 @@
 struct rules_flight {
     struct list_link link;
     const struct api_kind *kind;
-    json_t *object; /* {"metadata": {...}, "spec": {...}}, nobody changes it */
+    char *namespace;
+    struct str
+        text; /* {"metadata": {...}, "spec": {...}}: who looks at it makes values of their own */
 };
 
 struct view {
@@ -41,9 +43,8 @@ static void add_flights(const struct view *v, const struct api_kind *kind, const
     list_for_each(&rules->flights, f, struct rules_flight, link) {
         if (f == v->own)
             break;
-        const char *ns = json_str(json_object_get(f->object, "metadata"), "namespace");
-        if (f->kind == kind && (!namespace || (ns && str_eq(ns, namespace))))
-            json_array_append(into, f->object);
+        if (f->kind == kind && (!namespace || (f->namespace && str_eq(f->namespace, namespace))))
+            json_array_append_new(into, json_parse(f->text.p, f->text.len, NULL, NULL));
     }
     pthread_mutex_unlock(&rules->lock);
 }
@@ -73,11 +74,13 @@ static json_t *list(void *context, const struct api_kind *kind, const char *name
 static void take_off(struct apiserver_admission *a)
 {
     struct apiserver_rules *rules = a->registry->rules;
-    const json_t *metadata = json_object_get(a->object, "metadata");
+    json_auto_t *object =
+        json_pack("{s:O, s:O}", "metadata", json_object_get(a->object, "metadata"), "spec",
+                  json_object_get(a->object, "spec"));
     struct rules_flight *f = NEW(struct rules_flight);
     f->kind = a->request->kind;
-    f->object = json_pack("{s:o, s:o}", "metadata", json_deep_copy(metadata), "spec",
-                          json_deep_copy(json_object_get(a->object, "spec")));
+    f->namespace = a->request->namespace ? mem_strdup(a->request->namespace) : NULL;
+    json_format(object, &f->text);
     pthread_mutex_lock(&rules->lock);
     list_push(&rules->flights, &f->link);
     pthread_mutex_unlock(&rules->lock);
@@ -90,7 +93,8 @@ void rules_among_release(struct apiserver_admission *a)
         pthread_mutex_lock(&a->registry->rules->lock);
         list_unlink(&a->flight->link);
         pthread_mutex_unlock(&a->registry->rules->lock);
-        json_decref(a->flight->object);
+        str_done(&a->flight->text);
+        free(a->flight->namespace);
         free(a->flight);
     }
     a->flight = NULL;

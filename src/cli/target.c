@@ -61,7 +61,8 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_target = {
     .name = "target",
-    .arguments = "serve|show|grow|drain|add|remove|scrub|rate|snapshot|snapshots|snapshot-delete|revert",
+    .arguments =
+        "serve|show|grow|drain|add|remove|scrub|rate|snapshot|snapshots|snapshot-delete|revert",
     .least = 1,
     .most = 1,
     .summary = "Serve a volume over iSCSI",
@@ -77,17 +78,20 @@ const struct cli_command cli_target = {
         "when it has everything; `remove` lets one go; `scrub` compares all replicas and mends "
         "what "
         "differs by majority; `rate` limits what rebuilds take.\n\n"
-        "`snapshot` keeps a replicated volume as it is now, under a name; `snapshots` lists what was "
+        "`snapshot` keeps a replicated volume as it is now, under a name; `snapshots` lists what "
+        "was "
         "kept, and how many replicas have it: one that was away gets it when it comes back; "
-        "`snapshot-delete` forgets one, and replicas give its space back in the background; `revert` "
-        "makes the volume as it was then, while nobody is logged in. A volume never shrinks: what it "
+        "`snapshot-delete` forgets one, and replicas give its space back in the background; "
+        "`revert` "
+        "makes the volume as it was then, while nobody is logged in. A volume never shrinks: what "
+        "it "
         "grew by since reads as zeroes after the revert. Snapshots later than the one gone back to "
         "must be deleted first.\n\n"
         "A secret is read from a file, so that it is seen neither in ps nor in the log.",
     .options = options,
-    .choices = (const char *const[]){"serve", "show", "grow", "drain", "add", "remove", "scrub",
-                                     "rate", "snapshot", "snapshots", "snapshot-delete", "revert",
-                                     NULL},
+    .choices =
+        (const char *const[]){"serve", "show", "grow", "drain", "add", "remove", "scrub", "rate",
+                              "snapshot", "snapshots", "snapshot-delete", "revert", NULL},
     .examples =
         (const char *const[][2]){
             {"orlop target serve --store file:/srv/volume --size 10Gi --iqn "

@@ -24,6 +24,11 @@ static const struct cli_option up_options[] = {
     {"listen", 'l', "ADDRESS",
      .doc = "Where the API listens: an address, a port, or both; 127.0.0.1:6443 without it. Port 0 "
             "is any that is free."},
+    {"lost-after", 0, "TIME",
+     .doc = "How long a node may be silent before it counts as lost; 40s without it."},
+    {"rehome-after", 0, "TIME",
+     .doc = "How long a node is lost before replicas of JivaVolumes are made anew elsewhere; 5m "
+            "without it."},
     {"detach", 0, .doc = "Go to the background once everything is ready."},
     {0},
 };

@@ -29,10 +29,11 @@ struct view {
 static int view_read(const struct cli_args *args, struct kube_client *client, struct view *ret,
                      struct err *e)
 {
-    const struct kube_resource disks_r = ctl_disks(), clusters_r = ctl_clusters();
+    const struct kube_resource disks_r = ctl_disks();
     const char *ns = ctl_namespace(args, client);
     ret->disks = kube_list(client, &disks_r, ns, NULL, e);
-    ret->clusters = ret->disks ? kube_list(client, &clusters_r, ns, NULL, e) : NULL;
+    ret->clusters =
+        ret->disks ? ctl_cstor_list(client, &api_cstor_pool_cluster, ns, NULL, e) : NULL;
     return ret->clusters ? 0 : -1;
 }
 

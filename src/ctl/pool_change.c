@@ -38,16 +38,20 @@ static void report(const struct ctl_pool_change *c, json_t *cluster, const char 
     fflush(stdout);
 }
 
+static json_t *cluster_of(const struct ctl_pool_change *c, struct err *e)
+{
+    return ctl_cstor_get(c->client, &api_cstor_pool_cluster, c->ns, c->name, e);
+}
+
 static int edit(struct ctl_pool_change *c, edit_fn *fn, const char *done, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters();
     const struct kube_write w = {.dry_run = has(c, "dry-run")};
     for (int tries = TRIES;; tries--) {
         struct err why = {0};
-        json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, e);
+        json_auto_t *cluster = cluster_of(c, e);
         if (!cluster || fn(c, cluster, e) < 0)
             return -1;
-        json_auto_t *now = kube_update(c->client, &r, cluster, &w, &why);
+        json_auto_t *now = ctl_cstor_update(c->client, &api_cstor_pool_cluster, cluster, &w, &why);
         if (now) {
             report(c, now, done);
             return 0;
@@ -72,7 +76,6 @@ static int begin(const struct cli_args *args, struct ctl_pool_change *c)
 
 static int end(struct ctl_pool_change *c, int status, const struct err *e)
 {
-    free(c->device);
     if (c->client)
         kube_client_free(c->client);
     if (status < 0)
@@ -106,9 +109,9 @@ static void set_config(const struct ctl_pool_change *c, json_t *cluster)
 
 static json_t *new_cluster(const char *ns, const char *name)
 {
-    const struct kube_resource r = ctl_clusters();
-    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:[]}}", "apiVersion", r.api_version, "kind",
-                     r.kind, "metadata", "name", name, "namespace", ns, "spec", "pools");
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:[]}}", "apiVersion", "openebs.io/v1alpha1",
+                     "kind", "CStorPoolCluster", "metadata", "name", name, "namespace", ns, "spec",
+                     "pools");
 }
 
 /* What is wrong with the command line is said before anybody is asked. */
@@ -122,13 +125,13 @@ static int check_groups(const struct cli_args *args)
 
 static int create(struct ctl_pool_change *c, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters();
     bool dry = has(c, "dry-run");
     json_auto_t *cluster = new_cluster(c->ns, c->name);
     if ((dry ? ctl_add_groups(c->args, cluster, NULL, NULL, e) : add_groups(c, cluster, e)) < 0)
         return -1;
     set_config(c, cluster);
-    json_auto_t *made = dry ? json_incref(cluster) : kube_create(c->client, &r, cluster, NULL, e);
+    json_auto_t *made = dry ? json_incref(cluster)
+                            : ctl_cstor_create(c->client, &api_cstor_pool_cluster, cluster, e);
     if (!made)
         return -1;
     report(c, made, "created");
@@ -205,9 +208,7 @@ static int replace(struct ctl_pool_change *c, json_t *cluster, struct err *e)
         disk = ctl_disk_find(disks, NULL, new, e); /* where it is instead, admission says */
     if (!disk)
         return -1;
-    free(c->device); /* of an earlier try */
-    c->device = mem_strdup(kube_name(disk));
-    json_object_set_new(entry, "blockDeviceName", json_string(c->device));
+    json_object_set_new(entry, "blockDeviceName", json_string(kube_name(disk)));
     json_object_del(entry, "capacity"); /* those were of the old one */
     json_object_del(entry, "devLink");
     return 0;
@@ -257,11 +258,10 @@ int ctl_pool_migrate(const struct cli_args *args)
 
 static int scrub(struct ctl_pool_change *c, struct err *e)
 {
-    const struct kube_resource r = ctl_instances(), clusters_r = ctl_clusters();
     const char *node = cli_get(c->args, "node");
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_SECONDS, now);
-    json_auto_t *cluster = kube_get(c->client, &clusters_r, c->ns, c->name, e);
+    json_auto_t *cluster = cluster_of(c, e);
     json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
     json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", CTL_SCRUB, now);
     size_t i, n = 0;
@@ -271,6 +271,7 @@ static int scrub(struct ctl_pool_change *c, struct err *e)
     json_array_foreach(instances, i, instance) {
         if (node && !str_eq(ctl_node_of(instance, json_object_get(instance, "spec")), node))
             continue;
+        const struct kube_resource r = ctl_resource_of(instance);
         json_auto_t *is =
             kube_patch(c->client, &r, c->ns, kube_name(instance), KUBE_MERGE_PATCH, patch, NULL, e);
         if (!is)
@@ -310,13 +311,13 @@ static int remove_pool(struct ctl_pool_change *c, json_t *cluster, struct err *e
 
 static int delete (struct ctl_pool_change *c, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters();
     c->node = cli_get(c->args, "node");
     if (c->node)
         return edit(c, remove_pool, "changed", e);
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, e);
+    json_auto_t *cluster = cluster_of(c, e);
     if (!cluster)
         return -1;
+    const struct kube_resource r = ctl_resource_of(cluster);
     const struct kube_delete o = {.uid = kube_uid(cluster), .grace_seconds = -1};
     if (kube_delete(c->client, &r, c->ns, c->name, &o, e) < 0)
         return -1;

@@ -22,20 +22,20 @@ struct given {
     const char *disks;
 };
 
-static int take(const char *option, size_t kind, const char *value, struct given *ret,
-                struct err *e)
+static bool take(size_t kind, const char *value, struct given *ret, struct err *e)
 {
-    const char *colon = strchr(value, ':');
-    if (!colon || colon == value || !colon[1])
-        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
-                       "--%s takes NODE:DISK,DISK,..., such as node-1:sdb,sdc, not '%s'", option,
-                       value);
+    const char *option = kinds[kind].option, *colon = strchr(value, ':');
+    if (!colon || colon == value || !colon[1]) {
+        err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                "--%s takes NODE:DISK,DISK,..., such as node-1:sdb,sdc, not '%s'", option, value);
+        return false;
+    }
     *ret = (struct given){.option = option, .type = kinds[kind].type, .role = kinds[kind].role};
     ret->node = mem_strndup(value, (size_t)(colon - value));
     ret->disks = colon + 1;
     if (!ret->type)
         ret->type = strchr(ret->disks, ',') ? "mirror" : "stripe";
-    return 0;
+    return true;
 }
 
 /* The names of its devices, as an array. */
@@ -143,7 +143,7 @@ int ctl_add_groups(const struct cli_args *args, json_t *cluster, const json_t *n
         struct given g = {0};
         if (kind < 0)
             continue;
-        if (take(args->given[i].name, (size_t)kind, args->given[i].value, &g, e) < 0)
+        if (!take((size_t)kind, args->given[i].value, &g, e))
             return -1;
         int r = add(&g, cluster, nodes, disks, e);
         free(g.node);

@@ -109,12 +109,12 @@ static void add_cluster(const struct cli_args *args, struct ctl_table *t, const 
 static json_t *find(const struct cli_args *args, struct kube_client *client, const char *ns,
                     struct err *e)
 {
-    const struct kube_resource r = ctl_clusters();
     if (!args->count)
-        return kube_list(client, &r, ns, NULL, e);
+        return ctl_cstor_list(client, &api_cstor_pool_cluster, ns, NULL, e);
     json_auto_t *clusters = json_array();
     for (int i = 0; i < args->count; i++) {
-        json_t *cluster = kube_get(client, &r, ns ? ns : "openebs", args->words[i], e);
+        json_t *cluster =
+            ctl_cstor_get(client, &api_cstor_pool_cluster, ns ? ns : "openebs", args->words[i], e);
         if (!cluster)
             return NULL;
         json_array_append_new(clusters, cluster);
@@ -146,10 +146,10 @@ static void print_table(const struct cli_args *args, const json_t *clusters,
 
 static int list(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_instances();
     const char *ns = ctl_namespace(args, client);
     json_auto_t *clusters = find(args, client, ns, e);
-    json_auto_t *instances = clusters ? kube_list(client, &r, ns, NULL, e) : NULL;
+    json_auto_t *instances =
+        clusters ? ctl_cstor_list(client, &api_cstor_pool_instance, ns, NULL, e) : NULL;
     if (!instances)
         return -1;
     json_auto_t *own = json_array();

@@ -165,18 +165,27 @@ static void print_capacity(const json_t *instance)
         printf("   %sread-only%s", ui_colour(stdout, UI_RED), ui_colour(stdout, UI_PLAIN));
 }
 
-/* What is wrong or under way, as the conditions of an object say it. */
+/* Whether a condition tells of something that is wrong or under way. */
+static bool is_news(const json_t *condition)
+{
+    static const char *const troubles[] = {"PoolExpansion", "DiskReplacement", "DiskUnavailable",
+                                           "PoolLost", NULL};
+    const char *status = json_str(condition, "status"), *type = json_str(condition, "type");
+    if (!status || !type || str_eq(type, "Ready")) /* the last only repeats another */
+        return false;
+    return str_eq(status, str_in(type, troubles) ? "True" : "False");
+}
+
 static void draw_conditions(struct drawing *d, const json_t *object)
 {
     size_t i;
     json_t *condition;
     json_array_foreach(json_at(object, "status", "conditions"), i, condition) {
-        const char *status = json_str(condition, "status"), *type = json_str(condition, "type");
         const char *message = json_str(condition, "message");
-        if (!status || !type || !str_eq(status, "True") || !message || !*message)
+        if (!is_news(condition) || !message || !*message)
             continue;
         branch(d, false);
-        print_text(type);
+        print_text(json_str(condition, "type"));
         fputs(": ", stdout);
         print_text(message);
         putchar('\n');
@@ -216,15 +225,16 @@ static void draw(const json_t *cluster, const json_t *instances, const json_t *d
     print_text(kube_name(cluster));
     printf("%s   %zu of %zu pools online%s\n", ui_colour(stdout, UI_PLAIN), online, n,
            kube_deleting(cluster) ? ", being deleted" : "");
+    draw_conditions(&d, cluster);
     json_array_foreach(pools, i, pool)
         draw_pool(&d, ctl_instance_of(instances, pool), pool, i + 1 == n);
 }
 
 static int show(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_clusters(), disks_r = ctl_disks();
+    const struct kube_resource disks_r = ctl_disks();
     const char *ns = ctl_namespace(args, client), *output = cli_get(args, "output");
-    json_auto_t *cluster = kube_get(client, &r, ns, args->words[0], e);
+    json_auto_t *cluster = ctl_cstor_get(client, &api_cstor_pool_cluster, ns, args->words[0], e);
     json_auto_t *instances = cluster ? ctl_instances_of(client, ns, kube_name(cluster), e) : NULL;
     json_auto_t *disks = instances ? kube_list(client, &disks_r, ns, NULL, e) : NULL;
     if (!disks)

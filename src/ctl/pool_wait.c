@@ -21,12 +21,46 @@ static bool append_resilver(const json_t *instance, struct str *out)
     return true;
 }
 
+/* Whether the instance has all devices that the pool is to have, by what it says of them. */
+static bool has_devices(const json_t *instance, const json_t *pool)
+{
+    const json_t *has = json_at(instance, "status", "devices");
+    size_t i, j, k;
+    json_t *group, *entry, *device;
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
+        json_array_foreach(json_object_get(group, "blockDevices"), j, entry) {
+            bool found = false;
+            json_array_foreach((json_t *)has, k, device)
+                found |= json_equal(json_object_get(device, "blockDeviceName"),
+                                    json_object_get(entry, "blockDeviceName"));
+            if (!found)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a device is still in the place of another: until then its claim says so. 1, 0, -1. */
+static int is_replacing(const struct ctl_pool_change *c, struct err *e)
+{
+    const struct kube_resource r = kube_resource("openebs.io/v1alpha1", "BlockDeviceClaim");
+    json_auto_t *claims = kube_list(c->client, &r, c->ns, NULL, e);
+    size_t i;
+    json_t *claim;
+    json_array_foreach(claims, i, claim) {
+        const char *cluster = kube_label(claim, "openebs.io/cstor-pool-cluster");
+        const char *old = kube_annotation(claim, "openebs.io/bd-predecessor");
+        if (cluster && str_eq(cluster, c->name) && old && *old)
+            return 1;
+    }
+    return claims ? 0 : -1;
+}
+
 /* Whether all pools of the cluster are there, online, with the devices that are asked for. */
 int ctl_pool_is_converged(void *context, struct str *ret_progress, struct err *e)
 {
     const struct ctl_pool_change *c = context;
-    const struct kube_resource r = ctl_clusters();
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, e);
+    json_auto_t *cluster = ctl_cstor_get(c->client, &api_cstor_pool_cluster, c->ns, c->name, e);
     json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
     if (!instances)
         return -1;
@@ -39,25 +73,24 @@ int ctl_pool_is_converged(void *context, struct str *ret_progress, struct err *e
         bool there = json_equal(json_at(instance, "spec", "nodeSelector"),
                                 json_object_get(pool, "nodeSelector"));
         busy |= append_resilver(instance, &detail);
-        ready += is_online(instance) && there;
+        ready += is_online(instance) && there && has_devices(instance, pool);
     }
-    size_t with = 0;
-    json_array_foreach(instances, i, pool)
-        with += c->device && ctl_pool_has(json_object_get(pool, "spec"), c->device);
+    int replacing = is_replacing(c, e);
     str_appendf(ret_progress, "%s: %zu of %zu pools are online%s", c->name, ready, pools,
                 str_get(&detail));
-    return ready == pools && !busy && (!c->device || with) && json_array_size(instances) == pools;
+    return replacing < 0
+               ? -1
+               : ready == pools && !busy && !replacing && json_array_size(instances) == pools;
 }
 
 int ctl_pool_is_gone(void *context, struct str *ret_progress, struct err *e)
 {
     const struct ctl_pool_change *c = context;
-    const struct kube_resource r = ctl_clusters();
     json_auto_t *instances = ctl_instances_of(c->client, c->ns, c->name, e);
     struct err why = {0};
     if (!instances)
         return -1;
-    json_auto_t *cluster = kube_get(c->client, &r, c->ns, c->name, &why);
+    json_auto_t *cluster = ctl_cstor_get(c->client, &api_cstor_pool_cluster, c->ns, c->name, &why);
     if (!cluster && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;

@@ -4,16 +4,6 @@
 
 #include "base/quantity.h"
 
-struct kube_resource ctl_clusters(void)
-{
-    return kube_resource("openebs.io/v1alpha1", "CStorPoolCluster");
-}
-
-struct kube_resource ctl_instances(void)
-{
-    return kube_resource("openebs.io/v1alpha1", "CStorPoolInstance");
-}
-
 struct kube_resource ctl_disks(void)
 {
     return kube_resource("openebs.io/v1alpha1", "BlockDevice");
@@ -33,9 +23,8 @@ const char *ctl_namespace(const struct cli_args *args, struct kube_client *clien
 json_t *ctl_instances_of(struct kube_client *client, const char *ns, const char *cluster,
                          struct err *e)
 {
-    const struct kube_resource r = ctl_instances();
     _cleanup_free_ char *labels = mem_printf("openebs.io/cstor-pool-cluster=%s", cluster);
-    return kube_list(client, &r, ns, &(struct kube_query){.labels = labels}, e);
+    return ctl_cstor_list(client, &api_cstor_pool_instance, ns, labels, e);
 }
 
 bool ctl_pool_has(const json_t *pool, const char *device)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "api/kinds/kinds.h"
 #include "ctl/ctl.h"
 
 #define CTL_CLUSTER  "cstorpoolcluster.openebs.io"
@@ -11,10 +12,23 @@
 #define CTL_DISK     "blockdevice.openebs.io"
 #define CTL_HOSTNAME "kubernetes.io/hostname"
 /* On an instance: when somebody asked for a scrub. */
-#define CTL_SCRUB    "cstorpoolinstance.openebs.io/scrub-requested-at"
+#define CTL_SCRUB    "openebs.io/scrub-requested-at"
 
-struct kube_resource ctl_clusters(void);
-struct kube_resource ctl_instances(void);
+/*
+ * pool_objects.c: clusters and instances of either group, by the kind's table. What is not there is
+ * NOT_FOUND; labels may be NULL.
+ */
+json_t *ctl_cstor_get(struct kube_client *client, const struct api_kind *kind, const char *ns,
+                      const char *name, struct err *e);
+json_t *ctl_cstor_list(struct kube_client *client, const struct api_kind *kind, const char *ns,
+                       const char *labels, struct err *e);
+json_t *ctl_cstor_update(struct kube_client *client, const struct api_kind *kind,
+                         const json_t *object, const struct kube_write *w, struct err *e);
+json_t *ctl_cstor_create(struct kube_client *client, const struct api_kind *kind,
+                         const json_t *object, struct err *e);
+/* The collection that such an object was found in. */
+struct kube_resource ctl_resource_of(const json_t *object);
+
 struct kube_resource ctl_disks(void);
 /* Where they are: --namespace, else the context's, else openebs. NULL: everywhere. */
 const char *ctl_namespace(const struct cli_args *args, struct kube_client *client);
@@ -55,7 +69,6 @@ struct ctl_pool_change {
     const struct cli_args *args;
     struct kube_client *client; /* NULL of a dry run without an API */
     const char *ns, *name;
-    char *device;     /* owned: that is to be part of a pool and filled; NULL: all */
     const char *node; /* whose pool is to go; NULL: all */
 };
 

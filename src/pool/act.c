@@ -40,7 +40,8 @@ static void fill_devices(const struct pool_wish *w, uint64_t guid, const struct 
     for (size_t i = 0; i < n; i++) {
         struct zpool_found f;
         zpool_scan(&from[i].path, 1, &f);
-        to[i] = (struct zpool_device){from[i].path, pool_is_own_leftover(w, guid, &f)};
+        to[i] = (struct zpool_device){from[i].path, pool_is_own_leftover(w, guid, &f) ||
+                                                        pool_is_announced_leftover(&from[i], &f)};
     }
 }
 
@@ -125,7 +126,15 @@ struct zpool *pool_open(const struct pool_wish *w, struct kube_recorder *recorde
 
 static int check_ready(const struct pool_device *d, struct err *e)
 {
-    return d->not_ready ? err_set(e, ERR_UNAVAILABLE, "DeviceNotReady", "%s", d->not_ready) : 0;
+    struct zpool_found f;
+    if (d->not_ready)
+        return err_set(e, ERR_UNAVAILABLE, "DeviceNotReady", "%s", d->not_ready);
+    if (!pool_is_aux(d) || d->announced)
+        return 0;
+    zpool_scan(&d->path, 1, &f);
+    return f.label == ZPOOL_LABEL_NONE && !f.error
+               ? err_set(e, ERR_UNAVAILABLE, "Announcing", "%s is about to be added", d->name)
+               : 0; /* the engine says what is wrong with it */
 }
 
 static int act_add(struct zpool *p, const struct pool_wish *w, const struct pool_step *s,
@@ -182,7 +191,8 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
         [POOL_STEP_SCRUB] = "ScrubBegun",
     };
     int status = -1;
-    crash_point(reasons[s->kind]);
+    const char *reason = reasons[s->kind % POOL_STEPS];
+    crash_point(reason);
     switch (s->kind) {
     case POOL_STEP_ONLINE:
         status = act_online(p, s, e);
@@ -208,11 +218,11 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
     case POOL_STEPS:
         break;
     }
-    crash_point(reasons[s->kind]);
+    crash_point(reason);
     if (status < 0)
         return -1;
     log_info("pool changed", LOG_S("pool", zpool_name(p)), LOG_S("what", s->text));
-    kube_event_normal(recorder, w->about, reasons[s->kind], "%s", s->text);
+    kube_event_normal(recorder, w->about, reason, "%s", s->text);
     return 0;
 }
 

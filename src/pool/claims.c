@@ -30,7 +30,8 @@ static int give_back(const struct pool_kinds *k, const json_t *claim, struct err
 }
 
 int pool_claims_finish(const struct pool_kinds *k, struct kube_recorder *recorder,
-                       const json_t *about, json_t *claim, json_t *old_claim, struct err *e)
+                       const json_t *about, const json_t *claim, const json_t *old_claim,
+                       struct err *e)
 {
     const char *ours = kube_label(about, POOL_CLUSTER_LABEL);
     const char *theirs = old_claim ? kube_label(old_claim, POOL_CLUSTER_LABEL) : NULL;

@@ -13,6 +13,7 @@
 #include "pool/impl.h"
 
 enum { METRICS_PORT = 9500, HOST_ID_ODD = 0x6f726c70 };
+#define DAY_NS (CLOCK_SECOND * 24 * 3600)
 
 /* The same for the same node, on whichever machine it is asked; never 0. */
 uint32_t pool_host_id(const char *node)
@@ -36,7 +37,7 @@ static int take_duration(const struct cli_args *args, const char *name, int64_t 
                  {"s", CLOCK_SECOND},
                  {"m", 60 * CLOCK_SECOND},
                  {"h", 3600 * CLOCK_SECOND},
-                 {"d", 24 * 3600 * CLOCK_SECOND}};
+                 {"d", DAY_NS}};
     for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
         if (*text >= '0' && *text <= '9' && str_eq(end, units[i].unit) &&
             n <= (unsigned long long)(INT64_MAX / 2 / units[i].ns)) {
@@ -60,7 +61,7 @@ static int take_options(const struct cli_args *args, struct pool_options *o, str
         .name = cli_get(args, "name"),
         .node = cli_get(args, "node"),
         .direct = cli_get(args, "direct") != NULL,
-        .scrub_ns = 30 * 24 * 3600 * CLOCK_SECOND,
+        .scrub_ns = 30 * DAY_NS,
     };
     if (!o->name)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "serve needs --name");
@@ -126,7 +127,7 @@ static int run(const struct pool_options *o, const struct kube_config *config, c
 static int start_engine(struct pool_options *o, struct kube_config *config, char **node,
                         struct err *e)
 {
-    if (find_node(config, o, node, e) < 0)
+    if (find_node(config, o, node, e) < 0 || !*node)
         return -1;
     o->node = *node;
     const struct zpool_options zo = {

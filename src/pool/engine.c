@@ -99,6 +99,22 @@ static const char *destroy_pool(struct pool_engine *x, const struct pool_wish *w
     return x->failed_phase;
 }
 
+/* Spares and caches that are not in the pool, may be used and are empty: for each device of the wish. */
+static bool *find_empty(const struct pool_wish *w, const struct zpool_status *s)
+{
+    bool *empty = mem_zalloc(w->n_devices + 1);
+    for (size_t i = 0; i < w->n_devices && !w->destroy; i++) {
+        const struct pool_device *d = &w->devices[i];
+        struct zpool_found f;
+        if (!pool_is_aux(d) || d->announced || d->not_ready || !*d->path ||
+            (s && pool_wish_row(w, d, s) >= 0))
+            continue;
+        zpool_scan(&d->path, 1, &f);
+        empty[i] = f.label == ZPOOL_LABEL_NONE && !f.error;
+    }
+    return empty;
+}
+
 /* One look. */
 static void turn(struct pool_engine *x, const struct pool_wish *w)
 {
@@ -114,7 +130,9 @@ static void turn(struct pool_engine *x, const struct pool_wish *w)
         phase = open_pool(x, w, &why);
     bool open = x->pool && (w->destroy ? zpool_status_read(x->pool, &s, &why) == 0
                                        : pool_keep(x, w, &s, &why) == 0);
+    _cleanup_free_ bool *announce = find_empty(w, open ? &s : NULL);
     struct pool_facts facts = {
+        .announce = announce,
         .wish = w,
         .status = open ? &s : NULL,
         .guid = x->pool ? zpool_guid(x->pool) : 0,
@@ -249,6 +267,6 @@ void pool_engine_view(struct pool_engine *x, struct pool_view *ret)
 {
     pthread_mutex_lock(&x->lock);
     *ret = x->view;
-    json_incref(ret->report);
+    ret->report = json_deep_copy(x->view.report); /* no value is shared between threads */
     pthread_mutex_unlock(&x->lock);
 }

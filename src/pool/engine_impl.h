@@ -31,7 +31,7 @@ struct pool_engine {
     /* The thread's own: */
     struct zpool *pool; /* NULL: not open */
     bool fresh, gone;
-    bool again; /* something was done: look again at once, there may be more to do */
+    bool again;            /* something was done: look again at once, there may be more to do */
     uint64_t turns, retry; /* how many looks there were; when to try again what failed */
     struct err failed;     /* to open, or to destroy */
     const char *failed_phase;

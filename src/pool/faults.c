@@ -23,7 +23,8 @@ static bool parse(char *line, struct zpool_fault *ret)
     if (!path || !what || !kind)
         return false;
     const char *delay = strtok_r(NULL, " ", &save);
-    *ret = (struct zpool_fault){.path = path, .delay_ms = delay ? (unsigned)atoi(delay) : 1000};
+    *ret = (struct zpool_fault){.path = path,
+                                .delay_ms = delay ? (unsigned)strtoul(delay, NULL, 10) : 1000};
     for (unsigned i = 0; i < ARRAY_SIZE(ops); i++)
         ret->ops |= strstr(what, ops[i]) ? 1U << i : 0;
     for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)

@@ -33,6 +33,8 @@ struct pool_device {
     const char *not_ready;   /* why it may not be added; NULL: it may */
     const char *predecessor; /* the BlockDevice whose place it takes; "" */
     uint64_t guid;           /* in the pool, as the object remembers it; 0 */
+    enum zpool_role role;
+    bool announced; /* of a spare or cache: the object says that it is about to be added */
 };
 
 struct pool_group {
@@ -107,6 +109,13 @@ void pool_judge(const struct pool_wish *w, const struct zpool_found *found,
 /* Whether this label is what is left of making this very pool, or of adding to it. */
 bool pool_is_own_leftover(const struct pool_wish *w, uint64_t guid, const struct zpool_found *f);
 
+/* Of a spare or cache that is announced: its label is what is left of adding it. */
+bool pool_is_announced_leftover(const struct pool_device *d, const struct zpool_found *f);
+static inline bool pool_is_aux(const struct pool_device *d)
+{
+    return d->role == ZPOOL_ROLE_SPARE || d->role == ZPOOL_ROLE_CACHE;
+}
+
 /* plan.c: what to do with a pool that is there, first things first. */
 
 enum pool_step_kind {
@@ -141,6 +150,7 @@ struct pool_facts {
     uint64_t guid;
     const char *phase; /* NULL: as status says */
     bool read_only;
+    const bool *announce;     /* for each device of the wish: it may be announced; NULL: none */
     const char *answered;     /* the request for a scrub that was answered last; "" */
     const struct err *why;    /* there is no pool, or it does not work; code 0: nothing is wrong */
     const struct err *adding; /* the last failure of each; code 0: none */
@@ -176,7 +186,7 @@ void pool_engine_stop(struct pool_engine *x);
 void pool_engine_wish(struct pool_engine *x, struct pool_wish *w);
 /* The pool is let go: it has moved to another node, or nobody wants anything of it any more. */
 void pool_engine_release(struct pool_engine *x);
-/* A copy; its report is a reference of the caller's. */
+/* A copy; its report is the caller's own. */
 void pool_engine_view(struct pool_engine *x, struct pool_view *ret);
 
 /* act.c: on the engine's thread. */
@@ -191,13 +201,23 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
 /* reconcile.c */
 int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, struct err *e);
 
-/* claims.c: devices that were replaced are given back. */
 struct pool_kinds {
     struct kube_client *client;
     struct kube_resource pool, device, claim, lease, node;
 };
+/* status.c */
+struct pool_writer {
+    const struct pool_kinds *kinds;
+    const struct clock *clock;
+    int64_t write_ns;   /* how long numbers alone wait; 0: 10 s */
+    int64_t written_at; /* monotonic; 0: never */
+};
+int pool_status_write(struct pool_writer *s, json_t **object, const json_t *report, struct err *e);
+
+/* claims.c: devices that were replaced are given back. */
 int pool_claims_finish(const struct pool_kinds *k, struct kube_recorder *recorder,
-                       const json_t *about, json_t *claim, json_t *old_device, struct err *e);
+                       const json_t *about, const json_t *claim, const json_t *old_claim,
+                       struct err *e);
 
 /* heartbeat.c */
 int pool_heartbeat(const struct pool_kinds *k, const json_t *object, const char *identity,

@@ -9,7 +9,8 @@
  *                               anything else on any of them: refuse
  *
  * Our name has the object's UID in it, so that nobody else's pool has it; what is left of making a pool
- * has a label and no uberblock on any device.
+ * has a label and no uberblock on any device. Labels of spares and caches do not say whose they are: the
+ * object does, before they are written (status.adding).
  */
 #include <errno.h>
 
@@ -27,6 +28,12 @@ bool pool_is_own_leftover(const struct pool_wish *w, uint64_t guid, const struct
     return ours && !f->error &&
            (f->label == ZPOOL_LABEL_FORMER ||
             (f->label == ZPOOL_LABEL_MEMBER && (guid || !f->complete)));
+}
+
+bool pool_is_announced_leftover(const struct pool_device *d, const struct zpool_found *f)
+{
+    return pool_is_aux(d) && d->announced && !f->error &&
+           (f->label == ZPOOL_LABEL_SPARE || f->label == ZPOOL_LABEL_CACHE);
 }
 
 /* A complete pool of our name; 0: none. False when there are two. */
@@ -96,7 +103,13 @@ static void judge_device(const struct pool_wish *w, const struct pool_device *d,
                     "the device %s (%s) cannot be used: %s", d->name, d->path, strerror(f->error));
         return;
     }
-    if (f->label == ZPOOL_LABEL_NONE || pool_is_own_leftover(w, 0, f))
+    if (f->label == ZPOOL_LABEL_NONE && pool_is_aux(d) && !d->announced) {
+        set(v, POOL_WAIT, "Init");
+        err_set(&v->why, ERR_UNAVAILABLE, "Announcing", "%s is about to be added", d->name);
+        return;
+    }
+    if (f->label == ZPOOL_LABEL_NONE || pool_is_own_leftover(w, 0, f) ||
+        pool_is_announced_leftover(d, f))
         return;
     set(v, POOL_REFUSE, "PoolCreationFailed");
     if (f->label == ZPOOL_LABEL_FOREIGN)

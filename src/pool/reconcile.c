@@ -21,8 +21,7 @@
 #include "kube/condition.h"
 #include "pool/impl.h"
 
-static const int64_t BEAT_NS = 10 * CLOCK_SECOND, WRITE_NS = 10 * CLOCK_SECOND,
-                     STUCK_NS = 30 * CLOCK_SECOND;
+static const int64_t BEAT_NS = 10 * CLOCK_SECOND, STUCK_NS = 30 * CLOCK_SECOND;
 
 struct pool_serve {
     struct pool_options options;
@@ -32,9 +31,10 @@ struct pool_serve {
     struct kube_informer *pools, *devices, *claims;
     struct kube_controller *controller;
     struct pool_engine *engine;
-    char *node;                  /* where the pool is, as the object said first */
-    json_t *lease;               /* NULL: not read yet */
-    int64_t beat_at, written_at; /* monotonic; 0: never */
+    char *node;      /* where the pool is, as the object said first */
+    json_t *lease;   /* NULL: not read yet */
+    int64_t beat_at; /* monotonic; 0: never */
+    struct pool_writer writer;
     bool take_over;
 };
 
@@ -58,85 +58,11 @@ static json_t *get_claim(void *context, const char *name)
     return kube_informer_json(s->claims, s->options.ns, name, NULL);
 }
 
-/* Status. */
-
-static json_t *child(json_t *object, const char *key, json_t *(*make)(void))
-{
-    json_t *value = json_object_get(object, key);
-    if (!value) {
-        value = make();
-        json_object_set_new(object, key, value);
-    }
-    return value;
-}
-
-static void set_conditions(struct pool_serve *s, json_t *status, const json_t *object,
-                           const json_t *conditions)
-{
-    const char *type;
-    json_t *it;
-    json_t *list = child(status, "conditions", json_array);
-    json_object_foreach((json_t *)conditions, type, it) {
-        const struct kube_condition c = {
-            .type = type,
-            .status = json_str(it, "status"),
-            .reason = json_str(it, "reason"),
-            .message = json_str(it, "message"),
-            .generation = kube_generation(object),
-        };
-        kube_condition_set(list, &c, s->clock);
-    }
-}
-
-/* A copy without what changes all the time. */
-static json_t *without_numbers(const json_t *status)
-{
-    json_t *copy = json_deep_copy(status);
-    if (!copy)
-        return json_object();
-    json_object_del(copy, "capacity");
-    json_object_del(json_object_get(copy, "resilver"), "percent");
-    json_object_del(json_object_get(copy, "resilver"), "remainingSeconds");
-    json_object_del(json_object_get(copy, "scrub"), "percent");
-    json_object_del(json_object_get(copy, "scrub"), "repaired");
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_object_get(copy, "conditions"), i, it)
-        json_object_del(it, "message");
-    return copy;
-}
-
-/* Whether it must be said now; numbers alone wait until they have not been said for a while. */
-static bool is_urgent(struct pool_serve *s, const json_t *was, const json_t *is)
-{
-    json_auto_t *before = without_numbers(was), *after = without_numbers(is);
-    int64_t every = s->options.write_ns ? s->options.write_ns : WRITE_NS;
-    return !json_equal(before, after) || !s->written_at ||
-           clock_mono_ns(s->clock) - s->written_at >= every;
-}
-
 static int write_status(struct pool_serve *s, json_t **object, const json_t *report, struct err *e)
 {
-    static const char *const members[] = {"phase",   "guid",     "capacity", "readOnly",
-                                          "devices", "resilver", "scrub"};
-    const json_t *was = json_object_get(*object, "status");
-    json_auto_t *status = was ? json_deep_copy(was) : json_object();
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-        json_t *value = json_object_get(report, members[i]);
-        if (value)
-            json_object_set(status, members[i], value);
-    }
-    if (!json_object_get(report, "resilver"))
-        json_object_del(status, "resilver");
-    set_conditions(s, status, *object, json_object_get(report, "conditions"));
-    if ((was && json_equal(was, status)) || !is_urgent(s, was, status))
-        return 0;
-    crash_point("before the status is written");
-    if (kube_status_write(s->kinds.client, &s->kinds.pool, object, status, e) < 0)
+    if (pool_status_write(&s->writer, object, report, e) < 0)
         return -1;
-    crash_point("after the status was written");
     normalize(*object);
-    s->written_at = clock_mono_ns(s->clock);
     return 0;
 }
 
@@ -158,7 +84,9 @@ static void add_stuck(struct pool_serve *s, const struct pool_view *v, json_t *r
     _cleanup_free_ char *message =
         mem_printf("the process has been %s for more than %lld s: a device may not answer",
                    v->doing, (long long)(STUCK_NS / CLOCK_SECOND));
-    json_object_set_new(child(report, "conditions", json_object), "Available",
+    if (!json_object_get(report, "conditions"))
+        json_object_set_new(report, "conditions", json_object());
+    json_object_set_new(json_object_get(report, "conditions"), "Available",
                         json_pack("{s:s, s:s, s:s}", "status", "Unknown", "reason", "EngineSilent",
                                   "message", message));
 }
@@ -243,8 +171,7 @@ static int follow(struct pool_serve *s, json_t **object, struct err *e)
 {
     struct pool_view v;
     pool_engine_view(s->engine, &v);
-    json_auto_t *report = v.report ? json_deep_copy(v.report) : json_object();
-    json_decref(v.report);
+    json_auto_t *report = v.report ? v.report : json_object();
     if (v.gone && kube_deleting(*object))
         return let_go(s, object, e);
     bool gone = false;
@@ -371,6 +298,8 @@ int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, s
         .lease = kube_resource("coordination.k8s.io/v1", "Lease"),
         .node = kube_resource("v1", "Node"),
     };
+    s->writer =
+        (struct pool_writer){.kinds = &s->kinds, .clock = s->clock, .write_ns = o->write_ns};
     kube_manager_on_stop(m, serve_free, s);
     /* One of its own, which is there as long as the engine is. */
     s->recorder = kube_recorder_new(s->kinds.client, "orlop-pool", o->node, s->clock, e);

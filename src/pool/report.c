@@ -205,6 +205,19 @@ static void report_pool(const struct pool_facts *f, json_t *report, json_t *cond
                   f->adding->code ? f->adding->msg : "the pool has all its devices");
 }
 
+/* Spares and caches that are to be added, and were announced or may be. */
+static json_t *adding(const struct pool_facts *f)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < f->wish->n_devices; i++) {
+        const struct pool_device *d = &f->wish->devices[i];
+        bool in_pool = f->status && pool_wish_row(f->wish, d, f->status) >= 0;
+        if (!in_pool && (d->announced || (f->announce && f->announce[i])))
+            json_array_append_new(names, json_string(d->name));
+    }
+    return names;
+}
+
 json_t *pool_report(const struct pool_facts *f)
 {
     const struct zpool_status *s = f->status;
@@ -217,6 +230,9 @@ json_t *pool_report(const struct pool_facts *f)
         json_object_set_new(report, "guid", guid_text(f->guid));
     if (s)
         report_pool(f, report, conditions);
+    json_auto_t *names = adding(f);
+    if (json_array_size(names))
+        json_object_set(report, "adding", names);
     const char *reason = f->why->code ? f->why->reason : s ? "PoolSuspended" : "Opening";
     const char *message = f->why->code ? f->why->msg
                           : s          ? "the pool is suspended: too many of its devices fail"

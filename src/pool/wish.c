@@ -116,6 +116,17 @@ static struct pool_device make_device(const struct maker *m, const char *name)
     return d;
 }
 
+static bool is_announced(const json_t *object, const char *name)
+{
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_at(object, "status", "adding"), i, it) {
+        if (json_is_string(it) && str_eq(json_string_value(it), name))
+            return true;
+    }
+    return false;
+}
+
 static int make_group(struct maker *m, const json_t *spec, const json_t *group,
                       struct pool_group *g, struct pool_device **next, struct err *e)
 {
@@ -144,7 +155,11 @@ static int make_group(struct maker *m, const json_t *spec, const json_t *group,
         const char *name = json_str(it, "blockDeviceName");
         if (!name)
             return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "a device has no name");
-        *(*next)++ = make_device(m, name);
+        struct pool_device *d = (*next)++;
+        *d = make_device(m, name);
+        d->role = g->role;
+        d->announced = pool_is_aux(d) && is_announced(m->object, name);
+        str_append(&m->w->text, d->announced ? " announced" : "");
         g->n_devices++;
     }
     return 0;
@@ -310,49 +325,6 @@ const struct pool_device *pool_wish_named(const struct pool_wish *w, const char 
             return &w->devices[i];
     for (size_t i = 0; i < w->n_others; i++)
         if (str_eq(w->others[i].name, name))
-            return &w->others[i];
-    return NULL;
-}
-
-/* The device that the object remembers to have this GUID; NULL. */
-static const struct pool_device *owner_of(const struct pool_wish *w, uint64_t guid)
-{
-    for (size_t i = 0; i < w->n_devices; i++)
-        if (w->devices[i].guid == guid)
-            return &w->devices[i];
-    for (size_t i = 0; i < w->n_others; i++)
-        if (w->others[i].guid == guid)
-            return &w->others[i];
-    return NULL;
-}
-
-/* A row that is remembered as another device's is not this one's, though it is at its path now. */
-static bool is_row(const struct pool_wish *w, const struct pool_device *d,
-                   const struct zpool_vdev *v)
-{
-    if (!v->path[0])
-        return false;
-    const struct pool_device *owner = owner_of(w, v->guid);
-    return owner ? owner == d : *d->path && str_eq(d->path, v->path);
-}
-
-int pool_wish_row(const struct pool_wish *w, const struct pool_device *d,
-                  const struct zpool_status *s)
-{
-    for (size_t i = 0; i < s->n_vdevs; i++)
-        if (is_row(w, d, &s->vdevs[i]))
-            return (int)i;
-    return -1;
-}
-
-const struct pool_device *pool_wish_device(const struct pool_wish *w, const struct zpool_status *s,
-                                           size_t row)
-{
-    for (size_t i = 0; i < w->n_devices; i++)
-        if (is_row(w, &w->devices[i], &s->vdevs[row]))
-            return &w->devices[i];
-    for (size_t i = 0; i < w->n_others; i++)
-        if (is_row(w, &w->others[i], &s->vdevs[row]))
             return &w->others[i];
     return NULL;
 }

@@ -225,9 +225,8 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
         /* While the volume is being made there is nothing that could be lost. */
-        p->lost =
-            member >= 0 && t->view.flags & REPL_FORMED &&
-            has_lost(p, &t->view.member[member], &t->view);
+        p->lost = member >= 0 && t->view.flags & REPL_FORMED &&
+                  has_lost(p, &t->view.member[member], &t->view);
         view_sets(t);
     }
 }

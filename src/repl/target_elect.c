@@ -243,12 +243,11 @@ void elect(struct repl_target *t)
         bool votes = bit(i) & (t->q[0].links | t->q[1].links);
         if (p->ask != ASK_YES || p->lost || !votes)
             continue;
-        if (best < 0 || GUARD(16, p->pos > t->peer[best].pos))
-            best = i;
         /* Of those who have everything, one that has the snapshots too. */
-        else if (p->pos == t->peer[best].pos &&
-                 repl_held_lacks(&p->held, &t->view.snaps) <
-                     repl_held_lacks(&t->peer[best].held, &t->view.snaps))
+        bool better = best >= 0 && p->pos == t->peer[best].pos &&
+                      repl_held_lacks(&p->held, &t->view.snaps) <
+                          repl_held_lacks(&t->peer[best].held, &t->view.snaps);
+        if (best < 0 || better || GUARD(16, p->pos > t->peer[best].pos))
             best = i;
     }
     if (best < 0)

@@ -36,8 +36,8 @@ struct job {
         JOB_SNAP,  /* waits for SNAP_OK */
         JOB_DONE,  /* waits for DONE_OK */
     } state;
-    uint64_t snap;     /* the snapshot that is being rebuilt; 0: the volume as it is */
-    uint64_t snap_pos; /* its position */
+    uint64_t snap;      /* the snapshot that is being rebuilt; 0: the volume as it is */
+    uint64_t snap_pos;  /* its position */
     bool repair, begun; /* one piece only */
     bool have_source, have_own;
     int source;
@@ -60,9 +60,10 @@ struct peer {
     bool blank, intact;
     enum { ASK_NO, ASK_SENT, ASK_YES } ask; /* for the promise of our epoch */
     bool joined;                            /* gets every write */
-    uint64_t join;                          /* number of that */
     bool insync;                            /* has everything */
     bool lost;                              /* does not have what it once had: counts in nothing */
+    bool purged;                            /* and so are its snapshots */
+    uint64_t join;                          /* number of the JOIN */
     uint64_t applied, durable;              /* counts */
     uint64_t view_ok, view_sent;
     int64_t pong; /* when the last ping that it answered was sent */
@@ -70,7 +71,6 @@ struct peer {
     uint64_t owed; /* bytes */
     uint32_t reads;
     struct repl_held held;
-    bool purged;         /* lost: and so are its snapshots */
     uint64_t fork, mark; /* for its rebuild */
     uint64_t scrub_errors;
     struct job job;
@@ -210,11 +210,12 @@ void admin_answer(struct repl_target *t, int link, const struct repl_msg *m);
 void admin_peer_down(struct repl_target *t, int link);
 
 /* target_snap.c */
-void snap_progress(struct repl_target *t);                   /* of what was asked for */
+void snap_progress(struct repl_target *t);                    /* of what was asked for */
 void snap_change(struct repl_target *t, struct repl_view *v); /* the view as it should be */
 void snap_turn(struct repl_target *t); /* what replicas have and should not is taken away */
 bool snap_taking(const struct repl_target *t);
-int snap_missing(struct repl_target *t, int link); /* the next that it lacks: index in the view, or -1 */
+int snap_missing(struct repl_target *t,
+                 int link); /* the next that it lacks: index in the view, or -1 */
 void snap_drop(struct repl_target *t, int link, uint64_t id);
 
 /* target_io.c */
@@ -241,7 +242,8 @@ void rebuild_start(struct repl_target *t, int link);
 void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset);
 void rebuild_turn(struct repl_target *t);
 void rebuild_peer_down(struct repl_target *t, int link);
-void rebuild_stop(struct repl_target *t, int link); /* it gets no writes any more, and begins anew */
+void rebuild_stop(struct repl_target *t,
+                  int link); /* it gets no writes any more, and begins anew */
 void rebuild_snapped(struct repl_target *t, int link, const struct repl_msg *m);
 void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload,
                     struct repl_buf *owner);

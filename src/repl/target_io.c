@@ -254,9 +254,8 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
                         .since = t->now};
     io->point = count;
     repl_busy_count(&t->busy, io->offset, io->length, 1);
-    static const uint8_t types[] = {[REPL_IO_WRITE] = REPL_WRITE,
-                                    [REPL_IO_ZERO] = REPL_ZERO,
-                                    [REPL_IO_REVERT] = REPL_REVERT};
+    static const uint8_t types[] = {
+        [REPL_IO_WRITE] = REPL_WRITE, [REPL_IO_ZERO] = REPL_ZERO, [REPL_IO_REVERT] = REPL_REVERT};
     bool data = io->op == REPL_IO_WRITE;
     struct repl_msg m = {.type = types[io->op],
                          .flags = io->flags,

@@ -216,7 +216,8 @@ static void maybe_mark(struct repl_target *t, int link)
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
     bool further = !p->mark || j->region > p->sb.mark_region;
-    if (!t->serving || j->snap || !further || j->bytes - j->marked < t->cfg.mark_bytes || !j->region)
+    if (!t->serving || j->snap || !further || j->bytes - j->marked < t->cfg.mark_bytes ||
+        !j->region)
         return;
     struct repl_msg m = {
         .type = REPL_FLUSH, .flags = REPL_MARK, .seq = t->last, .offset = j->region};

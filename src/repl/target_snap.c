@@ -58,12 +58,11 @@ void snap_progress(struct repl_target *t)
 void snap_change(struct repl_target *t, struct repl_view *v)
 {
     int i = repl_snap_find(&v->snaps, t->admin_snap.id);
-    if (t->admin == REPL_SNAPSHOT && i >= 0) {
+    bool done = (t->admin == REPL_SNAPSHOT && i >= 0) || (t->admin == REPL_SNAP_DELETE && i < 0);
+    if (done) {
         admin_end(t, 0);
     } else if (snap_taking(t) && !t->admin_wait && durable(t)) {
         v->snaps.at[v->snaps.n++] = t->admin_snap;
-    } else if (t->admin == REPL_SNAP_DELETE && i < 0) {
-        admin_end(t, 0);
     } else if (t->admin == REPL_SNAP_DELETE) {
         v->snaps.n--;
         memmove(&v->snaps.at[i], &v->snaps.at[i + 1],

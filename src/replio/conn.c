@@ -98,10 +98,11 @@ static void gather(struct replio_conn *c)
 
 static void add_piece(struct replio_conn *c, const struct io_slice *s, uint32_t n)
 {
-    struct io_slice *last = c->pieces ? &c->piece[c->pieces - 1] : NULL;
+    struct io_slice *last = &c->piece[c->pieces ? c->pieces - 1 : 0];
     if (c->gathered)
         memcpy(last->data + last->length, s->data, n);
-    if (c->gathered || (last && last->buf == s->buf && last->data + last->length == s->data))
+    bool goes_on = c->pieces && last->buf == s->buf && last->data + last->length == s->data;
+    if (c->gathered || goes_on)
         last->length += n;
     else
         c->piece[c->pieces++] = (struct io_slice){io_buf_ref(s->buf), s->data, n};

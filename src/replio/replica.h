@@ -7,7 +7,7 @@
  * The folder of a replica:
  *
  *     id      who it is: a UUID, made once, or given
- *     data    what it stores, unless another store was named
+ *     data    what it stores, unless another store was named; with snapshots also data.* (src/store/chain.h)
  *     meta    docs/replication.md §3
  *
  * It dials its target again whenever the connection ends, sooner at first and then every two seconds; a

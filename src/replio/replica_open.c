@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -30,17 +31,18 @@ static int read_id(const char *dir, const struct uuid *wanted, struct uuid *ret_
     _cleanup_free_ char *path = mem_printf("%s/id", dir);
     _cleanup_(str_done) struct str text = {0};
     struct err why = {0};
-    if (file_read(path, 100, &text, &why) == 0 && text.len)
-        return parse_id(text.p, wanted, ret_id, e) < 0 ? err_prefix(e, "%s", path) : 0;
+    if (file_read(path, 100, &text, &why) == 0)
+        return parse_id(text.len ? text.p : (char[]){""}, wanted, ret_id, e) < 0
+                   ? err_prefix(e, "%s", path)
+                   : 0;
     if (why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
     }
-    char line[UUID_TEXT_MAX + 1];
+    char text_id[UUID_TEXT_MAX], line[UUID_TEXT_MAX + 1];
     *ret_id = wanted ? *wanted : uuid_random();
-    uuid_format(ret_id, line);
-    strcat(line, "\n");
-    return file_replace(path, line, strlen(line), 0600, e);
+    int n = snprintf(line, sizeof(line), "%s\n", uuid_format(ret_id, text_id));
+    return file_replace(path, line, (size_t)n, 0600, e);
 }
 
 static int load(struct replio_replica *r, struct err *e)

@@ -234,9 +234,7 @@ static void close_chain(struct store *s)
         io_loop_turn(c->loop, -1);
     if (c->merge.timer.fn)
         io_timer_stop(c->loop, &c->merge.timer);
-    struct list_link *l;
-    while ((l = list_take(&c->free_ops))) {
-        struct chain_op *op = container_of(l, struct chain_op, link);
+    list_for_each_safe(&c->free_ops, op, struct chain_op, link) {
         free(op->iov);
         free(op);
     }
@@ -265,12 +263,12 @@ struct store *store_chain_open(const char *rest, const struct store_options *o, 
 {
     struct chain *c = NEW(struct chain);
     size_t length = strcspn(rest, "?");
-    c->store = (struct store){
-        .ops = &chain_ops, .block_size = o->block_size, .read_only = o->read_only};
+    c->store =
+        (struct store){.ops = &chain_ops, .block_size = o->block_size, .read_only = o->read_only};
     c->loop = o->loop;
     c->path = mem_strndup(rest, length);
     c->direct = str_eq(rest + length, "?direct=1");
-    struct list_link *lists[] = {&c->active,       &c->waiting,       &c->held,   &c->free_ops,
+    struct list_link *lists[] = {&c->active,        &c->waiting,      &c->held,   &c->free_ops,
                                  &c->flush_waiting, &c->flush_served, &c->changes};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
         list_init(lists[i]);

@@ -39,7 +39,11 @@
 #include "store/impl.h"
 #include "store/manifest.h"
 
-enum { GRANULE = 4096, MAP_PAGE = 4096, MAP_SPAN = MAP_PAGE * 8 /* granules that a page tells of */ };
+enum {
+    GRANULE = 4096,
+    MAP_PAGE = 4096,
+    MAP_SPAN = MAP_PAGE * 8 /* granules that a page tells of */
+};
 
 struct layer {
     uint32_t number;
@@ -47,7 +51,7 @@ struct layer {
     uint64_t size;     /* of the snapshot */
     uint64_t merged;
     struct store *file;
-    int map_fd; /* -1: the bottom, which has everything */
+    int map_fd;            /* -1: the bottom, which has everything */
     uint8_t *bits, *dirty; /* dirty: a byte for each page of the map */
     uint64_t pages;
 };
@@ -57,15 +61,15 @@ struct chain;
 /* An I/O under way in a chain, or a copy of the merge's. */
 struct chain_op {
     struct chain *chain;
-    struct list_link link;    /* active, waiting, or free */
-    struct store_io *of;      /* NULL: a copy */
+    struct list_link link; /* active, waiting, or free */
+    struct store_io *of;   /* NULL: a copy */
     int step, error;
-    bool exclusive;           /* of its granules: they are copied up or down */
-    uint64_t first, last;     /* granules that it changes */
-    uint64_t at, end;         /* how far it is: of a read, of a copy */
-    uint64_t up[2];           /* granules to be copied up before the write */
+    bool exclusive;       /* of its granules: they are copied up or down */
+    uint64_t first, last; /* granules that it changes */
+    uint64_t at, end;     /* how far it is: of a read, of a copy */
+    uint64_t up[2];       /* granules to be copied up before the write */
     unsigned ups;
-    unsigned top;             /* a read's: the layer at which it begins */
+    unsigned top; /* a read's: the layer at which it begins */
     struct store_io sub;
     bool submitting, ended;
     struct io_buf *buf;
@@ -89,8 +93,8 @@ struct chain_change {
     void (*done)(void *context, int error);
     void *context;
     struct manifest next;
-    uint32_t create;                     /* number of a head to be made; 0: none */
-    uint32_t remove[MANIFEST_LAYERS];    /* numbers of layers that go */
+    uint32_t create;                  /* number of a head to be made; 0: none */
+    uint32_t remove[MANIFEST_LAYERS]; /* numbers of layers that go */
     unsigned removes;
     struct store_io flush;
     struct io_request request;
@@ -107,7 +111,6 @@ struct chain {
     struct store store;
     struct io_loop *loop;
     char *path;
-    bool direct;
     struct layer *layers[MANIFEST_LAYERS];
     unsigned n;
     uint32_t next;
@@ -117,7 +120,6 @@ struct chain {
     unsigned inflight, exclusives;
 
     /* chain_map.c */
-    bool flushing;
     struct list_link flush_waiting, flush_served;
     struct store_io sync[2];
     unsigned syncs;
@@ -129,7 +131,6 @@ struct chain {
     /* chain_change.c */
     struct list_link changes;
     struct chain_change *change; /* under way: I/O is held */
-    bool changing;               /* and its turn has come: nothing is under way */
 
     /* chain_merge.c */
     struct {
@@ -137,17 +138,19 @@ struct chain {
         uint64_t from, at;           /* bytes: the run that is being copied; copied up to here */
         int64_t began;
         uint64_t since_mark;
-        bool copying;                /* a copy is under way, or a flush or change of the merge's */
-        bool flushed;                /* flushes reach the lower layer too */
+        bool copying; /* a copy is under way, or a flush or change of the merge's */
+        bool flushed; /* flushes reach the lower layer too */
         struct io_timer timer;
         struct store_io flush;
         struct chain_change change;
         uint64_t seen; /* clients' I/Os at the last chunk */
     } merge;
     uint64_t ios; /* of clients */
-    bool closing; /* the merge begins nothing any more */
     void (*paused)(void *context);
     void *paused_context;
+    bool direct, flushing;
+    bool changing; /* the turn of `change` has come: nothing is under way */
+    bool closing;  /* the merge begins nothing any more */
 };
 
 static inline struct chain *chain_of(struct store *s)

@@ -159,6 +159,18 @@ static int carry_out(void *context)
     return 0;
 }
 
+static struct layer *take_number(struct layer *from[], unsigned n, uint32_t number)
+{
+    for (unsigned k = 0; k < n; k++) {
+        struct layer *l = from[k];
+        if (!l || l->number != number)
+            continue;
+        from[k] = NULL;
+        return l;
+    }
+    return NULL;
+}
+
 /* Memory follows what is on disk now. */
 static int follow(struct chain_change *ch)
 {
@@ -174,13 +186,9 @@ static int follow(struct chain_change *ch)
     memcpy(was, c->layers, sizeof(was));
     for (unsigned i = 0; i < ch->next.n; i++) {
         const struct manifest_layer *m = &ch->next.layer[i];
-        struct layer *l = head;
-        for (unsigned k = 0; k < had; k++) {
-            if (was[k] && was[k]->number == m->number) {
-                l = was[k];
-                was[k] = NULL;
-            }
-        }
+        struct layer *old = take_number(was, had, m->number), *l = old ? old : head;
+        if (!l)
+            return EIO; /* plan() names only what there is */
         l->snapshot = m->snapshot;
         l->size = m->size;
         l->merged = m->merged;
@@ -231,8 +239,8 @@ static void flushed(struct store_io *io, int error)
         finish(ch, error);
         return;
     }
-    ch->request = (struct io_request){
-        .op = IO_CALL, .call = carry_out, .context = ch, .done = carried_out};
+    ch->request =
+        (struct io_request){.op = IO_CALL, .call = carry_out, .context = ch, .done = carried_out};
     io_submit(ch->chain->loop, &ch->request);
 }
 

@@ -311,8 +311,7 @@ static bool op_over(const struct chain_op *op)
 {
     if (op->error)
         return true;
-    return op->step == READ_NEXT ? op->at == op->of->length
-                                 : op->step == COPY_READ && op->at == op->end;
+    return (op->step == READ_NEXT || op->step == COPY_READ) && op->at == op->end;
 }
 
 static void op_run(struct chain_op *op)
@@ -374,6 +373,7 @@ void chain_submit(struct chain *c, struct store_io *io)
     if (io->op == STORE_READ) {
         list_push(&c->active, &op->link);
         op->first = UINT64_MAX; /* changes nothing */
+        op->end = io->length;
         op_run(op);
         return;
     }

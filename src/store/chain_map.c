@@ -15,7 +15,8 @@
 
 int layer_map_resize(struct layer *l, uint64_t size)
 {
-    uint64_t granules = (size + GRANULE - 1) / GRANULE, pages = (granules + MAP_SPAN - 1) / MAP_SPAN;
+    uint64_t granules = (size + GRANULE - 1) / GRANULE,
+             pages = (granules + MAP_SPAN - 1) / MAP_SPAN;
     if (l->map_fd < 0 || pages <= l->pages)
         return 0;
     /* Memory that is not touched is none: most of a map is zeroes. */

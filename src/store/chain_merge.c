@@ -141,7 +141,7 @@ void chain_merge_copied(struct chain *c, int error)
         return;
     if (error)
         c->merge.at = c->merge.from; /* again, later */
-    int64_t pause = 1; /* in the next turn */
+    int64_t pause = 1;               /* in the next turn */
     if (error)
         pause = RETRY;
     else if (clients_busy(c))

@@ -65,7 +65,8 @@ static const char *unsound(const struct manifest *m)
         return "its ends are not those of a chain";
     for (uint32_t i = 0; i < m->n; i++) {
         const struct manifest_layer *a = &m->layer[i];
-        if (a->number >= m->next || a->size % SECTOR || a->size > INT64_MAX || a->merged > INT64_MAX)
+        if (a->number >= m->next || a->size % SECTOR || a->size > INT64_MAX ||
+            a->merged > INT64_MAX)
             return "a layer has an impossible number or size";
         for (uint32_t k = 0; k < i; k++)
             if (m->layer[k].number == a->number ||
@@ -103,7 +104,8 @@ int manifest_decode(const uint8_t *in, size_t size, struct manifest *ret_m, stru
     }
     const char *why = unsound(&m);
     if (why)
-        return err_set(e, ERR_DATA_LOSS, "BadChain", "the list of snapshots makes no sense: %s", why);
+        return err_set(e, ERR_DATA_LOSS, "BadChain", "the list of snapshots makes no sense: %s",
+                       why);
     *ret_m = m;
     return 0;
 }

@@ -24,10 +24,12 @@ enum {
 };
 
 struct manifest_layer {
-    uint32_t number;   /* of its files */
-    uint64_t snapshot; /* whose content ends here; 0: the head, or one that is to be merged with the one above */
-    uint64_t size;     /* of that snapshot */
-    uint64_t merged;   /* of one that is to be merged: bytes of the one above that are in it, durably */
+    uint32_t number; /* of its files */
+    uint64_t
+        snapshot; /* whose content ends here; 0: the head, or one that is to be merged with the one above */
+    uint64_t size; /* of that snapshot */
+    uint64_t
+        merged; /* of one that is to be merged: bytes of the one above that are in it, durably */
 };
 
 struct manifest {

@@ -43,7 +43,8 @@ struct store_io {
     enum store_op op;
     bool fua; /* WRITE, UNMAP, ZERO: durable when done */
     uint64_t offset, length;
-    uint64_t snapshot; /* READ: of this one; 0: as it is now. What lies beyond its end reads as zeroes */
+    uint64_t
+        snapshot; /* READ: of this one; 0: as it is now. What lies beyond its end reads as zeroes */
     struct iovec *iov; /* READ, WRITE: length bytes in all; not changed, kept until done */
     unsigned iovs;
     /* WRITE: the buffer that each vector lies in, for a store that needs the bytes after done() and takes

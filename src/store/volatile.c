@@ -126,12 +126,13 @@ static void write_out(struct cache *c, struct cached *w, bool half)
 
 static void begin(struct cache *c, struct store_io *next)
 {
+    struct cached *oldest = list_first(&c->cached, struct cached, link);
     if (next->op == STORE_READ) {
         list_unlink(&next->link);
         c->reading = next;
         submit_below(c, STORE_READ, next->offset, next->length, next->iov, next->iovs);
-    } else if (!list_empty(&c->cached)) {
-        write_out(c, list_first(&c->cached, struct cached, link), false);
+    } else if (oldest) {
+        write_out(c, oldest, false);
     } else {
         c->flushing = true;
         submit_below(c, STORE_FLUSH, 0, 0, NULL, 0);

@@ -40,8 +40,6 @@ static void print_volume(const json_t *v)
     printf("volume %s: %s, epoch %" PRIu64 ", acknowledged by %" PRIu64 " of %" PRIu64 "\n",
            json_str(v, "name"), json_str(v, "status"), number(v, "epoch"),
            number(v, "consistencyFactor"), number(v, "replicationFactor"));
-    if (json_array_size(json_object_get(v, "snapshots")))
-        printf("  %zu snapshots\n", json_array_size(json_object_get(v, "snapshots")));
     json_array_foreach(json_object_get(v, "replicaStatus"), i, r) {
         printf("  %s  %-24s  up %" PRIu64 " s, durable up to %s", json_str(r, "replicaId"),
                json_str(r, "mode"), number(r, "upTime"), json_str(r, "checkpointedIOSeq"));
@@ -66,6 +64,8 @@ static void print_status(const json_t *o)
            json_is_true(json_object_get(o, "draining")) ? "  draining" : "");
     if (json_str(o, "doing") && *json_str(o, "doing"))
         printf("%s is under way\n", json_str(o, "doing"));
+    if (json_array_size(json_object_get(o, "snapshots")))
+        printf("%zu snapshots\n", json_array_size(json_object_get(o, "snapshots")));
     if (json_object_get(o, "volumeStatus"))
         print_volume(json_array_get(json_object_get(o, "volumeStatus"), 0));
     else
@@ -105,8 +105,8 @@ int target_ask(const struct cli_args *args, const char *verb)
             return cli_misuse(args, "rate needs --rebuild-rate, such as 100Mi, or 0 for no limit");
         json_object_set_new(o, "bytes", json_integer((json_int_t)size));
     }
-    if (!name && (str_eq(verb, "snapshot") || str_eq(verb, "snapshot-delete") ||
-                  str_eq(verb, "revert")))
+    if (!name &&
+        (str_eq(verb, "snapshot") || str_eq(verb, "snapshot-delete") || str_eq(verb, "revert")))
         return cli_misuse(args, "%s needs --name, the snapshot's", verb);
     if (name)
         json_object_set_new(o, "name", json_string(name));

@@ -48,6 +48,20 @@ static json_t *one(const struct repl_snap *snap, const struct repl_status *s)
                      "size", (json_int_t)snap->size, "replicas", have, "missingOn", missing);
 }
 
+json_t *target_snapshots_brief(const struct target *t)
+{
+    const struct repl_snaps *all = replio_volume_snaps(t->volume);
+    json_t *list = json_array();
+    for (int i = 0; i < all->n; i++) {
+        char created[RFC3339_MAX];
+        rfc3339_format((struct timespec){.tv_sec = (time_t)all->at[i].created}, RFC3339_SECONDS,
+                       created);
+        json_array_append_new(list,
+                              json_pack("{s:s,s:s}", "name", all->at[i].name, "created", created));
+    }
+    return list;
+}
+
 json_t *target_snapshots(const struct target *t)
 {
     const struct repl_snaps *all = replio_volume_snaps(t->volume);
@@ -99,8 +113,8 @@ void target_snapshots_print(const json_t *list)
     printf("%-32s %-21s %10s %9s\n", "NAME", "CREATED", "SIZE", "REPLICAS");
     json_array_foreach((json_t *)(uintptr_t)list, i, it) {
         char size[QUANTITY_TEXT_MAX];
-        struct quantity q = quantity_from_int(json_integer_value(json_object_get(it, "size")),
-                                              QUANTITY_BINARY_SI);
+        struct quantity q =
+            quantity_from_int(json_integer_value(json_object_get(it, "size")), QUANTITY_BINARY_SI);
         json_int_t have = json_integer_value(json_object_get(it, "replicas"));
         printf("%-32s %-21s %10s %4" JSON_INTEGER_FORMAT "/%-4" JSON_INTEGER_FORMAT "\n",
                json_str(it, "name"), json_str(it, "created"), quantity_format(&q, size), have,

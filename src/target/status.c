@@ -108,7 +108,6 @@ static json_t *volume_json(const struct target *t)
     json_object_set_new(o, "epoch", number(s.epoch));
     json_object_set_new(o, "replicationFactor", number(s.rf));
     json_object_set_new(o, "consistencyFactor", number(s.cf));
-    json_object_set_new(o, "snapshots", target_snapshots(t));
     return o;
 }
 
@@ -122,6 +121,8 @@ void target_status(const struct target *t, struct str *out)
     json_object_set_new(o, "iqn", json_string(t->o->iqn));
     if (t->volume)
         json_object_set_new(o, "volumeStatus", json_pack("[o]", volume_json(t)));
+    if (t->volume)
+        json_object_set_new(o, "snapshots", target_snapshots_brief(t));
     else
         json_object_set_new(o, "store", json_string(t->o->store));
     json_object_set_new(o, "ready", json_boolean(t->ready));

@@ -86,8 +86,9 @@ void target_control_close(
 /* snapshots.c */
 struct str;
 bool target_snapshot_name(const char *name); /* is one */
-/* Those of a replicated volume, as JSON. */
+/* Those of a replicated volume, as JSON; brief: names and times. */
 json_t *target_snapshots(const struct target *t);
+json_t *target_snapshots_brief(const struct target *t);
 void target_snapshot_why(const struct target *t, const char *name, int error, struct str *out);
 /* And as a person sees them. */
 void target_snapshots_print(const json_t *list);

@@ -168,6 +168,8 @@ int up_command_up(const struct cli_args *args)
         status = take_disks(args, "sparse-disks", &o.disks, &o.sparse_disks);
     if (status == CLI_DONE)
         status = take_disks(args, "vg-disks", &vg_disks, &o.vg_disks);
+    o.lost_after = cli_get(args, "lost-after");
+    o.rehome_after = cli_get(args, "rehome-after");
     if (status != CLI_DONE)
         return status;
     if (listen && !split_listen(listen, &address, &o.port))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/crc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -29,6 +30,19 @@ static void add_flag(struct words *w, const char *name, char *value)
     add(w, value);
 }
 
+/*
+ * Addresses on the loopback are the machine's: systems in different folders have ranges of their own, which
+ * their folder's name gives, so that they seldom meet.
+ *
+ *     127.(10 + n).NODE.0/24                          pods
+ *     127.(96 + n / 4).(64 * (n % 4)).0/18            services
+ */
+static unsigned own_range(const struct up_options *o)
+{
+    const char *folder = o->place->folder;
+    return crc_32c(folder, strlen(folder)) % 64;
+}
+
 /* Makes the child and forgets the words. */
 static void add_child(const struct up_options *o, const char *name, struct words *w,
                       struct up_child **children, size_t *n)
@@ -50,6 +64,8 @@ void up_programs_server(const struct up_options *o, struct up_child **children, 
     add_flag(&w, "address", mem_strdup(o->address));
     add_flag(&w, "port", mem_printf("%u", o->port));
     add_flag(&w, "pod-logs", up_place_path(o->place, "nodes/{node}/pods"));
+    add_flag(&w, "service-cluster-ip-range",
+             mem_printf("127.%u.%u.0/18", 96 + own_range(o) / 4, own_range(o) % 4 * 64));
     add_child(o, "apiserver", &w, children, n);
     (*children)[*n - 1].wants_line = true;
 }
@@ -74,6 +90,10 @@ static void add_controller(const struct up_options *o, struct up_child **childre
     add(&w, mem_strdup("--embedded"));
     add(&w, mem_strdup("--leader-elect=false"));
     add_flag(&w, "health-port", mem_strdup("0"));
+    if (o->lost_after)
+        add_flag(&w, "node-monitor-grace-period", mem_strdup(o->lost_after));
+    if (o->rehome_after)
+        add_flag(&w, "jiva-rehome-after", mem_strdup(o->rehome_after));
     add_flag(&w, "jiva-dir", up_place_path(o->place, "jiva"));
     add_child(o, "controller", &w, children, n);
 }
@@ -97,7 +117,7 @@ static int add_node(const struct up_options *o, unsigned number, const char *url
     add_flag(&w, "ca-file", up_place_path(o->place, "apiserver/pki/ca.crt"));
     add_flag(&w, "namespace", mem_strdup(UP_NAMESPACE));
     add_flag(&w, "address", mem_strdup("127.0.0.1"));
-    add_flag(&w, "pod-cidr", mem_printf("127.10.%u.0/24", number));
+    add_flag(&w, "pod-cidr", mem_printf("127.%u.%u.0/24", 10 + own_range(o), number));
     add(&w, mem_strdup("--discover=false")); /* the machine's disks are not each node's */
     add(&w, mem_strdup("--run-pods"));
     add(&w, mem_strdup("--allow-host-commands"));

@@ -104,6 +104,9 @@ static int check_device(struct zpool *p, const struct zpool_device *d, bool *ret
                        f.exported ? ", which was exported" : "");
     case ZPOOL_LABEL_SPARE:
     case ZPOOL_LABEL_CACHE:
+        *ret_wipe = d->overwrite;
+        if (d->overwrite)
+            return 0;
         return err_set(e, ERR_FAILED_PRECONDITION, "DeviceHasPool",
                        "%s is a %s of a pool: remove it there, or wipe it", d->path,
                        f.label == ZPOOL_LABEL_SPARE ? "spare" : "cache");
@@ -216,6 +219,10 @@ static nvlist_t *build(const struct zpool_layout *l)
 
 static int wipe(const char *path, struct err *e)
 {
+    struct zpool_found f;
+    zpool_label_look(path, &f, NULL);
+    if (f.device_guid && zpool_label_clear(path, f.pool_guid, f.device_guid, e) < 0)
+        return -1;
     int error = zpool_signature_wipe(path);
     return error ? err_errno(e, error, "cannot remove what is on %s", path) : 0;
 }

@@ -12,7 +12,8 @@
  *     create and add refuse a device that has a label of a pool, or anything else that libblkid
  *     knows, unless `overwrite` is set for exactly that device; a label of a pool that was not
  *     destroyed is refused even so, unless no pool was ever complete on the device, or it is this
- *     pool's and the pool does not know it: a process died when it was about to be added.
+ *     pool's and the pool does not know it: a process died when it was about to be added. (A spare or
+ *     cache does not say its pool: there the caller's word counts.)
  *   - Only the devices that are named are opened. Nothing is searched for, no cache file is kept.
  *   - A device is held with an exclusive lock while it is in a pool: a second process is refused.
  *   - What fails returns an error where libzpool has a way to do so. Where it has none (memory,

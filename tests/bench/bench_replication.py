@@ -123,9 +123,8 @@ def main():
     folder, peers = tempfile.mkdtemp(prefix="orlop-bench-", dir="/dev/shm"), []
     try:
         for number, kind in enumerate(kinds):
-            peer = kind(folder, 40 + number)
-            peer.start()
-            peers.append(peer)
+            peers.append(kind(folder, 40 + number))
+            peers[-1].start()
         judge(measure(peers, args))
     finally:
         for peer in peers:

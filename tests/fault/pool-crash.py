@@ -24,12 +24,12 @@ DATA_MEBI = 16
 
 
 class Subject:
-    """A pool of a mirror, whose second side is replaced now and then, and of groups that come after it."""
+    """A pool of a mirror, whose second side is replaced now and then, a spare, and groups that come after."""
 
     def __init__(self, server, api, scratch, name):
         self.disks = Disks(api, scratch.file(f"{name}.disks"), cluster=name)
         self.pool = Pool(program, server, api, scratch.path, name, cluster=name)
-        self.name, self.count, self.sides, self.more, self.guid = name, 0, [], [], None
+        self.name, self.count, self.sides, self.spare, self.more, self.guid = name, 0, [], None, [], None
 
     def device(self, predecessor=None):
         self.count += 1
@@ -38,12 +38,13 @@ class Subject:
         return name
 
     def groups(self):
-        return [group("mirror", *self.sides), *(group("stripe", name) for name in self.more)]
+        return [group("mirror", *self.sides), group("stripe", self.spare, isSpare=True),
+                *(group("stripe", name) for name in self.more)]
 
     # What is asked for while no process runs.
 
     def create(self):
-        self.sides = [self.device(), self.device()]
+        self.sides, self.spare = [self.device(), self.device()], self.device()
         self.pool.create(*self.groups())
 
     def expand(self):
@@ -67,7 +68,7 @@ class Subject:
             return "there is no object"
         status, wanted = got.get("status", {}), set(self.sides) | set(self.more)
         states = self.pool.states()
-        if status.get("phase") != "ONLINE" or states != dict.fromkeys(wanted, "ONLINE"):
+        if status.get("phase") != "ONLINE" or states != {**dict.fromkeys(wanted, "ONLINE"), self.spare: "SPARE"}:
             return f"{status.get('phase')} {states}, not {sorted(wanted)}"
         if self.guid not in (None, status.get("guid")):
             return f"another pool: {status.get('guid')}"
@@ -85,7 +86,7 @@ class Subject:
         return ""
 
     def data(self, mode):
-        paths = [self.disks.path(n) for n in self.sides + self.more]
+        paths = [self.disks.path(n) for n in [*self.sides, self.spare, *self.more]]
         return run(zvoldata, mode, "vol", str(DATA_MEBI), "7", *paths)
 
 

@@ -3,6 +3,7 @@
 not: in the API server, with kubectl, and in `orlop validate`.
 
 admission.py APISERVER TOP ORLOP
+admission.py APISERVER TOP ORLOP --update    writes tests/data/pool-rules.txt anew, to be read before it is kept
 """
 import concurrent.futures
 import os
@@ -82,7 +83,8 @@ def main():
     with Scratch() as scratch:
         with Server(program, scratch.file("gate"), "--feature-gates", "OrlopAdmission=false") as server:
             check_gate(server)
-        pool_rules.check_files(tap, orlop, scratch)
+        pool_rules.check_files(tap, orlop, scratch, f"{top}/tests/data/pool-rules.txt",
+                               "--update" in sys.argv)
         with Server(program, scratch.file("data")) as server:
             pool_rules.check_all(tap, server)
             check_side_effects(server)

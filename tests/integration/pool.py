@@ -4,6 +4,7 @@
 pool.py APISERVER POOL ZVOLDATA [TEST...]
 """
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,6 +198,26 @@ def test_foreign(bench):
         tap.ok(wait_for(lambda: pool.condition("PoolExpansion").get("status") == "True"),
                "adding such devices is refused", pool.status())
     tap.equal(sums(), before, "nothing was written to either")
+    # A spare's label does not say whose it is: what the object says of it does.
+    spares, pool = bench.disks("spares"), bench.pool("spares")
+    spares.make("p-a", "p-s")
+    pool.create(group("stripe", "p-a"), group("stripe", "p-s", isSpare=True))
+    with pool:
+        tap.ok(wait_for(lambda: pool.states().get("p-s") == "SPARE"), "a pool with a spare", pool.status())
+        tap.ok("adding" not in pool.status(), "which is added, and no longer about to be")
+        pool.stop()
+    shutil.copyfile(spares.path("p-s"), spares.path("p-t"))
+    spares.make("p-t")
+    groups = group("stripe", "p-a"), group("stripe", "p-s", "p-t", isSpare=True)
+    pool.groups(*groups)
+    with pool:
+        tap.ok(wait_for(lambda: "is a spare of a pool" in pool.condition("PoolExpansion").get("message", "")),
+               "a device with a label of somebody's spare is refused", pool.status())
+        pool.stop()
+    pool.patch({"status": {"adding": ["p-t"]}})
+    with pool:
+        tap.ok(wait_for(lambda: pool.states().get("p-t") == "SPARE"),
+               "one that was being added when the process died is added", pool.status())
 
 
 def test_faults(bench):

@@ -156,7 +156,7 @@ with Scratch() as scratch:
         tap.ran(system.kubectl("apply", "-f", f"{top}/examples/pods/hello.yaml"), "the README's Pods")
         tap.ran(system.kubectl("rollout", "status", "deployment/hello", "--timeout", "90s"), "roll out",
                 stdout="successfully rolled out")
-        tap.ran(system.kubectl("logs", "deployment/hello"), "and say hello", stdout="hello from 127.10.")
+        tap.ran(system.kubectl("logs", "deployment/hello"), "and say hello", stdout="hello from 127.")
         tap.ran(system.kubectl("delete", "-f", f"{top}/examples/pods/hello.yaml"), "and are deleted")
         tap.ok(wait_for(lambda: len(system.get("pods")) == 3), "until they have ended")
 

@@ -17,6 +17,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import pool_rules  # noqa: E402
 from controller import Controller  # noqa: E402
+from pool_cases import CASES  # noqa: E402
 from pool_objects import cluster, device, group, path, pool, put  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
@@ -55,17 +56,18 @@ class Account:
 class Webhook(Controller):
     """The program with nothing but the webhook, on a port of its own."""
 
-    def __init__(self, account, scratch, *flags):
+    def __init__(self, account, scratch, *flags, service=False):
         self.port = free_port()
-        super().__init__(controller_program, account, scratch.file("webhook.log"), "--controllers", "",
-                         "--leader-elect=false", "--webhook", "--webhook-address", "127.0.0.1",
-                         "--webhook-port", str(self.port), "--webhook-url",
-                         f"https://127.0.0.1:{self.port}", "--namespace", "openebs",
-                         "--webhook-check-period", "1s", *flags)
+        url = () if service else ("--webhook-url", f"https://127.0.0.1:{self.port}")
+        super().__init__(controller_program, account, scratch.file(f"webhook-{self.port}.log"),
+                         "--controllers", "", "--leader-elect=false", "--webhook", "--webhook-address",
+                         "127.0.0.1", "--webhook-port", str(self.port), "--namespace", "openebs",
+                         "--webhook-check-period", "1s", *url, *flags)
 
     def send(self, body, method="POST", where="/validate", ca=None):
         """The status and text of a request."""
         context = ssl.create_default_context(cadata=ca) if ca else ssl._create_unverified_context()
+        context.check_hostname = False  # it is called after its Service
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
         try:
             connection.request(method, where, body)
@@ -132,6 +134,14 @@ def check_kinds(server):
                             "poolConfig": {"dataRaidGroupType": "stripe"}}]}})
     tap.ok(status == 422 and "[device-exists]" in reply["message"] and "dataRaidGroups[0]" in
            reply["message"], "the published form, in its own words", reply)
+
+
+def check_namespace(server):
+    """Who empties a namespace is not held up, whatever lives on its pools."""
+    (index,) = [i for i, it in enumerate(CASES) if it.title == "the cluster deleted with a replica on a pool"]
+    server.ask("DELETE", f"/api/v1/namespaces/case-{index}")
+    tap.ok(wait_for(lambda: server.get(f"/api/v1/namespaces/case-{index}")[0] == 404),
+           "a namespace goes with pools and replicas")
 
 
 def check_rotation(server, hook):
@@ -229,6 +239,29 @@ def check_down(server, hook):
     tap.ok(wait_for(lambda: server.get("/api/v1/namespaces/case-0")[0] == 404), "with all in them")
 
 
+def check_service(server, account, scratch):
+    """Two of them at once behind a Service, which begin with nothing and share what they make."""
+    server.ask("DELETE", SECRET)
+    with Webhook(account, scratch, service=True) as one, Webhook(account, scratch, service=True) as two:
+        put_endpoints(server, one.port)
+        tap.ok(wait_for(lambda: one.ready and two.ready), "two are ready")
+        tap.ok(wait_for(lambda: accepts(server)), "the API server finds one by its Service")
+        tap.equal([it.send("x", ca=bundle(server))[0] for it in (one, two)], [400, 400],
+                  "both have certificates of one authority")
+        one.signal(signal.SIGKILL)
+        one.wait()
+        put_endpoints(server, two.port)
+        tap.ok(wait_for(lambda: accepts(server)), "when one is killed the other answers")
+
+
+def put_endpoints(server, port):
+    where = "/api/v1/namespaces/openebs/endpoints"
+    value = {"metadata": {"name": "orlop-webhook"}, "subsets": [
+        {"addresses": [{"ip": "127.0.0.1"}], "ports": [{"name": "https", "port": port}]}]}
+    if server.ask("POST", where, value)[0] == 409:
+        server.ask("PUT", f"{where}/orlop-webhook", value)
+
+
 def check_end(server, account, scratch):
     with Webhook(account, scratch, "--webhook-remove-on-stop") as hook:
         tap.ok(wait_for(lambda: hook.ready and accepts(server)), "another takes its place")
@@ -260,10 +293,12 @@ def main():
             check_configuration(server)
             pool_rules.check_all(tap, server, kubectl=lambda case: case.title.startswith("a replacement"))
             check_kinds(server)
+            check_namespace(server)
             check_rotation(server, hook)
             check_hostile(hook)
             put(server, device("a"), "default")
             check_down(server, hook)
+        check_service(server, account, scratch)
         check_end(server, account, scratch)
     tap.done()
 

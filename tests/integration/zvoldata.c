@@ -87,7 +87,8 @@ int main(int argc, char **argv)
     if (argc < 6)
         return 2;
     const char *mode = argv[1], *name = argv[2];
-    uint64_t size = strtoull(argv[3], NULL, 10) * MIB, seed = strtoull(argv[4], NULL, 10), wrong = 0;
+    uint64_t size = strtoull(argv[3], NULL, 10) * MIB, seed = strtoull(argv[4], NULL, 10),
+             wrong = 0;
     const struct zpool_options o = {.host_id = HOST};
     if (zpool_start(&o, &e) < 0)
         return fail("start");

@@ -1,4 +1,5 @@
 """JivaVolumes of a whole system: what tests ask of them, and what they do to their processes."""
+import http.client
 import json
 import os
 import signal
@@ -38,7 +39,10 @@ class Jiva(System):
         return f"/apis/{VERSION}/namespaces/default/{kind}" + (f"/{name}" if name else "")
 
     def ask(self, method, path, body=None, **options):
-        return self.client.ask(method, path, body, **options)
+        try:
+            return self.client.ask(method, path, body, **options)
+        except (OSError, http.client.HTTPException):  # a connection that was idle for long
+            return self.client.ask(method, path, body, **options)
 
     def apply(self, *objects):
         return self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List",
@@ -116,6 +120,23 @@ class Jiva(System):
     def target(self, name):
         identity = self.volume(name)["metadata"]["annotations"]["jiva.openebs.io/volume-id"]
         return next(iter(self.pids("orlop-target", identity)), 0)
+
+    def lose(self, node):
+        """Ends all that a node runs, as if its machine were gone; its agent, which is frozen: wake() it."""
+        agent = self.pid(node)
+        os.kill(agent, signal.SIGSTOP)
+        addresses = {p["status"]["podIP"] for p in self.pods() if p["spec"].get("nodeName") == node}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as env, open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+                    mine = bool({f"POD_IP={a}".encode() for a in addresses} & set(env.read().split(b"\0")))
+                    parent = int(stat.read().rsplit(")", 1)[1].split()[1])
+                if mine:
+                    os.kill(parent, signal.SIGKILL)  # its shim, which would tell of its end
+                    os.kill(int(pid), signal.SIGKILL)
+            except OSError:
+                pass
+        return agent
 
     def bench(self, name, *words, wait=True):
         argv = [os.path.join(os.path.dirname(self.orlop), "orlop-bench"), "bench", "iscsi", self.url(name),

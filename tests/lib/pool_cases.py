@@ -61,6 +61,13 @@ CASES = [
                     pool({"kubernetes.io/hostname": "twin-a", "zone": "twin"},
                          group("stripe", "b"))),
             {"before": on("a", "b", on="twin-a"), "at": "spec.pools[1].nodeSelector",
+             "says": "a node has one pool of a cluster"}),
+           ("a pool that moves to the node of another",
+            cluster(pool({"kubernetes.io/hostname": "twin-a", "zone": "twin"}, group("mirror", "a", "b")),
+                    pool("twin-a", group("stripe", "t"))),
+            {"before": [*on("a", "b"), device("t", "twin-a")], "after": on("a", "b", on="twin-a"),
+             "old": cluster(pool("node-1", group("mirror", "a", "b")),
+                            pool("twin-a", group("stripe", "t"))),
              "says": "a node has one pool of a cluster"})),
     # Devices.
     *pairs("device-exists",

@@ -87,8 +87,9 @@ def check_all(tap, server, kubectl=lambda case: case.refused):
         check(tap, server, index, case, ask_kubectl if kubectl(case) else ask)
 
 
-def check_files(tap, orlop, scratch):
-    """Those that `orlop validate` can be asked: all but deletions."""
+def check_files(tap, orlop, scratch, expected, update=False):
+    """Those that `orlop validate` can be asked: all but deletions. What it says to each stands in a file."""
+    said = ""
     for case in CASES:
         if case.new is None:
             continue
@@ -98,6 +99,13 @@ def check_files(tap, orlop, scratch):
             {"apiVersion": "v1", "kind": "List", "items": list(cluster.values())}))
         old = ["--old", scratch.file("old.json", json.dumps(case.old))] if case.old else []
         new = scratch.file("new.json", json.dumps(case.new))
-        result = run(orlop, "validate", "--cluster", file, *old, new)
-        problem = problem_with(case, result.returncode == 0, result.stderr)
+        result = run(orlop, "validate", "--cluster", file, *old, "-o", "json", new)
+        problems = [f"{it['field']}: {it['message']}" for it in json.loads(result.stdout)]
+        problem = problem_with(case, result.returncode == 0, "\n".join(problems))
         tap.ok(not problem, f"validate: {case.rule}: {case.title}", problem or "")
+        said += "".join(f"{case.title}\n    {it}\n" for it in problems)
+    if update:
+        with open(expected, "w", encoding="utf-8") as f:
+            f.write(said)
+    with open(expected, encoding="utf-8") as f:
+        tap.equal(said.splitlines(), f.read().splitlines(), "in these words")

@@ -45,6 +45,8 @@ void life_syncing(struct sim *s, int replica)
                     sim_chance(s, 50), 0, NULL);
 }
 
+static void fall_behind(struct sim *s, int lost, int keep);
+
 /* The volume is being made, perhaps by two. Who does not hear that it is made may be asked to make it with others. */
 static void while_made(struct sim *s, int t, int r)
 {
@@ -63,6 +65,12 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
         while_made(s, t, r);
     if (calm(s))
         return;
+    if (type == REPL_BEGIN && s->target[t].serving && sim_chance(s, s->behind ? 30 : 1)) {
+        /* A write that only this one gets besides one that is lost: it must not count before it is rebuilt. */
+        int lost = some_replica(s);
+        if (lost != r)
+            fall_behind(s, lost, r);
+    }
     if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 25 : 3))
         conn_break(s, t, r);
     if (type == REPL_BEGIN && s->rebuilds && !s->target[t].serving && sim_chance(s, 15)) {
@@ -129,9 +137,10 @@ void life_crash_node(struct sim *s, int r, bool target)
 /*
  * Some replicas miss the last writes; then the target is lost, and one replica that had them loses its memory; all
  * others that had them cannot be reached while a new target starts. If all but one miss them, they were never
- * acknowledged, and one replica has what it should not have: it crashes, or comes back too late to be heard.
+ * acknowledged, and one replica has what it should not have: it crashes, or comes back too late to be heard. `keep`
+ * stays connected all the time.
  */
-static void fall_behind(struct sim *s, int lost)
+static void fall_behind(struct sim *s, int lost, int keep)
 {
     int t = sim_serving_target(s), behind = sim_chance(s, 50) ? sim_limit(s) : REPLICAS;
     bool late = behind == REPLICAS && sim_chance(s, 50);
@@ -141,7 +150,7 @@ static void fall_behind(struct sim *s, int lost)
     int first = (int)sim_below(s, REPLICAS);
     for (int k = 0; k < REPLICAS; k++) {
         int r = (first + k) % REPLICAS;
-        if (!s->replica[r].used || r == lost)
+        if (!s->replica[r].used || r == lost || r == keep)
             continue;
         if (behind-- > 0) {
             conn_break(s, t, r);
@@ -233,6 +242,9 @@ static void admin(struct sim *s, bool snaps)
         replica_start(s, fresh);
         if (sim_chance(s, 30))
             hide_from_other(s, t, fresh);
+        else if (sim_chance(s, 60)) /* it must not vote before it has everything */
+            world_event(s, s->now + sim_between(s, 5 * MS, 50 * MS), EV_CRASH, some_replica(s),
+                        true, 0, NULL);
         break;
     }
     default:
@@ -335,8 +347,14 @@ void life_fault(struct sim *s)
     if (calm(s))
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
+    if (s->behind && sim_chance(s, 25) && sim_serving_target(s) >= 0) {
+        /* It misses some writes, and is rebuilt with its memory whole. */
+        conn_break(s, sim_serving_target(s), r);
+        life_cut_off(s, r, s->now + sim_between(s, 5 * MS, 30 * MS));
+        return;
+    }
     if (s->behind && sim_chance(s, 70)) {
-        fall_behind(s, r);
+        fall_behind(s, r, -1);
         return;
     }
     if (s->splits && sim_serving_target(s) >= 0 && sim_chance(s, 40)) {

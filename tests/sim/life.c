@@ -478,7 +478,7 @@ static void advance(struct sim *s)
         if (!read_all(s))
             return;
         model_check(s);
-        model_reset(s->model, s->read_values, s->size / SECTOR, s->now);
+        model_reset(s, s->read_values);
         for (int i = 0; i < REPLICAS; i++)
             s->replica[i].weak = false;
         s->lossy = s->quiet = false;
@@ -540,8 +540,8 @@ static void advance(struct sim *s)
     if (s->now > s->stage_at + 8000 * MS) {
         why_not_healthy(s);
         sim_fail(s, "no end: stage %d, %s, requests %s, %s", s->stage,
-                 sim_serving_target(s) >= 0 ? "serving" : "frozen", sim_idle(s) ? "done" : "waiting",
-                 all_healthy(s) ? "healthy" : "not healthy");
+                 sim_serving_target(s) >= 0 ? "serving" : "frozen",
+                 sim_idle(s) ? "done" : "waiting", all_healthy(s) ? "healthy" : "not healthy");
     }
 }
 

@@ -146,8 +146,11 @@ bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t
     return can_be_last(&m->sector[sector], value, false, started);
 }
 
-void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int64_t now)
+void model_reset(struct sim *s, const uint64_t *values)
 {
+    struct model *m = s->model;
+    uint64_t sectors = s->size / SECTOR;
+    int64_t now = s->reset_at = s->now;
     for (uint64_t i = 0; i < SECTORS_MAX; i++) {
         begin(&m->sector[i], i < sectors ? values[i] : 0);
         m->sector[i].v[0].invoked = m->sector[i].v[0].first_end = now;

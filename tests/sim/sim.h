@@ -6,7 +6,7 @@
  *        │                                                              │
  *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
  *
- * world.c owns time, processes and connections, disk.c disks; model.c knows what reads may return; life.c is the
+ * world.c owns time and processes, net.c connections, disk.c disks; model.c knows what reads may return; life.c is the
  * plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
  */
 #pragma once
@@ -31,7 +31,7 @@ enum {
     HOT_MAX = 5,
     SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
     DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
-    ZEROED = 20, /* the first of four sectors that are zeroed now and then, all at once */
+    ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS ((int64_t)1000000)
@@ -199,7 +199,7 @@ struct sim {
     uint64_t admin_value;
     char admin_name[REPL_SNAP_NAME];
     int admin_replica, admin_instead;
-    int64_t admin_started;
+    int64_t admin_started, reset_at; /* reset: of the model */
     bool scrubbed;
     int corrupt; /* replica, or -1 */
     uint64_t mismatches;
@@ -209,7 +209,11 @@ struct sim {
         char name[REPL_SNAP_NAME];
         uint64_t values[SECTORS_MAX];
     } snap[SNAPS_MAX]; /* whose content is known; "": none */
-    enum { BACK_NO, BACK_WAIT, BACK_ASKED } back; /* the way back to a snapshot: to be asked for again until it is done */
+    enum {
+        BACK_NO,
+        BACK_WAIT,
+        BACK_ASKED
+    } back; /* the way back to a snapshot: to be asked for again until it is done */
 
     struct client_io io[IOS * TARGETS];
     struct model *model;
@@ -237,8 +241,21 @@ void target_turn(struct sim *s, int i);
 void replica_start(struct sim *s, int i);
 void replica_crash(struct sim *s, int i);
 void replica_wipe(struct sim *s, int i);
-void conn_break(struct sim *s, int t, int r);
 int64_t local_time(const struct sim *s, const struct process *p);
+
+/* net.c */
+/* In clear_at: nothing arrives any more, also of what is sent later. A connection has no gaps. */
+#define NEVER (INT64_MAX / 2)
+struct message *net_message(const struct repl_msg *m, size_t length);
+void net_message_free(struct repl_buf *b);
+void net_post(struct sim *s, int t, int r, int to, struct message *q);
+void net_end(struct sim *s, int t, int r, int side); /* one end is gone */
+void conn_break(struct sim *s, int t, int r);
+void net_free_held(struct conn *c, int side);
+void net_dial(struct sim *s, int r);
+void net_give_held(struct sim *s, int r); /* what found no room is given again */
+void net_arrived(struct sim *s, struct event *e);
+void net_broken(struct sim *s, struct event *e);
 
 /* disk.c */
 void disk_log_write(struct unsynced ***end, uint64_t offset, const void *data, uint64_t length,
@@ -264,12 +281,13 @@ void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started,
 bool model_may_remain(struct model *m, uint64_t sector, uint64_t value);
 /* In a snapshot that was begun at a time. */
 bool model_in_snapshot(struct model *m, uint64_t sector, uint64_t value, int64_t started);
-void model_reset(struct model *m, const uint64_t *values, uint64_t sectors, int64_t now);
+void model_reset(struct sim *s, const uint64_t *values);
 /* All operations of every sector can be put in an order. */
 void model_check(struct sim *s);
 
 /* snaps.c */
-void snaps_admin(struct sim *s, int t, enum repl_admin *ret_op); /* something with snapshots is asked for */
+void snaps_admin(struct sim *s, int t,
+                 enum repl_admin *ret_op); /* something with snapshots is asked for */
 void snaps_done(struct sim *s, int target, enum repl_admin op);
 void snaps_back(struct sim *s, int target, int status);
 bool snaps_turn(struct sim *s); /* the way back; false: there is none under way */

@@ -92,7 +92,7 @@ void snaps_back(struct sim *s, int target, int status)
         return;
     }
     say(s, "went back to", target);
-    model_reset(s->model, s->snap[known(s, s->admin_name)].values, s->size / SECTOR, s->now);
+    model_reset(s, s->snap[known(s, s->admin_name)].values);
     s->back = BACK_NO;
     s->quiet = s->stage > HEAL;
     s->read_next = -1;
@@ -126,12 +126,15 @@ void snaps_done(struct sim *s, int target, enum repl_admin op)
     snprintf(s->snap[slot].name, REPL_SNAP_NAME, "%s", s->admin_name);
     for (uint64_t i = 0; i < s->size / SECTOR; i++) {
         uint64_t v = s->snap[slot].values[i] = sim_value(s, first + i * SECTOR);
-        if (!s->lossy && !model_in_snapshot(s->model, i, v, s->admin_started))
+        /* What was before a loss is not known any more. */
+        if (!s->lossy && s->admin_started > s->reset_at &&
+            !model_in_snapshot(s->model, i, v, s->admin_started))
             sim_fail(s, "snapshot %s: sector %lu has value %lu from the past", s->admin_name, i, v);
     }
 }
 
-static void check_one(struct sim *s, int replica, const struct repl_snap *snap, const uint8_t **first)
+static void check_one(struct sim *s, int replica, const struct repl_snap *snap,
+                      const uint8_t **first)
 {
     const struct disk *d = &s->replica[replica].disk;
     int k = disk_find(d, snap->id), i = known(s, snap->name);
@@ -144,7 +147,8 @@ static void check_one(struct sim *s, int replica, const struct repl_snap *snap, 
     *first = d->snap[k].data;
     for (uint64_t at = 0; i >= 0 && at < s->size / SECTOR; at++)
         if (sim_value(s, d->snap[k].data + at * SECTOR) != s->snap[i].values[at])
-            sim_fail(s, "snapshot %s of replica %d has changed in sector %lu", snap->name, replica, at);
+            sim_fail(s, "snapshot %s of replica %d has changed in sector %lu", snap->name, replica,
+                     at);
 }
 
 /* All replicas are healthy: all have all snapshots. */

@@ -1,5 +1,5 @@
 /*
- * Time, processes, connections, disks. Everything random comes from the seed; events at one time keep their
+ * Time, processes, and what they do to disks. Everything random comes from the seed; events at one time keep their
  * order. A process that is frozen gets its events when it thaws; one that crashed never gets them (`life`).
  */
 #include <errno.h>
@@ -23,102 +23,6 @@ static int64_t world_time(const struct sim *s, const struct process *p, int64_t 
     return (int64_t)((double)at / p->rate) - 1000 * MS + 1;
 }
 
-/* Connections. */
-
-static struct message *message_new(const struct repl_msg *m, size_t length)
-{
-    struct message *q = mem_alloc(sizeof(*q) + length);
-    q->next = NULL;
-    q->length = (uint32_t)length;
-    repl_frame_encode(m, q->header);
-    return q;
-}
-
-static void message_free(struct repl_buf *b)
-{
-    free(container_of(b, struct message, buf));
-}
-
-/* In clear_at: nothing arrives any more, also of what is sent later. A connection has no gaps. */
-static const int64_t NEVER = INT64_MAX / 2;
-
-static void post(struct sim *s, int t, int r, int to, struct message *q)
-{
-    struct conn *c = &s->conn[t][r];
-    int64_t at = s->now + 1000 + (int64_t)sim_below(s, (uint64_t)s->delay);
-    if (sim_chance(s, 2))
-        at += (int64_t)sim_below(s, (uint64_t)s->delay * 20);
-    if (c->clear_at[to] == NEVER) {
-        repl_buf_unref(&q->buf);
-        return;
-    }
-    if (c->blocked[to] > at)
-        at = c->blocked[to];
-    if (at <= c->clear_at[to])
-        at = c->clear_at[to] + 1;
-    c->clear_at[to] = at;
-    world_event(s, at, EV_MESSAGE, t * REPLICAS + r, to, c->life, q);
-}
-
-static void free_held(struct conn *c, int side)
-{
-    while (c->held[side]) {
-        struct message *q = c->held[side];
-        c->held[side] = q->next;
-        repl_buf_unref(&q->buf);
-    }
-    c->held_end[side] = &c->held[side];
-}
-
-/* An end hears that the other is gone: some time later, and not while nothing gets through. */
-static void tell_broken(struct sim *s, int t, int r, int side)
-{
-    struct conn *c = &s->conn[t][r];
-    int64_t at = s->now + 1 + (int64_t)sim_below(s, (uint64_t)(20 * MS));
-    world_event(s, c->blocked[side] > at ? c->blocked[side] : at, EV_BROKEN, t * REPLICAS + r, side,
-                c->life, NULL);
-}
-
-/* One end is gone: nothing more is exchanged. */
-static void conn_end(struct sim *s, int t, int r, int side)
-{
-    struct conn *c = &s->conn[t][r];
-    c->up[side] = false;
-    free_held(c, side);
-    if (c->up[!side])
-        tell_broken(s, t, r, !side);
-}
-
-void conn_break(struct sim *s, int t, int r)
-{
-    struct conn *c = &s->conn[t][r];
-    for (int side = 0; side < 2; side++)
-        if (c->up[side])
-            tell_broken(s, t, r, side);
-    c->clear_at[0] = c->clear_at[1] = NEVER;
-}
-
-static void dial(struct sim *s, int r)
-{
-    struct sim_replica *m = &s->replica[r];
-    for (int t = 0; t < TARGETS; t++) {
-        struct conn *c = &s->conn[t][r];
-        if (!s->target[t].p.up || c->up[0] || c->up[1] || c->blocked[0] > s->now ||
-            c->blocked[1] > s->now || !m->used)
-            continue;
-        c->life++;
-        c->up[0] = c->up[1] = true;
-        c->clear_at[0] = c->clear_at[1] = s->now;
-        for (int side = 0; side < 2; side++)
-            free_held(c, side);
-        repl_target_open(s->target[t].core, r);
-        repl_replica_open(m->core, t);
-        sim_trace(s, "replica %d connects to target %d", r, t);
-    }
-    world_event(s, s->now + 2 * MS + (int64_t)sim_below(s, (uint64_t)(6 * MS)), EV_DIAL, r, 0,
-                m->p.life, NULL);
-}
-
 /* The target's actions; its links are numbers of replicas. */
 
 static void target_send(void *ctx, int link, const struct repl_msg *m, const struct iovec *iov,
@@ -129,19 +33,19 @@ static void target_send(void *ctx, int link, const struct repl_msg *m, const str
     size_t length = 0;
     for (int i = 0; i < n; i++)
         length += iov[i].iov_len;
-    struct message *q = message_new(m, length);
-    q->buf = (struct repl_buf){1, message_free};
+    struct message *q = net_message(m, length);
+    q->buf = (struct repl_buf){1, net_message_free};
     uint8_t *p = q->payload;
     for (int i = 0; i < n; p += iov[i].iov_len, i++)
         memcpy(p, iov[i].iov_base, iov[i].iov_len);
-    post(t->s, t->i, link, 1, q);
+    net_post(t->s, t->i, link, 1, q);
 }
 
 static void target_close(void *ctx, int link, const char *why)
 {
     struct sim_target *t = ctx;
     sim_trace(t->s, "target %d drops replica %d: %s", t->i, link, why);
-    conn_end(t->s, t->i, link, 0);
+    net_end(t->s, t->i, link, 0);
 }
 
 static void target_complete(void *ctx, struct repl_io *io, int status)
@@ -244,7 +148,7 @@ static void target_end(struct sim *s, int i, int lost)
     t->p.life++;
     for (int r = 0; r < REPLICAS; r++) {
         if (s->conn[i][r].up[0])
-            conn_end(s, i, r, 0);
+            net_end(s, i, r, 0);
         if (sim_chance(s, lost))
             s->conn[i][r].clear_at[1] = NEVER; /* what was under way is lost, or not */
     }
@@ -365,6 +269,8 @@ static int replica_store(void *ctx, struct repl_req *q)
     bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
         return -ENOENT;
+    if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
+        return -EEXIST; /* it could not be dropped */
     if (q->kind == REPL_STORE_REVERT)
         check_revert(s, r, q->offset);
     if (writes)
@@ -442,7 +348,7 @@ static struct repl_buf *replica_buffer(void *ctx, size_t size, void **ret_data)
 {
     (void)ctx;
     struct message *q = mem_alloc(sizeof(*q) + size);
-    q->buf = (struct repl_buf){1, message_free};
+    q->buf = (struct repl_buf){1, net_message_free};
     *ret_data = q->payload;
     return &q->buf;
 }
@@ -452,18 +358,18 @@ static void replica_send(void *ctx, int link, const struct repl_msg *m, const vo
 {
     (void)owner;
     struct sim_replica *r = ctx;
-    struct message *q = message_new(m, m->length);
-    q->buf = (struct repl_buf){1, message_free};
+    struct message *q = net_message(m, m->length);
+    q->buf = (struct repl_buf){1, net_message_free};
     if (m->length)
         memcpy(q->payload, payload, m->length);
-    post(r->s, link, r->i, 0, q);
+    net_post(r->s, link, r->i, 0, q);
 }
 
 static void replica_close(void *ctx, int link, const char *why)
 {
     struct sim_replica *r = ctx;
     sim_trace(r->s, "replica %d drops target %d: %s", r->i, link, why);
-    conn_end(r->s, link, r->i, 1);
+    net_end(r->s, link, r->i, 1);
 }
 
 static const struct repl_replica_ops replica_ops = {.store = replica_store,
@@ -530,7 +436,7 @@ void replica_crash(struct sim *s, int i)
     s->stats.crashes++;
     for (int t = 0; t < TARGETS; t++)
         if (s->conn[t][i].up[1])
-            conn_end(s, t, i, 1);
+            net_end(s, t, i, 1);
     repl_replica_free(r->core);
     r->core = NULL;
     struct disk *d = &r->disk;
@@ -547,105 +453,6 @@ void replica_wipe(struct sim *s, int i)
     d->meta_end = &d->meta_log;
     d->size = s->size;
     s->replica[i].generation = s->replica[i].generation_sure = 0;
-}
-
-/* Delivery. */
-
-/* A payload as it came: in pieces, where it may be. How many. */
-static int cut_payload(struct sim *s, struct message *q, const struct repl_msg *m)
-{
-    uint32_t cut = repl_frame_in_pieces(m) && m->length ? (uint32_t)sim_below(s, m->length) : 0;
-    q->iov[0] = (struct iovec){q->payload, cut ? cut : m->length};
-    q->iov[1] = (struct iovec){q->payload + cut, m->length - cut};
-    return !m->length ? 0 : cut ? 2 : 1;
-}
-
-static void give(struct sim *s, int t, int r, int to, struct message *q)
-{
-    struct repl_msg m;
-    struct err e;
-    struct conn *c = &s->conn[t][r];
-    if (repl_frame_decode(q->header, &s->volume, &m, &e) < 0 || m.length != q->length ||
-        repl_iov_crc(&(struct iovec){q->payload, q->length}, 1) != m.data_crc) {
-        sim_fail(s, "a frame that cannot be read: %s", e.msg);
-        repl_buf_unref(&q->buf);
-        return;
-    }
-    if (s->trace && m.type != REPL_PING && m.type != REPL_PONG)
-        sim_trace(s, "  %s%d %s %s%d: epoch %u seq %lx offset %lu count %lu flags %x",
-                  to ? "t" : "r", to ? t : r, repl_type_name(m.type), to ? "r" : "t", to ? r : t,
-                  m.epoch, m.seq, m.offset, m.count, m.flags);
-    int n = cut_payload(s, q, &m);
-    if (!to) {
-        repl_target_input(s->target[t].core, r, &m, q->iov, n, &q->buf);
-        repl_buf_unref(&q->buf);
-        return;
-    }
-    life_given(s, t, r, m.type);
-    if (!repl_replica_input(s->replica[r].core, t, &m, q->iov, n, &q->buf)) {
-        q->next = NULL;
-        *c->held_end[1] = q;
-        c->held_end[1] = &q->next;
-        return;
-    }
-    repl_buf_unref(&q->buf);
-}
-
-/* What found no room is given again, in order. */
-static void give_held(struct sim *s, int r)
-{
-    for (int t = 0; t < TARGETS; t++) {
-        struct conn *c = &s->conn[t][r];
-        struct message *q = c->held[1];
-        c->held[1] = NULL;
-        c->held_end[1] = &c->held[1];
-        while (q) {
-            struct message *next = q->next;
-            if (!c->up[1]) {
-                repl_buf_unref(&q->buf);
-            } else if (c->held[1]) {
-                q->next = NULL;
-                *c->held_end[1] = q;
-                c->held_end[1] = &q->next;
-            } else {
-                give(s, t, r, 1, q);
-            }
-            q = next;
-        }
-    }
-}
-
-static void message(struct sim *s, struct event *e)
-{
-    int t = e->a / REPLICAS, r = e->a % REPLICAS;
-    struct conn *c = &s->conn[t][r];
-    struct message *q = e->p;
-    if (c->life != e->life || !c->up[e->b] || c->clear_at[e->b] == NEVER) {
-        repl_buf_unref(&q->buf);
-        return;
-    }
-    if (e->b && c->held[1]) {
-        q->next = NULL;
-        *c->held_end[1] = q;
-        c->held_end[1] = &q->next;
-        return;
-    }
-    give(s, t, r, e->b, q);
-}
-
-static void broken(struct sim *s, struct event *e)
-{
-    int t = e->a / REPLICAS, r = e->a % REPLICAS;
-    struct conn *c = &s->conn[t][r];
-    if (c->life != e->life || !c->up[e->b])
-        return;
-    conn_end(s, t, r, e->b);
-    sim_trace(s, "%s %d sees its connection to %d broken", e->b ? "replica" : "target",
-              e->b ? r : t, e->b ? t : r);
-    if (e->b)
-        repl_replica_close(s->replica[r].core, t);
-    else
-        repl_target_close(s->target[t].core, r);
 }
 
 static struct process *process_of(struct sim *s, const struct event *e)
@@ -684,10 +491,10 @@ void world_handle(struct sim *s, struct event *e)
     case EV_TURN_REPLICA:
         break;
     case EV_MESSAGE:
-        message(s, e);
+        net_arrived(s, e);
         break;
     case EV_BROKEN:
-        broken(s, e);
+        net_broken(s, e);
         break;
     case EV_STORED:
         stored(s, e);
@@ -697,7 +504,7 @@ void world_handle(struct sim *s, struct event *e)
         repl_replica_meta_synced(s->replica[e->a].core, 0);
         break;
     case EV_DIAL:
-        dial(s, e->a);
+        net_dial(s, e->a);
         break;
     default:
         life_event(s, e);
@@ -712,7 +519,7 @@ void world_handle(struct sim *s, struct event *e)
     } else {
         replica_turn(s, i);
         if (s->replica[i].p.up)
-            give_held(s, i);
+            net_give_held(s, i);
     }
     for (int k = 0; e->kind == EV_DIAL && k < TARGETS; k++)
         if (s->target[k].p.up && s->target[k].p.frozen_until <= s->now)
@@ -724,8 +531,8 @@ void world_done(struct sim *s)
     for (int t = 0; t < TARGETS; t++) {
         repl_target_free(s->target[t].core);
         for (int r = 0; r < REPLICAS; r++) {
-            free_held(&s->conn[t][r], 0);
-            free_held(&s->conn[t][r], 1);
+            net_free_held(&s->conn[t][r], 0);
+            net_free_held(&s->conn[t][r], 1);
         }
     }
     for (int i = 0; i < REPLICAS; i++) {

@@ -198,16 +198,18 @@ static bool moves(const json_t *old, const json_t *pool)
 /* Finds the nodes of all pools; different selectors must not lead to the same. */
 static void find_nodes(struct api_cspc_view *v, const struct api_path *pools_at)
 {
+    const json_t *pools = pools_of(v->a->object);
+    _cleanup_free_ bool *changes = mem_zalloc(json_array_size(pools) + 1);
     struct map taken = {0};
     size_t i;
     json_t *pool;
-    json_array_foreach(pools_of(v->a->object), i, pool) {
+    json_array_foreach(pools, i, pool) {
         const json_t *old = old_pool(v, pool);
-        bool changes = !old || moves(old, pool) || gets_device(v, pool);
-        const json_t *node = v->node_of[i] = find_node(v, pool, changes, API_AT(pools_at, i));
+        changes[i] = !old || moves(old, pool) || gets_device(v, pool);
+        const json_t *node = v->node_of[i] = find_node(v, pool, changes[i], API_AT(pools_at, i));
         size_t first =
             node ? (size_t)map_set(&taken, api_cspc_object_name(node), (void *)(i + 1)) : 0;
-        if (first && (changes || !v->a->old))
+        if (first && (changes[i] || changes[first - 1]))
             api_problem(v->a->report, API_KEY(API_AT(pools_at, i), "nodeSelector"), API_DUPLICATE,
                         json_object_get(pool, "nodeSelector"),
                         "this is node \"%s\", which spec.pools[%zu] is for already; a node has one "

@@ -97,17 +97,6 @@ static void wish_claim(const struct api_cspc_view *v, const json_t *bd, const ch
     json_array_append_new(v->a->wishes, claim);
 }
 
-static bool has_device(const json_t *group, const char *name)
-{
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        if (str_eq(device_name(device), name))
-            return true;
-    }
-    return false;
-}
-
 /* The device that a has and b has not; there is at most one. */
 static const json_t *only_in(const json_t *a, const json_t *b, size_t *ret_index)
 {
@@ -115,7 +104,7 @@ static const json_t *only_in(const json_t *a, const json_t *b, size_t *ret_index
     json_t *device;
     json_array_foreach(json_object_get(a, "blockDevices"), i, device) {
         *ret_index = i;
-        if (!has_device(b, device_name(device)))
+        if (!api_raid_group_has(b, device_name(device)))
             return device;
     }
     return NULL;

@@ -79,6 +79,10 @@ static const struct api_field status[] = {
      .doc = "Identity of the pool as written on its devices."},
     {"devices", API_OBJECT, API_LIST, .fields = device_status, .merge_key = "blockDeviceName",
      .doc = "State of each device."},
+    {"adding", API_STRING, API_LIST,
+     .doc =
+         "Spares and caches that are about to be added. Their labels do not say whose they are, so "
+         "this does: they were empty when it was written."},
     {"resilver", API_OBJECT, .fields = resilver, .doc = "Progress of a device replacement."},
     {"scrub", API_OBJECT, .fields = scrub,
      .doc = "The last check of all data, or the present one."},

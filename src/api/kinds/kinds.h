@@ -111,6 +111,7 @@ const char *api_raid_role_text(enum api_raid_role role);
 /* Rules for a pool that was `old` and becomes `pool` (kinds/pool_update.c). */
 void api_pool_validate_update(const json_t *old, const json_t *pool, const struct api_path *at,
                               struct api_report *report);
+bool api_raid_group_has(const json_t *group, const char *device);
 /* The claim by which a cluster has a device, and its name (kinds/pool_claim.c); predecessor or NULL. */
 json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *predecessor);
 char *api_pool_claim_name(const json_t *bd);

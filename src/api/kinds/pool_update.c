@@ -16,7 +16,7 @@ static const char *device_name(const json_t *device)
     return json_str(device, "blockDeviceName");
 }
 
-static bool has_device(const json_t *group, const char *name)
+bool api_raid_group_has(const json_t *group, const char *name)
 {
     size_t i;
     json_t *device;
@@ -39,13 +39,13 @@ static struct difference compare(const json_t *old, const json_t *group)
     size_t i;
     json_t *device;
     json_array_foreach(json_object_get(old, "blockDevices"), i, device) {
-        if (!has_device(group, device_name(device))) {
+        if (!api_raid_group_has(group, device_name(device))) {
             d.removed++;
             d.lost = device;
         }
     }
     json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        if (!has_device(old, device_name(device))) {
+        if (!api_raid_group_has(old, device_name(device))) {
             d.added++;
             d.gained = device;
             d.gained_index = i;

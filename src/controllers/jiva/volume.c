@@ -202,7 +202,9 @@ static bool is_observed(struct jiva_work *w)
     size_t i;
     json_t *pod;
     json_array_foreach(pods, i, pod) {
-        if (!kube_deleting(pod) && kube_condition_is_true(pod, "Ready"))
+        const char *node = jiva_text(pod, "spec", "nodeName");
+        if (!kube_deleting(pod) && kube_condition_is_true(pod, "Ready") &&
+            (!*node || jiva_node_is_ready(w->j, node)))
             return true;
     }
     return false;

@@ -150,9 +150,10 @@ static void test_updates_that_are_allowed(void **state)
          CV("'capacity': '1Gi', 'replicationFactor': 3, 'iqn': 'iqn.2016-09.a.b:c'")},
         {"a resize's size in other words", RESIZE("'12Gi'"), RESIZE("'12288Mi'")},
         {"a resize's size as a number", RESIZE("'12Gi'"), RESIZE("12")},
-        {"a volume is resized under its lock",
+        {"a volume that has grown says so under its lock",
          "{'apiVersion': 'openebs.io/v1alpha1', 'kind': 'JivaVolume', 'metadata': {'name': 'x', "
-         "'annotations': {'resize.jiva.openebs.io/name': 'r'}}, 'spec': {'capacity': '6Gi'}}",
+         "'annotations': {'resize.jiva.openebs.io/name': 'r'}}, 'spec': {'capacity': '6Gi'}, "
+         "'status': {'capacity': '12Gi'}}",
          JIVA("v1alpha1", "'spec': {'capacity': 12}")},
     };
     (void)state;

@@ -146,9 +146,13 @@ static void test_cache(void **state)
     struct apiserver_jwt_cache *c = NEW(struct apiserver_jwt_cache);
     _cleanup_free_ char *a = sign(key, "{'sub': 'a'}"), *b = sign(key, "{'sub': 'b'}");
     json_auto_t *first = apiserver_jwt_cache_verify(c, key, a, NULL);
+    for (size_t i = 0; i < APISERVER_JWT_CACHE; i++)
+        json_object_set_new(c->places[i].claims, "kept", json_true());
     json_auto_t *again = apiserver_jwt_cache_verify(c, key, a, NULL);
     json_auto_t *second = apiserver_jwt_cache_verify(c, key, b, NULL);
-    assert_true(first && first == again);
+    assert_non_null(first);
+    assert_null(json_object_get(first, "kept")); /* each has its own */
+    assert_true(json_is_true(json_object_get(again, "kept")));
     assert_string_equal(json_str(second, "sub"), "b");
     /* what is good for one key is not for another; what was refused is refused again */
     assert_null(apiserver_jwt_cache_verify(c, other, a, NULL));

@@ -272,6 +272,70 @@ static void test_damage(void **state)
     assert_int_equal(pki_authority_key(authority, "accounts", &k, NULL), -1);
 }
 
+/* Files elsewhere: a place for a few. */
+struct place {
+    char *names[4];
+    struct str texts[4];
+};
+
+static int read_place(void *context, const char *name, struct str *ret_text, struct err *e)
+{
+    struct place *p = context;
+    for (size_t i = 0; i < ARRAY_SIZE(p->names) && p->names[i]; i++) {
+        if (str_eq(p->names[i], name)) {
+            str_append(ret_text, str_get(&p->texts[i]));
+            return 0;
+        }
+    }
+    return err_set(e, ERR_NOT_FOUND, "NotFound", "there is no %s", name);
+}
+
+static int write_place(void *context, const char *name, const void *bytes, size_t n, struct err *e)
+{
+    struct place *p = context;
+    size_t i = 0;
+    (void)e;
+    while (p->names[i] && !str_eq(p->names[i], name))
+        i++;
+    if (!p->names[i])
+        p->names[i] = mem_strdup(name);
+    str_clear(&p->texts[i]);
+    str_append_n(&p->texts[i], bytes, n);
+    return 0;
+}
+
+/* The same authority is read from what was written; a leaf may live as shortly as one likes. */
+static void test_other_place(void **state)
+{
+    (void)state;
+    struct place place = {0};
+    const struct pki_files files = {read_place, write_place, &place};
+    struct pki_request brief = request;
+    brief.seconds = 600;
+    _cleanup_free_ char *bundle = NULL;
+    for (int i = 0; i < 3; i++) {
+        _cleanup_(pki_authority_freep) struct pki_authority *a = NULL;
+        bool changed;
+        assert_int_equal(pki_authority_open_in(&files, "memory", &now.clock, &a, NULL), 0);
+        assert_int_equal(pki_authority_leaf(a, "server", &brief, &server, &changed, NULL), 0);
+        assert_int_equal(changed, i != 1); /* new, the same, due */
+        if (bundle)
+            assert_string_equal(pki_authority_bundle(a), bundle);
+        free(bundle);
+        bundle = mem_strdup(pki_authority_bundle(a));
+        struct pki_facts facts;
+        assert_int_equal(pki_cert_read(str_get(&server.chain), &facts, NULL), 0);
+        assert_true(facts.until - clock_real_ns(&now.clock) / CLOCK_SECOND <= 600);
+        if (i == 1)
+            clock_manual_advance(&now, 400 * CLOCK_SECOND);
+    }
+    assert_non_null(place.names[2]);
+    for (size_t i = 0; i < ARRAY_SIZE(place.names); i++) {
+        free(place.names[i]);
+        str_done(&place.texts[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +347,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_expired_authority, begin, end),
         cmocka_unit_test_setup_teardown(test_clock_back, begin, end),
         cmocka_unit_test_setup_teardown(test_damage, begin, end),
+        cmocka_unit_test_setup_teardown(test_other_place, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,8 @@ static inline struct pool_wish *test_wish(struct test_wish *t, const char *text)
             t->devices[w->n_devices].predecessor = old;
             t->others[w->n_others++] = test_device(t, old);
         }
+        t->devices[w->n_devices].role = g->role;
+        t->devices[w->n_devices].announced = true;
         w->n_devices++;
         g->n_devices++;
     }

@@ -138,11 +138,42 @@ static void test_object(void **state)
     assert_int_equal(v.kind, POOL_NOTHING);
 }
 
+/* Spares: announced while they are empty; then what is on them was written by us. */
+static void test_spares(void **state)
+{
+    (void)state;
+    static const struct {
+        char spare;
+        bool announced;
+        enum pool_verdict_kind kind;
+        const char *reason;
+    } cases[] = {
+        {'.', false, POOL_WAIT, "Announcing"},
+        {'.', true, POOL_CREATE, NULL},
+        {'S', true, POOL_CREATE, NULL},
+        {'S', false, POOL_REFUSE, "DeviceHasPool"},
+        {'e', true, POOL_REFUSE, "DeviceNotEmpty"},
+        {'O', true, POOL_REFUSE, "DeviceHasPool"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct test_wish t;
+        struct pool_wish *w = test_wish(&t, "stripe a; spare s");
+        const struct zpool_found found[] = {found_of('.'), found_of(cases[i].spare)};
+        struct pool_verdict v;
+        t.devices[1].announced = cases[i].announced;
+        pool_judge(w, found, &v);
+        assert_int_equal(v.kind, cases[i].kind);
+        if (cases[i].reason)
+            assert_string_equal(v.why.reason, cases[i].reason);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_object),
+        cmocka_unit_test(test_spares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static struct {
     bool linked[N], frozen[N], full[N];
     struct frame queue[4096];
     int n;
-    int64_t now;
+    int64_t now, round_ns; /* that a message takes */
     int done, status, admin, admin_status, forced, may_be_lost;
     int64_t dropped_at;
     int pieces, most_pieces; /* of a rebuild under way, now and at most */
@@ -145,7 +145,7 @@ static const struct repl_replica_ops r_ops = {r_store, r_meta, r_sync, r_buffer,
 /* Delivers until nothing moves. */
 static void settle(void)
 {
-    for (bool moved = true; moved;) {
+    for (bool moved = true; moved; w.now += w.round_ns) {
         moved = false;
         repl_target_turn(w.t, w.now);
         for (int i = 0; i < N; i++)
@@ -451,6 +451,31 @@ static void scrubbed(void **state)
     assert_int_equal(status().replica[1].scrub_errors, 1);
 }
 
+static int64_t scrub_time(bool busy)
+{
+    int64_t began = w.now;
+    w.admin = 0;
+    assert_true(repl_target_scrub(w.t));
+    for (int i = 0; i < 1000 && !w.admin; i++, w.now += MS) {
+        struct repl_io io = io_of(REPL_IO_WRITE, 4096 * (uint64_t)(i % 256));
+        if (busy)
+            repl_target_submit(w.t, &io);
+        settle();
+    }
+    assert_int_equal(w.admin, 1);
+    return w.now - began;
+}
+
+/* A scrub has at most half of the time while clients are busy. */
+static void scrubbed_busy(void **state)
+{
+    (void)state;
+    w.round_ns = MS;
+    pass(200 * MS); /* no client was there for a while */
+    int64_t idle = scrub_time(false), busy = scrub_time(true);
+    assert_true(busy >= 2 * idle);
+}
+
 /* A replica's greeting or promise, as if it were there; not formed: it has a view, but of the beginning. */
 static void says(int link, uint8_t type, uint32_t epoch, uint16_t flags, bool formed, uint64_t pos)
 {
@@ -674,6 +699,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rebuilt_idle, start, stop),
         cmocka_unit_test_setup_teardown(rebuilt_busy, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed, start, stop),
+        cmocka_unit_test_setup_teardown(scrubbed_busy, start, stop),
         cmocka_unit_test_setup_teardown(blank_in_election, start_alone, stop),
         cmocka_unit_test_setup_teardown(forced_out, start_two, stop),
         cmocka_unit_test_setup_teardown(forced_out_twice, start, stop),

@@ -48,6 +48,13 @@ static struct {
     int names_n, files;
 } crash = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void crash_switch(bool on)
+{
+    pthread_mutex_lock(&crash.lock);
+    crash.on = on;
+    pthread_mutex_unlock(&crash.lock);
+}
+
 static const char *crash_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -153,7 +160,7 @@ int __real_unlinkat(int dir, const char *path, int flags);
     ({                                                                                             \
         va_list ap_;                                                                               \
         va_start(ap_, flags);                                                                      \
-        mode_t mode_ = (flags) & O_CREAT ? va_arg(ap_, mode_t) : 0;                                \
+        mode_t mode_ = (flags)&O_CREAT ? va_arg(ap_, mode_t) : 0;                                  \
         va_end(ap_);                                                                               \
         mode_;                                                                                     \
     })
@@ -252,7 +259,9 @@ CRASH_FALLOCATE(fallocate64)
 ssize_t __wrap_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size)
 {
+    pthread_mutex_lock(&crash.lock);
     off_t at = crash_file(fd) > 0 ? lseek(fd, 0, SEEK_CUR) : 0;
+    pthread_mutex_unlock(&crash.lock);
     ssize_t n = __real_write(fd, data, size);
     crash_wrote(fd, &(struct iovec){(void *)(uintptr_t)data, size}, 1, (uint64_t)at, n);
     return n;

@@ -4,7 +4,6 @@
  * whole, and what was being merged goes on.
  */
 #include "crashdisk.h"
-
 #include "io/loop.h"
 #include "store/manifest.h"
 #include "store/store.h"
@@ -38,7 +37,10 @@ static struct world {
 
 static size_t now(void)
 {
-    return crash.log.len;
+    pthread_mutex_lock(&crash.lock);
+    size_t n = crash.log.len;
+    pthread_mutex_unlock(&crash.lock);
+    return n;
 }
 
 static unsigned chance(unsigned n)
@@ -63,7 +65,8 @@ static int run(enum store_op op, uint64_t sector, uint64_t n, uint8_t *data, uin
                bool fua)
 {
     /* In two pieces, as from a network. */
-    struct iovec iov[2] = {{data, n * BLOCK / 3}, {data + n * BLOCK / 3, n * BLOCK - n * BLOCK / 3}};
+    struct iovec iov[2] = {{data, n * BLOCK / 3},
+                           {data + n * BLOCK / 3, n * BLOCK - n * BLOCK / 3}};
     struct waiter it = {.io = {.op = op,
                                .fua = fua,
                                .offset = sector * BLOCK,
@@ -111,7 +114,8 @@ static void set_value(uint64_t sector, uint32_t value)
 
 static void do_write(enum store_op op)
 {
-    uint64_t n = 1 + chance(chance(3) ? 12 : LARGEST), sector = chance((unsigned)(w.sectors - n + 1));
+    uint64_t n = 1 + chance(chance(3) ? 12 : LARGEST),
+             sector = chance((unsigned)(w.sectors - n + 1));
     if (chance(3) == 0) {
         sector &= ~7ul;
         n = (n + 7) & ~7ul;
@@ -146,8 +150,12 @@ static void do_snapshot(void)
     if (w.snaps == SNAPS)
         return;
     struct snap *s = &w.snap[w.snaps++];
-    *s = (struct snap){.id = (uint64_t)w.snaps * 3, .start = now(), .sectors = w.sectors,
-                       .done = SIZE_MAX, .drop_start = SIZE_MAX, .drop_done = SIZE_MAX};
+    *s = (struct snap){.id = (uint64_t)w.snaps * 3,
+                       .start = now(),
+                       .sectors = w.sectors,
+                       .done = SIZE_MAX,
+                       .drop_start = SIZE_MAX,
+                       .drop_done = SIZE_MAX};
     memcpy(s->values, w.value, sizeof(s->values));
     struct changed it = {0};
     store_snapshot(w.store, s->id, change_done, &it);
@@ -273,8 +281,7 @@ static void compare_all(void)
 static void open_store(const char *folder, uint64_t sectors)
 {
     struct err e = {0};
-    const struct store_options o = {
-        .loop = w.loop, .size = sectors * BLOCK, .block_size = BLOCK};
+    const struct store_options o = {.loop = w.loop, .size = sectors * BLOCK, .block_size = BLOCK};
     char name[200];
     snprintf(name, sizeof(name), w.name, folder);
     w.store = store_open(name, &o, &e);
@@ -496,7 +503,7 @@ static void record(unsigned seed)
     begin("file:%s/data", IO_EPOLL, "/dev/shm", seed);
     crash.log.len = 0;
     crash.names_n = crash.files = 0;
-    crash.on = true;
+    crash_switch(true);
     open_store(w.folder, SECTORS);
     /* Somebody else makes the file and syncs its folder: what is lost before that is nobody's. */
     int fd = open(w.folder, O_RDONLY | O_DIRECTORY);
@@ -508,7 +515,7 @@ static void record(unsigned seed)
         do_drop();
     wait_merged(w.folder);
     store_close(w.store);
-    crash.on = false;
+    crash_switch(false);
 }
 
 static void test_crashes(void **state)
@@ -536,7 +543,8 @@ static void test_crashes(void **state)
 static void test_manifest(void **state)
 {
     (void)state;
-    struct manifest m = {.next = 6, .n = 3,
+    struct manifest m = {.next = 6,
+                         .n = 3,
                          .layer = {{0, 7, 4096, 0}, {2, 0, 0, 512}, {5, 0, 0, 0}}},
                     got;
     uint8_t bytes[MANIFEST_MAX];
@@ -607,10 +615,8 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_manifest),
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_manifest), cmocka_unit_test(test_model),
+        cmocka_unit_test(test_crowd),    cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_crashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

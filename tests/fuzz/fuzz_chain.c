@@ -1,0 +1,104 @@
+/*
+ * What a file with snapshots reads from its folder: the list of its layers, and their maps. Whatever list is accepted is
+ * sound and is encoded as it came. Then a chain of two layers is opened with the input as its map, of whatever
+ * length: reads are of one layer or the other, granule by granule, as the bits say.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "io/loop.h"
+#include "store/manifest.h"
+#include "store/store.h"
+
+enum { GRANULES = 64, GRANULE = 4096 };
+
+static void check_manifest(const uint8_t *data, size_t size)
+{
+    struct manifest m;
+    uint8_t again[MANIFEST_MAX];
+    if (manifest_decode(data, size, &m, NULL) < 0)
+        return;
+    CHECK(m.n >= 1 && m.n <= MANIFEST_LAYERS && m.layer[0].number == 0);
+    CHECK(m.layer[m.n - 1].snapshot == 0);
+    CHECK(manifest_encode(&m, again) == size && memcmp(again, data, size) == 0);
+}
+
+static char folder[] = "/dev/shm/orlop-fuzz-XXXXXX";
+
+static void clean(void)
+{
+    static const char *const names[] = {"data", "data.chain", "data.layer1", "data.layer1.map"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        char path[100];
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+static void write_file(const char *name, const void *data, size_t size, uint8_t fill, off_t length)
+{
+    char path[100];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    for (off_t at = 0; fill && at < length; at += GRANULE) {
+        uint8_t granule[GRANULE];
+        memset(granule, fill, sizeof(granule));
+        CHECK(write(fd, granule, sizeof(granule)) == GRANULE);
+    }
+    close(fd);
+}
+
+static void read_done(struct store_io *io, int error)
+{
+    CHECK(error == 0);
+    io->fua = true; /* done */
+}
+
+static void check_map(const uint8_t *map, size_t size)
+{
+    static uint8_t data[GRANULES * GRANULE];
+    const struct manifest m = {
+        .next = 2, .n = 2, .layer = {{.snapshot = 1, .size = sizeof(data)}, {1, 0, 0, 0}}};
+    uint8_t bytes[MANIFEST_MAX];
+    char name[100];
+    write_file("data", "", 0, 'b', sizeof(data));
+    write_file("data.layer1", "", 0, 'h', sizeof(data));
+    write_file("data.layer1.map", map, size, 0, 0);
+    write_file("data.chain", bytes, manifest_encode(&m, bytes), 0, 0);
+    struct io_loop *loop = io_loop_new(IO_EPOLL, NULL);
+    const struct store_options o = {.loop = loop, .block_size = 512};
+    snprintf(name, sizeof(name), "file:%s/data", folder);
+    struct store *store = store_open(name, &o, NULL);
+    CHECK(store);
+    struct iovec iov = {data, sizeof(data)};
+    struct store_io io = {
+        .op = STORE_READ, .length = sizeof(data), .iov = &iov, .iovs = 1, .done = read_done};
+    store_submit(store, &io);
+    while (!io.fua)
+        io_loop_turn(loop, -1);
+    for (size_t g = 0; g < GRANULES; g++) {
+        bool bit = g / 8 < size && map[g / 8] >> g % 8 & 1;
+        CHECK(data[g * GRANULE] == (bit ? 'h' : 'b'));
+    }
+    store_close(store);
+    io_loop_free(loop);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bool ready;
+    if (!ready) {
+        CHECK(mkdtemp(folder));
+        atexit(clean);
+        ready = true;
+    }
+    check_manifest(data, size);
+    check_map(data, size);
+    return 0;
+}
