@@ -68,17 +68,22 @@ static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bo
 /* What is written must be in regions that a crash would leave unknown, or above the durable position. */
 static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
 {
-    uint64_t entries[REPL_PAGE_ENTRIES];
-    struct repl_super super;
     const uint8_t *meta = r->disk.meta_sure;
-    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) < 0 || !super.view.version)
-        return;
-    repl_page_decode(0, meta + repl_page_offset(0), entries);
     /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
     if (r->erred || s->stage >= SCRUB)
         return;
+    if (!r->sure.known) {
+        struct repl_super super = {0};
+        bool found = repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) == 0;
+        r->sure.known = true;
+        r->sure.view = found && super.view.version;
+        r->sure.pos = super.pos;
+        repl_page_decode(0, meta + repl_page_offset(0), r->sure.entries);
+    }
+    if (!r->sure.view)
+        return;
     for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
-        if (entries[i] <= super.pos)
+        if (r->sure.entries[i] <= r->sure.pos)
             sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
                      r->i, i);
 }

@@ -186,6 +186,7 @@ static void replica_meta_write(void *ctx, uint64_t offset, const void *data, siz
 static void meta_synced(struct sim_replica *r)
 {
     disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    r->sure.known = false;
     r->generation_sure = r->generation;
 }
 
@@ -296,6 +297,7 @@ void replica_crash(struct sim *s, int i)
     r->p.up = false;
     r->p.life++;
     r->weak = true;
+    r->sure.known = false;
     s->stats.crashes++;
     for (int t = 0; t < TARGETS; t++)
         if (s->conn[t][i].up[1])
@@ -316,6 +318,7 @@ void replica_wipe(struct sim *s, int i)
     d->meta_end = &d->meta_log;
     d->size = s->size;
     s->replica[i].generation = s->replica[i].generation_sure = 0;
+    s->replica[i].sure.known = false;
 }
 
 static struct process *process_of(struct sim *s, const struct event *e)
