@@ -67,7 +67,7 @@ static int is_done(void *context, struct str *ret_progress, struct err *e)
 
 static int list(struct ctl_volume *v, const char *name, struct err *e)
 {
-    static const char *const titles[] = {"NAME", "CREATED", "SIZE", "REPLICAS", NULL};
+    static const char *const titles[] = {"NAME", "CREATED", NULL};
     const char *output = cli_get(v->args, "output");
     json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, name, e);
     const json_t *it, *all = json_at(volume, "status", "snapshots");
@@ -80,12 +80,8 @@ static int list(struct ctl_volume *v, const char *name, struct err *e)
     }
     struct ctl_table t;
     ctl_table_init(&t, titles);
-    for (size_t i = 0; (it = json_array_get(all, i)); i++) {
-        _cleanup_free_ char *replicas =
-            mem_printf("%lld", (long long)json_integer_value(json_object_get(it, "replicas")));
-        ctl_table_add(&t, (const char *const[]){json_str(it, "name"), json_str(it, "created"),
-                                                json_str(it, "capacity"), replicas});
-    }
+    for (size_t i = 0; (it = json_array_get(all, i)); i++)
+        ctl_table_add(&t, (const char *const[]){json_str(it, "name"), json_str(it, "created")});
     ctl_table_print(&t, stdout);
     ctl_table_done(&t);
     return 0;

@@ -242,12 +242,9 @@ static json_t *snapshots_of(const json_t *shown)
     json_t *list = json_array();
     size_t i;
     json_t *it;
-    json_array_foreach(json_object_get(volume_shown(shown), "snapshots"), i, it) {
-        uint64_t size = (uint64_t)json_integer_value(json_object_get(it, "size"));
-        json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:O}", "name", json_str(it, "name"),
-                                              "created", json_str(it, "created"), "capacity",
-                                              quantity_of(size), "replicas",
-                                              json_object_get(it, "replicas")));
+    json_array_foreach(json_object_get(shown, "snapshots"), i, it) {
+        json_array_append_new(list, json_pack("{s:s,s:s}", "name", json_str(it, "name"), "created",
+                                              json_str(it, "created")));
     }
     return list;
 }

@@ -33,7 +33,7 @@ static bool exists(const json_t *shown, const char *name)
 {
     size_t i;
     json_t *it;
-    json_array_foreach(json_object_get(volume_shown(shown), "snapshots"), i, it) {
+    json_array_foreach(json_object_get(shown, "snapshots"), i, it) {
         if (str_eq(json_str(it, "name"), name))
             return true;
     }

@@ -20,7 +20,8 @@ commands = ["up", "down", "status", "logs", "token", "validate", "explain", "con
             "restore", "completion", "help", "version", "lv list", "lv create", "lv resize", "lv delete", "lv audit",
             "node forget", "target", "replica", "bench", "disk list", "disk show", "disk locate", "pool list",
             "pool show", "pool create", "pool expand", "pool replace", "pool scrub", "pool migrate", "pool delete",
-            "pool serve", "volume list", "volume show", "volume create", "volume resize", "volume delete"]
+            "pool serve", "volume list", "volume show", "volume create", "volume resize",
+            "volume snapshot", "volume delete"]
 
 
 def expect(name, argv, status, stdout=None, stderr=None, **options):

@@ -112,8 +112,6 @@ static const struct api_field initiator[] = {
 static const struct api_field snapshot[] = {
     {"name", API_STRING, .doc = "Its name."},
     {"created", API_TIME, .doc = "When it was taken."},
-    {"capacity", API_QUANTITY, .doc = "The size that the volume had."},
-    {"replicas", API_INT, .min = 0, .max = 1024, .doc = "How many replicas have it."},
     {0},
 };
 
