@@ -130,15 +130,15 @@ class Cluster:
         if not replicas:
             wait_for(lambda: not [p for p in self.get("pods") if p["metadata"]["name"].startswith(instance)])
 
-    def data(self, verb, name, seed="7"):
-        """Writes or verifies 8 MiB in a volume of the cluster's only pool, while nobody has it open."""
+    def data(self, name, *verbs):
+        """Writes, verifies or removes 8 MiB in a volume of the cluster's only pool, while nobody has it open."""
         (it,) = self.instances(name)
         self.stop(it["metadata"]["name"])
         paths = [self.path(d["blockDeviceName"]) for d in entries(it["spec"])]
-        result = tap.ran(run(zvoldata, verb, "data", "8", seed, *paths), f"{name}: data: {verb}")
+        for verb in verbs:
+            tap.ran(run(zvoldata, verb, "data", "8", "7", *paths), f"{name}: data: {verb}")
         self.stop(it["metadata"]["name"], 1)
         wait_for(lambda: self.get("deployments", it["metadata"]["name"]).get("status", {}).get("readyReplicas"), 120)
-        return result
 
 
 def read(file):
@@ -167,7 +167,7 @@ def check_zdb(c, name):
 
 def edit(c, name, after):
     before = c.guids(name)
-    c.data("write", name)
+    c.data(name, "write")
     if name == "migrate":
         target = c.real(after, name)["spec"]["pools"][0]["nodeSelector"]["kubernetes.io/hostname"]
         refused = c.system.kubectl("apply", "-f", "-", stdin=json.dumps(c.real(after, name)))
@@ -185,7 +185,7 @@ def edit(c, name, after):
     tap.ok(wait_for(lambda: sorted(d["blockDeviceName"] for d in c.instances(name)[0]["status"]["devices"]) == wanted,
                     120), f"{name}: ZFS has these devices", c.describe(name))
     tap.equal(c.guids(name), before, f"{name}: it is the same pool")
-    c.data("verify", name)
+    c.data(name, "verify", "remove")
     c.ready(name, f"{name}: is ready again")
 
 
@@ -235,7 +235,9 @@ with Scratch() as scratch:
     with system:
         c = Cluster(system)
         (check_many if how == "many" else check_samples)(c)
-        tap.ran(system.kubectl("delete", "cspc", "--all", "-n", NS, "--timeout=300s", timeout=400), "all go")
+        went = tap.ran(system.kubectl("delete", "cspc", "--all", "-n", NS, "--timeout=120s", timeout=400), "all go")
+        for it in c.get("cspc") if went.returncode else []:
+            print("#", c.describe(it["metadata"]["name"]).replace("\n", "\n# "))
         tap.ok(wait_for(lambda: not c.get("cspi") and not c.get("bdc") and not c.get("deployments"), 180),
                "nothing is left", [c.get("cspi"), c.get("bdc")])
         tap.ok(wait_for(lambda: all(b["status"]["claimState"] == "Unclaimed" for b in c.get("bd")), 180),

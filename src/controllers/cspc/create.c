@@ -34,23 +34,13 @@ static void claim_device(void *context, const char *device)
         c->waiting += !bound;
 }
 
-static void describe_all(struct cspc_run *r, json_t *spec)
-{
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(spec, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            cspc_describe(r, device);
-    }
-}
-
 static json_t *instance_new(struct cspc_run *r, const struct cspc_pool *pool, const json_t *node)
 {
     _cleanup_free_ char *name = cspc_instance_name(r->cluster, pool, r->instances);
     const char *host = kube_label(node, CSPC_HOSTNAME);
     const char *guid = json_str(pool->record, "guid");
     json_t *spec = cspc_instance_spec(pool->spec, kube_name(node));
-    describe_all(r, spec);
+    cspc_describe(r, spec);
     json_t *instance = json_pack(
         "{s:s,s:s,s:{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:[s,s],s:[o]},s:o}", "apiVersion",
         r->c->instances_r.api_version, "kind", r->c->instances_r.kind, "metadata", "name", name,

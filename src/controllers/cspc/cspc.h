@@ -30,7 +30,9 @@
 
 #include <pthread.h>
 
+#include "api/kind.h"
 #include "base/map.h"
+#include "base/quantity.h"
 #include "controllers/cspc/plan.h"
 #include "kube/manager.h"
 
@@ -97,6 +99,11 @@ struct cspc_run {
     struct kube_result *result;
 };
 
+/* cspc.c */
+int cspc_reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                   struct err *e);
+/* Of a kind of ours, as its author wrote it, the form that the rest reads. */
+void cspc_normalize(const struct api_kind *kind, json_t *object);
 /* Notes that something is wrong, or with `progress` only under way. */
 void cspc_trouble(struct cspc_run *r, enum cspc_part part, bool progress, const char *reason,
                   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -140,8 +147,10 @@ int cspc_claim(struct cspc_run *r, enum cspc_part part, const char *device, cons
 json_t *cspc_claim_of(struct cspc_run *r, const char *device);
 /* What the claim's device takes the place of; NULL. */
 const char *cspc_predecessor(const json_t *claim);
-/* Fills in what the system knows of a device that an instance names: capacity and devLink. */
-void cspc_describe(struct cspc_run *r, json_t *device);
+/* Fills in what the system knows of the devices that an instance's spec names: capacity and devLink. */
+void cspc_describe(struct cspc_run *r, json_t *spec);
+/* A size, which may be a number; false for what is no quantity, such as ZFS's own words. */
+bool cspc_size(const json_t *value, struct quantity *ret);
 
 /* pool.c: the account of the pods of this namespace, and what it may. */
 int cspc_ensure_account(struct cspc_run *r, struct err *e);

@@ -85,7 +85,7 @@ static const char *link_of(const json_t *device)
     return first ? first : json_str(json_object_get(device, "spec"), "path");
 }
 
-void cspc_describe(struct cspc_run *r, json_t *entry)
+static void describe(struct cspc_run *r, json_t *entry)
 {
     const char *name = json_str(entry, "blockDeviceName");
     json_auto_t *device = cspc_device(r->c, kube_namespace(r->cluster), name ? name : "");
@@ -95,6 +95,25 @@ void cspc_describe(struct cspc_run *r, json_t *entry)
         json_object_set(entry, "capacity", (json_t *)capacity);
     if (link)
         json_object_set_new(entry, "devLink", json_string(link));
+}
+
+void cspc_describe(struct cspc_run *r, json_t *spec)
+{
+    size_t i, j;
+    json_t *group, *device;
+    json_array_foreach(json_object_get(spec, "raidGroups"), i, group) {
+        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
+            describe(r, device);
+    }
+}
+
+bool cspc_size(const json_t *value, struct quantity *ret)
+{
+    if (json_is_integer(value)) {
+        *ret = quantity_from_int(json_integer_value(value), QUANTITY_BINARY_SI);
+        return true;
+    }
+    return json_is_string(value) && quantity_parse(json_string_value(value), ret, NULL) == 0;
 }
 
 /* Whether it can be used on that node; what is wrong is noted. */

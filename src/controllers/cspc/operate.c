@@ -9,7 +9,6 @@
  * Of one pool all that can be done is done with one write of its instance; orlop-pool does the rest. What
  * has to wait says why. Nothing is begun while a pool of the cluster is being made or destroyed.
  */
-#include "base/quantity.h"
 #include "controllers/cspc/cspc.h"
 #include "json/patch.h"
 #include "kube/condition.h"
@@ -72,16 +71,6 @@ static void check_attached(void *context, const char *name)
                         : "no node");
 }
 
-static void describe_devices(struct operation *o)
-{
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(o->spec, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            cspc_describe(o->r, device);
-    }
-}
-
 /* False: it waits, and so does the rest. */
 static bool migrate(struct operation *o, json_t **ret_node)
 {
@@ -103,7 +92,7 @@ static bool migrate(struct operation *o, json_t **ret_node)
         str_appendf(&o->done, "it moves from node %s to %s", from ? from : "(none)",
                     kube_name(node));
         json_object_set_new(o->spec, "hostName", json_string(kube_name(node))); /* it was from */
-        describe_devices(o);
+        cspc_describe(o->r, o->spec);
     }
     json_object_set(o->spec, "nodeSelector", selector);
     return true;
@@ -131,21 +120,11 @@ static int claim_group(struct operation *o, const json_t *group, struct err *e)
     return all;
 }
 
-static bool size_of(const json_t *value, struct quantity *ret)
-{
-    char text[32];
-    if (json_is_integer(value)) {
-        snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
-        return quantity_parse(text, ret, NULL) == 0;
-    }
-    return json_is_string(value) && quantity_parse(json_string_value(value), ret, NULL) == 0;
-}
-
 /* As its BlockDevice says, or where that is gone as the instance knew it. */
 static bool device_size(struct operation *o, const char *name, struct quantity *ret)
 {
     json_auto_t *device = cspc_device(o->r->c, kube_namespace(o->r->cluster), name);
-    if (size_of(json_at(device, "spec", "capacity", "storage"), ret))
+    if (cspc_size(json_at(device, "spec", "capacity", "storage"), ret))
         return true;
     size_t i, j;
     json_t *group, *entry;
@@ -153,7 +132,7 @@ static bool device_size(struct operation *o, const char *name, struct quantity *
         json_array_foreach(json_object_get(group, "blockDevices"), j, entry) {
             const char *own = json_str(entry, "blockDeviceName");
             if (own && str_eq(own, name))
-                return size_of(json_object_get(entry, "capacity"), ret);
+                return cspc_size(json_object_get(entry, "capacity"), ret);
         }
     }
     return false;
@@ -251,7 +230,7 @@ static int change_groups(struct operation *o, struct err *e)
         note_done(o, change);
     }
     if (changes.len && status == 0)
-        describe_devices(o);
+        cspc_describe(o->r, o->spec);
     vec_done(&changes);
     return status;
 }

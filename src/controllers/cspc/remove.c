@@ -35,8 +35,15 @@ static int64_t count_replicas(struct cspc_run *r, const json_t *instance, struct
 static void note_going(struct cspc_run *r, const json_t *instance)
 {
     json_auto_t *node = kube_informer_json(r->c->nodes, NULL, host_of(instance), NULL);
+    const char *phase = json_str(json_object_get(instance, "status"), "phase");
     bool lives = node && kube_condition_is_true(node, "Ready");
-    if (lives)
+    if (phase && str_eq(phase, "DeletionFailed"))
+        cspc_trouble(r, CSPC_DELETION, false, "DeletionFailed",
+                     "pool %s on node %s could not be destroyed and is tried again; what is in the "
+                     "way: kubectl describe cspi %s -n %s",
+                     kube_name(instance), host_of(instance), kube_name(instance),
+                     kube_namespace(instance));
+    else if (lives)
         cspc_trouble(r, CSPC_DELETION, true, "Deleting", "pool %s on node %s is being destroyed",
                      kube_name(instance), host_of(instance));
     else

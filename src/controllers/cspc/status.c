@@ -5,7 +5,6 @@
  * says so from is heard of. status.instances is the one part that is read again: it has the names and identities of pools
  * for the case that somebody deletes their instances (create.c).
  */
-#include "base/quantity.h"
 #include "controllers/cspc/cspc.h"
 #include "json/patch.h"
 #include "kube/condition.h"
@@ -129,16 +128,6 @@ static struct counts count(struct cspc_run *r)
     return n;
 }
 
-/* Quantities only: what older writers put there in ZFS's words cannot be added. */
-static bool parse_size(const json_t *value, struct quantity *ret)
-{
-    if (json_is_integer(value)) {
-        *ret = quantity_from_int(json_integer_value(value), QUANTITY_BINARY_SI);
-        return true;
-    }
-    return json_is_string(value) && quantity_parse(json_string_value(value), ret, NULL) == 0;
-}
-
 static json_t *capacity_of(const struct cspc_run *r)
 {
     static const char *const keys[] = {"total", "free", "used"};
@@ -150,7 +139,7 @@ static json_t *capacity_of(const struct cspc_run *r)
         size_t i;
         json_t *instance;
         json_array_foreach(r->instances, i, instance) {
-            if (parse_size(json_at(instance, "status", "capacity", keys[k]), &one))
+            if (cspc_size(json_at(instance, "status", "capacity", keys[k]), &one))
                 any |= quantity_add(&sum, &one, &sum, NULL) == 0;
         }
         if (any)
