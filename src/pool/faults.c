@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "zpool/fault.h"
 
@@ -52,6 +53,7 @@ void pool_faults_read(void)
          line = strtok_r(NULL, "\n", &save))
         n += parse(line, &rules[n]);
     zpool_fault_set(rules, n);
+    log_info("devices misbehave as they are told", LOG_U("rules", n));
 }
 #else
 void pool_faults_read(void)

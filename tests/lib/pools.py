@@ -172,9 +172,13 @@ class Pool:
 
     def faults(self, *lines):
         """What devices do from now on, where the program was built for tests."""
+        told = "devices misbehave as they are told"
+        before = self.text().count(told)
         with open(self.faults_file + ".new", "w", encoding="utf-8") as f:
             f.write("".join(line + "\n" for line in lines))
         os.replace(self.faults_file + ".new", self.faults_file)
+        if self.alive():
+            wait_for(lambda: self.text().count(told) > before)
 
     def alive(self):
         return self.process is not None and self.process.poll() is None
