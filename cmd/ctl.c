@@ -27,6 +27,7 @@ int main(int argc, char **argv)
         {"volume show", ctl_volume_show},
         {"volume create", ctl_volume_create},
         {"volume resize", ctl_volume_resize},
+        {"volume snapshot", ctl_volume_snapshot},
         {"volume delete", ctl_volume_delete},
         {NULL},
     };

@@ -120,11 +120,18 @@ void bench_session_free(struct bench_session *s)
     free(s);
 }
 
+/* A command that tells of something else than itself was not done: it is sent again, as initiators do. */
 static void done(struct iscsi_context *iscsi, int status, void *data, void *private)
 {
     struct bench_io *io = private;
-    if (data)
-        scsi_free_scsi_task(data);
+    struct scsi_task *t = data;
+    struct err e = {0};
+    bool again = t && status == SCSI_STATUS_CHECK_CONDITION &&
+                 t->sense.key == SCSI_SENSE_UNIT_ATTENTION;
+    if (t)
+        scsi_free_scsi_task(t);
+    if (again && bench_session_submit(io->session, io, &e) == 0)
+        return;
     io->done(io, status == SCSI_STATUS_GOOD ? NULL : iscsi_get_error(iscsi));
 }
 

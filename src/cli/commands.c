@@ -111,6 +111,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_volume_show,
     &cli_volume_create,
     &cli_volume_resize,
+    &cli_volume_snapshot,
     &cli_volume_delete,
     &cli_target,
     &cli_replica,

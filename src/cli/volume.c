@@ -16,7 +16,7 @@
 #define WAIT_OPTIONS                                                                               \
     {"wait", 'w', .doc = "Wait until it is done, or has failed."},                                 \
     {                                                                                              \
-        "timeout", 't', "SECONDS", .doc = "How long to wait at most; 60 without it."              \
+        "timeout", 't', "SECONDS", .doc = "How long to wait at most; 60 without it."               \
     }
 
 static const struct cli_option list_options[] = {
@@ -122,6 +122,38 @@ const struct cli_command cli_volume_resize = {
     .examples =
         (const char *const[][2]){
             {"orlop volume resize data 20Gi", "To 20 GiB."},
+            {NULL},
+        },
+    .program = "ctl",
+};
+
+static const struct cli_option snapshot_options[] = {
+    {"timeout", 't', "SECONDS", .doc = "How long to wait at most; 60 without it."},
+    {"output", 'o', "FORMAT", .choices = (const char *const[]){"table", "json", "yaml", NULL},
+     .doc = "Of list: table (the default), json or yaml."},
+    API_OPTIONS,
+    {0},
+};
+
+const struct cli_command cli_volume_snapshot = {
+    .name = "volume snapshot",
+    .arguments = "list|create|delete|revert VOLUME [SNAPSHOT]",
+    .least = 2,
+    .most = 3,
+    .summary = "Keep a volume as it is, go back to it, let it go",
+    .doc =
+        "`create` keeps the volume as it is now, on every replica; it takes no copy, and writes "
+        "go on. `list` shows what was kept, the oldest first. `revert` makes the volume what it "
+        "was then, for which nobody may be logged in and later snapshots have to be deleted first; "
+        "what was written since is lost. `delete` "
+        "lets a snapshot go, and merges what only it has into the next.\n\n"
+        "It waits until it is done; when it fails the reason is shown, and the status is 1.",
+    .options = snapshot_options,
+    .choices = (const char *const[]){"list", "create", "delete", "revert", NULL},
+    .examples =
+        (const char *const[][2]){
+            {"orlop volume snapshot create data before-upgrade", "Before something risky."},
+            {"orlop volume snapshot revert data before-upgrade", "It was."},
             {NULL},
         },
     .program = "ctl",

@@ -26,4 +26,5 @@ int ctl_volume_list(const struct cli_args *args);
 int ctl_volume_show(const struct cli_args *args);
 int ctl_volume_create(const struct cli_args *args);
 int ctl_volume_resize(const struct cli_args *args);
+int ctl_volume_snapshot(const struct cli_args *args);
 int ctl_volume_delete(const struct cli_args *args);

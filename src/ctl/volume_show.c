@@ -37,8 +37,8 @@ static void print_table(const json_t *volumes, bool with_ns, bool wide)
     static const char *const titles[] = {"NAMESPACE", "NAME",     "SIZE", "PHASE",
                                          "STATUS",    "REPLICAS", "AGE",  "PORTAL",
                                          "OPERATION", "MESSAGE",  NULL};
-    const char *narrow[8] = {NULL};
-    memcpy(narrow, titles, 7 * sizeof(*narrow));
+    static const char *const narrow[] = {"NAMESPACE", "NAME",     "SIZE", "PHASE",
+                                         "STATUS",    "REPLICAS", "AGE",  NULL};
     struct ctl_table t;
     ctl_table_init(&t, (wide ? titles : narrow) + !with_ns);
     size_t i;

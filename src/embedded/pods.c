@@ -69,13 +69,20 @@ bool pods_is_available(const json_t *pod, int64_t min_ready_seconds, int64_t now
 /* What the order of deletion looks at, the most important first; less goes first. */
 struct rank {
     json_t *pod;
-    int64_t keys[7];
+    int64_t keys[8];
 };
 
 static int64_t phase_rank(const json_t *pod)
 {
     const char *phase = text_at(pod, "status", "phase");
     return str_eq(phase, "Running") ? 2 : str_eq(phase, "Unknown") ? 1 : 0;
+}
+
+/* What its owner says that it is worth; 0. */
+static int64_t deletion_cost(const json_t *pod)
+{
+    const char *text = kube_annotation(pod, "controller.kubernetes.io/pod-deletion-cost");
+    return text ? strtol(text, NULL, 10) : 0;
 }
 
 static int64_t restarts(const json_t *pod)
@@ -122,7 +129,7 @@ void pods_sort_for_deletion(json_t *pods)
         bool ready = pods_is_ready(pod);
         ranks[i] =
             (struct rank){json_incref(pod),
-                          {*pods_node(pod) ? 1 : 0, phase_rank(pod), ready,
+                          {*pods_node(pod) ? 1 : 0, phase_rank(pod), ready, deletion_cost(pod),
                            -neighbours(pods, pods_node(pod)), -ready_since(pod), -restarts(pod),
                            -time_of(text_at(pod, "metadata", "creationTimestamp"))}};
     }

@@ -21,7 +21,7 @@ const char *pods_node(const json_t *pod);
 
 /*
  * Puts pods (an array) in the order in which one would rather do without them: not on a node first,
- * then pending, not ready, with many others of them on their node, ready for a short time, restarted
+ * then pending, not ready, cheap by their annotation pod-deletion-cost, with many others of them on their node, ready for a short time, restarted
  * often, young.
  */
 void pods_sort_for_deletion(json_t *pods);

@@ -67,6 +67,7 @@ static const char *open_pool(struct pool_engine *x, const struct pool_wish *w, s
     x->host_id = v.host_id;
     if (x->pool) {
         x->failed = (struct err){0};
+        pool_lend(x, x->pool);
         return NULL;
     }
     if (!str_eq(v.why.msg, x->failed.msg)) {
@@ -86,11 +87,13 @@ static const char *destroy_pool(struct pool_engine *x, const struct pool_wish *w
         return x->gone ? "OFFLINE" : x->failed_phase;
     }
     pool_engine_say(x, "destroying the pool");
+    pool_lend(x, NULL);
     if (pool_destroy(&x->pool, w, x->recorder, why) == 0) {
         x->gone = true;
         x->failed = (struct err){0};
         return "OFFLINE";
     }
+    pool_lend(x, x->pool);
     if (!str_eq(why->msg, x->failed.msg))
         kube_event_warning(x->recorder, w->about, "DeletionFailed", "%s", why->msg);
     x->retry = x->turns + RETRY_TICKS;
@@ -122,7 +125,6 @@ static void turn(struct pool_engine *x, const struct pool_wish *w)
     struct zpool_status s = {0};
     const char *phase = NULL;
     pool_engine_say(x, "looking at the pool");
-    pool_faults_read();
     x->again = false;
     if (w->destroy)
         phase = destroy_pool(x, w, &why);
@@ -155,6 +157,7 @@ static void export(struct pool_engine *x)
     if (!x->pool)
         return;
     pool_engine_say(x, "exporting the pool");
+    pool_lend(x, NULL);
     if (zpool_export(x->pool, &e) < 0)
         log_warn("the pool could not be exported; nothing is lost", LOG_ERR(&e));
     else
@@ -212,11 +215,9 @@ struct pool_engine *pool_engine_start(const struct pool_options *o, struct kube_
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&x->changed_wish, &attr);
     pthread_condattr_destroy(&attr);
-    if (thread_start(&x->thread, "engine", run, x, e) < 0) {
-        free(x);
-        return NULL;
-    }
-    return x;
+    if (pool_revive_start(x, e) == 0 && thread_start(&x->thread, "engine", run, x, e) == 0)
+        return x;
+    return NULL; /* the program ends */
 }
 
 void pool_engine_stop(struct pool_engine *x)
@@ -234,6 +235,7 @@ void pool_engine_stop(struct pool_engine *x)
     }
     pthread_mutex_unlock(&x->lock);
     pthread_join(x->thread, NULL);
+    pthread_join(x->reviver, NULL);
     pthread_cond_destroy(&x->changed_wish);
     pthread_mutex_destroy(&x->lock);
     json_decref(x->view.report);

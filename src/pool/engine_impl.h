@@ -20,12 +20,14 @@ struct pool_engine {
     void (*changed)(void *context);
     void *context;
     const struct clock *clock;
-    pthread_t thread;
+    pthread_t thread, reviver;
 
     pthread_mutex_t lock; /* of all below, up to the next */
     pthread_cond_t changed_wish;
     struct pool_wish *wish; /* NULL: none yet */
     bool news, stop, release, ended;
+    struct zpool *lent; /* to revive.c; NULL: not open, or about to be closed */
+    bool reviving;      /* it is at work */
     struct pool_view view;
 
     /* The thread's own: */
@@ -55,6 +57,11 @@ int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_sta
 
 /* The request for a scrub that was answered last. */
 const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w);
+
+/* revive.c */
+int pool_revive_start(struct pool_engine *x, struct err *e);
+/* The pool that is watched from now on; NULL: none, and the one before is left alone when it returns. */
+void pool_lend(struct pool_engine *x, struct zpool *p);
 
 /* faults.c: in builds for tests, devices fail as a file says. */
 void pool_faults_read(void);

@@ -106,19 +106,6 @@ static void watch_space(struct pool_engine *x, const struct pool_wish *w,
         kube_event_normal(x->recorder, w->about, "ReadWrite", "the pool takes writes again");
 }
 
-/* A pool that is suspended goes on when its devices do, unless what they lost has no other copy. */
-static void revive(struct pool_engine *x, const struct pool_wish *w)
-{
-    struct err why = {0};
-    if (zpool_clear(x->pool, &why) == 0)
-        return;
-    if (!str_eq(why.reason, "InDoubt"))
-        return;
-    log_error("the process ends, for the pool to be imported anew", LOG_ERR(&why));
-    kube_event_warning(x->recorder, w->about, why.reason, "%s", why.msg);
-    _exit(1);
-}
-
 /* Steps. */
 
 const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w)
@@ -178,8 +165,6 @@ int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_sta
     pool_engine_say(x, "looking at the pool");
     if (zpool_status_read(x->pool, ret, e) < 0)
         return -1;
-    if (ret->suspended)
-        revive(x, w);
     tell_scan(x, w, &ret->scan);
     bool due = x->fresh || x->turns >= x->retry;
     if (!w->paused && !ret->suspended) {

@@ -79,7 +79,8 @@ static int say_invalid(struct pool_serve *s, json_t **object, const struct err *
 static void add_stuck(struct pool_serve *s, const struct pool_view *v, json_t *report)
 {
     int64_t silent = clock_mono_ns(s->clock) - v->seen_ns;
-    if (!v->doing || silent < STUCK_NS)
+    const char *phase = json_str(report, "phase");
+    if (!v->doing || silent < STUCK_NS || (phase && str_eq(phase, "FAULTED"))) /* that is why */
         return;
     _cleanup_free_ char *message =
         mem_printf("the process has been %s for more than %lld s: a device may not answer",

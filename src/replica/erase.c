@@ -45,7 +45,9 @@ static int remove_data(const char *dir, bool known, struct err *e)
 {
     static const char *const early[] = {".", "..", "id", "data", "meta", NULL};
     DIR *d = opendir(dir);
-    int status = d ? 0 : err_errno(e, errno, "cannot read %s", dir);
+    int status = 0;
+    if (!d)
+        return err_errno(e, errno, "cannot read %s", dir);
     for (struct dirent *it; status == 0 && (it = readdir(d));) {
         _cleanup_free_ char *path = mem_printf("%s/%s", dir, it->d_name);
         if (!known && !str_in(it->d_name, early) && !str_starts_with(it->d_name, ".replace-"))
@@ -54,8 +56,7 @@ static int remove_data(const char *dir, bool known, struct err *e)
         else if (known && !str_in(it->d_name, (const char *const[]){".", "..", "meta", NULL}))
             status = file_remove_tree(path, e);
     }
-    if (d)
-        closedir(d);
+    closedir(d);
     return status;
 }
 

@@ -17,7 +17,7 @@
 #include "io/loop.h"
 #include "store/impl.h"
 
-enum { OLDEST = 32 };
+enum { OLDEST = 32, MOST = 512 };
 
 struct cached {
     struct list_link link;
@@ -29,7 +29,8 @@ struct cached {
 struct cache {
     struct store store;
     struct store *below;
-    struct list_link cached;  /* in order */
+    struct list_link cached; /* in order; at most MOST, or the oldest go */
+    unsigned count;
     struct list_link waiting; /* reads and flushes */
     struct store_io io;       /* what is under way below */
     struct store_io *reading; /* or: */
@@ -73,8 +74,9 @@ static void copy(const struct store_io *io, struct cached *w, bool in)
     }
 }
 
-static void forget(struct cached *w)
+static void forget(struct cache *c, struct cached *w)
 {
+    c->count--;
     list_unlink(&w->link);
     free(w);
 }
@@ -91,7 +93,7 @@ static void done_below(struct store_io *io, int error)
         store_done(reading, error);
     } else if (c->writing) {
         if (!c->keep)
-            forget(c->writing);
+            forget(c, c->writing);
         if (error)
             c->error = error;
         c->writing = NULL;
@@ -127,7 +129,7 @@ static void write_out(struct cache *c, struct cached *w, bool half)
 static void begin(struct cache *c, struct store_io *next)
 {
     struct cached *oldest = list_first(&c->cached, struct cached, link);
-    if (next->op == STORE_READ) {
+    if (next && next->op == STORE_READ) {
         list_unlink(&next->link);
         c->reading = next;
         submit_below(c, STORE_READ, next->offset, next->length, next->iov, next->iovs);
@@ -142,12 +144,11 @@ static void begin(struct cache *c, struct store_io *next)
 /* What waits, in order: a flush when the cache is empty. */
 static void step(struct cache *c)
 {
-    struct store_io *next;
     if (c->stepping)
         return;
     c->stepping = true;
-    while (!c->busy && (next = list_first(&c->waiting, struct store_io, link)))
-        begin(c, next);
+    while (!c->busy && (!list_empty(&c->waiting) || c->count > MOST))
+        begin(c, list_first(&c->waiting, struct store_io, link));
     c->stepping = false;
 }
 
@@ -181,6 +182,7 @@ static void keep_write(struct cache *c, const struct store_io *io)
     if (io->op == STORE_WRITE)
         copy(io, w, true);
     list_push(&c->cached, &w->link);
+    c->count++;
 }
 
 static void submit(struct store *s, struct store_io *io)
@@ -193,6 +195,7 @@ static void submit(struct store *s, struct store_io *io)
         store_done(io, 0);
         if (!c->busy && below(c, 4) == 0)
             leak(c);
+        step(c);
         return;
     }
     list_push(&c->waiting, &io->link);
@@ -231,7 +234,7 @@ static void close_cache(struct store *s)
 {
     struct cache *c = cache_of(s);
     list_for_each_safe(&c->cached, w, struct cached, link)
-        forget(w);
+        forget(c, w);
     store_close(c->below);
     free(c);
 }

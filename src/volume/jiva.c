@@ -59,6 +59,30 @@ static void acknowledge(json_t *status, const struct volume_wanted *w, const cha
                                       "message", failure ? failure : ""));
 }
 
+static void order(const json_t *volume, struct volume_order *ret)
+{
+    const char *text = kube_annotation(volume, API_JIVA_SNAPSHOT);
+    const json_t *said = json_at(volume, "status", "snapshotOrder");
+    const char *id = json_str(said, "id"), *phase = json_str(said, "phase");
+    *ret = (struct volume_order){.phase = ""};
+    ret->json = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
+    ret->id = json_str(ret->json, "id");
+    ret->command = json_str(ret->json, "command");
+    ret->name = json_str(ret->json, "name");
+    if (!ret->id || !ret->command || !ret->name) {
+        json_decref(ret->json);
+        ret->json = NULL;
+    } else if (id && phase && str_eq(id, ret->id)) {
+        ret->phase = phase;
+    }
+}
+
+static void answer(json_t *status, const char *id, const char *phase, const char *message)
+{
+    json_object_set_new(status, "snapshotOrder",
+                        json_pack("{s:s,s:s,s:s}", "id", id, "phase", phase, "message", message));
+}
+
 /* Replicas. */
 
 static const char *mode_of(const char *state)
@@ -213,9 +237,23 @@ static json_t *quantity_of(uint64_t bytes)
     return json_string(quantity_format(&q, text));
 }
 
+static json_t *snapshots_of(const json_t *shown)
+{
+    json_t *list = json_array();
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_object_get(volume_shown(shown), "snapshots"), i, it) {
+        uint64_t size = (uint64_t)json_integer_value(json_object_get(it, "size"));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:O}", "name", json_str(it, "name"),
+                                              "created", json_str(it, "created"), "capacity",
+                                              quantity_of(size), "replicas",
+                                              json_object_get(it, "replicas")));
+    }
+    return list;
+}
+
 static void show(json_t *status, const json_t *volume, const json_t *shown)
 {
-    const json_t *snapshots = json_object_get(shown, "snapshots");
     struct health h = health_of(shown);
     const char *doing = json_str(shown, "doing");
     json_object_set_new(
@@ -226,8 +264,8 @@ static void show(json_t *status, const json_t *volume, const json_t *shown)
     json_object_set_new(status, "replicaStatus", replicas_of(volume, shown));
     json_object_set_new(status, "initiators", initiators_of(shown));
     json_object_set_new(status, "operation", json_string(doing ? doing : ""));
-    if (json_is_array(snapshots))
-        json_object_set(status, "snapshots", (json_t *)(uintptr_t)snapshots);
+    if (h.members)
+        json_object_set_new(status, "snapshots", snapshots_of(shown));
     /* The size is known, and is the volume's, once it has been served. */
     if (json_is_true(json_object_get(shown, "ready")))
         json_object_set_new(
@@ -267,4 +305,6 @@ const struct volume_kind volume_jiva = {
     .wanted = wanted,
     .status = status,
     .acknowledge = acknowledge,
+    .order = order,
+    .answer = answer,
 };

@@ -12,17 +12,8 @@ static const int64_t SHORTLY =
     CLOCK_SECOND / 4; /* for what takes its time: it is looked at later */
 static const int64_t IDLE = CLOCK_SECOND, BUSY = CLOCK_SECOND / 4;
 
-struct manager {
-    const struct volume_options *o;
-    const struct clock *clock;
-    struct kube_client *client;
-    struct kube_recorder *recorder;
-    struct kube_resource r;
-    struct kube_informer *volumes;
-};
-
-static int write_status(struct manager *m, json_t **volume, const json_t *status, const char *what,
-                        struct err *e)
+int volume_write_status(struct volume_manager *m, json_t **volume, const json_t *status,
+                        const char *what, struct err *e)
 {
     if (json_equal(json_object_get(*volume, "status"), status))
         return 0;
@@ -34,15 +25,16 @@ static int write_status(struct manager *m, json_t **volume, const json_t *status
 
 /* Growth. */
 
-static int end_growth(struct manager *m, json_t **volume, const struct volume_wanted *w,
+static int end_growth(struct volume_manager *m, json_t **volume, const struct volume_wanted *w,
                       const char *failure, struct err *e)
 {
     json_auto_t *status = json_deep_copy(json_object_get(*volume, "status"));
     m->o->kind->acknowledge(status, w, failure);
-    return write_status(m, volume, status, "growth's end", e);
+    return volume_write_status(m, volume, status, "growth's end", e);
 }
 
-static int grow(struct manager *m, json_t **volume, const struct volume_wanted *w, struct err *e)
+static int grow(struct volume_manager *m, json_t **volume, const struct volume_wanted *w,
+                struct err *e)
 {
     struct err why = {0};
     log_info("volume grows", LOG_S("resize", w->resize), LOG_U("size", w->grow_to));
@@ -58,8 +50,8 @@ static int grow(struct manager *m, json_t **volume, const struct volume_wanted *
 }
 
 /* 1 when a growth is under way or was asked for, so that nothing else is. */
-static int follow_order(struct manager *m, json_t **volume, const json_t *shown,
-                        const struct volume_wanted *w, struct err *e)
+static int follow_growth(struct volume_manager *m, json_t **volume, const json_t *shown,
+                         const struct volume_wanted *w, struct err *e)
 {
     const char *doing = json_str(shown, "doing");
     bool ready = json_is_true(json_object_get(shown, "ready"));
@@ -74,7 +66,7 @@ static int follow_order(struct manager *m, json_t **volume, const json_t *shown,
     if (!ours) {
         json_auto_t *status = json_deep_copy(json_object_get(*volume, "status"));
         m->o->kind->acknowledge(status, w, NULL);
-        if (write_status(m, volume, status, "acknowledge", e) < 0)
+        if (volume_write_status(m, volume, status, "acknowledge", e) < 0)
             return -1;
     }
     /* The object may be another value now; what is wanted was read before and is the same. */
@@ -85,7 +77,7 @@ static int follow_order(struct manager *m, json_t **volume, const json_t *shown,
     return grow(m, volume, &now, e) < 0 ? -1 : 1;
 }
 
-static void take_step(struct manager *m, json_t *step)
+static void take_step(struct volume_manager *m, json_t *step)
 {
     struct err why = {0};
     _cleanup_(str_done) struct str text = {0};
@@ -96,19 +88,21 @@ static void take_step(struct manager *m, json_t *step)
         log_warn("the target does not do it", LOG_S("request", str_get(&text)), LOG_ERR(&why));
 }
 
-static int look(struct manager *m, json_t **volume, struct kube_result *ret, struct err *e)
+static int look(struct volume_manager *m, json_t **volume, struct kube_result *ret, struct err *e)
 {
     struct err why = {0};
     json_auto_t *shown =
         volume_ask(m->o->control, json_pack("{s:s}", "command", "show"), PATIENCE, &why);
     json_auto_t *status = m->o->kind->status(*volume, shown, why.msg, m->clock);
-    if (write_status(m, volume, status, "status", e) < 0)
+    if (volume_write_status(m, volume, status, "status", e) < 0)
         return -1;
     if (!shown)
         return 0;
     struct volume_wanted wanted;
     m->o->kind->wanted(*volume, &wanted);
-    int busy = follow_order(m, volume, shown, &wanted, e);
+    int busy = follow_growth(m, volume, shown, &wanted, e);
+    if (busy == 0)
+        busy = volume_follow_order(m, volume, shown, e);
     if (busy < 0)
         return -1;
     m->o->kind->wanted(*volume, &wanted);
@@ -124,7 +118,7 @@ static int look(struct manager *m, json_t **volume, struct kube_result *ret, str
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
                      struct err *e)
 {
-    struct manager *m = context;
+    struct volume_manager *m = context;
     json_t *volume = kube_informer_json(m->volumes, ns, name, NULL);
     int status = 0;
     ret->again_ns = IDLE;
@@ -153,7 +147,7 @@ int volume_run(const struct volume_options *o, int stop_fd, struct err *e)
     if (!km)
         return -1;
     _cleanup_free_ char *fields = mem_printf("metadata.name=%s", o->name);
-    struct manager m = {
+    struct volume_manager m = {
         .o = o,
         .clock = kube_manager_clock(km),
         .client = kube_manager_client(km),

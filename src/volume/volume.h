@@ -35,12 +35,22 @@ struct volume_wanted {
     const char *taken, *failed;
 };
 
+/* What is asked about snapshots. Texts are the object's. */
+struct volume_order {
+    json_t *json; /* owned; what was asked, NULL: nothing, or what is no order */
+    const char *id, *command, *name;
+    const char *phase; /* of what was said of it; "": nothing yet */
+};
+void volume_order_done(struct volume_order *o);
+
 struct volume_kind {
     const char *version, *kind;
     void (*wanted)(const json_t *volume, struct volume_wanted *ret);
     /* The status as it should be: what it was, with what is shown. shown NULL: no answer, `why`. */
     json_t *(*status)(const json_t *volume, const json_t *shown, const char *why,
                       const struct clock *clock);
+    void (*order)(const json_t *volume, struct volume_order *ret);
+    void (*answer)(json_t *status, const char *id, const char *phase, const char *message);
     /* Writes an acknowledgement into a status: NULL takes it out. */
     void (*acknowledge)(json_t *status, const struct volume_wanted *wanted, const char *failure);
 };
@@ -60,6 +70,22 @@ int volume_run(const struct volume_options *o, int stop_fd, struct err *e);
 
 /* target.c: one request; the answer, or NULL: UNAVAILABLE, DEADLINE_EXCEEDED, or what it refuses. */
 json_t *volume_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e);
+
+/* snapshots.c: follows an order about snapshots. 1 when it is at one, so that nothing else is. */
+struct volume_manager;
+int volume_follow_order(struct volume_manager *m, json_t **volume, const json_t *shown,
+                        struct err *e);
+/* run.c: between two crash points; nothing when the object has this status. */
+struct volume_manager {
+    const struct volume_options *o;
+    const struct clock *clock;
+    struct kube_client *client;
+    struct kube_recorder *recorder;
+    struct kube_resource r;
+    struct kube_informer *volumes;
+};
+int volume_write_status(struct volume_manager *m, json_t **volume, const json_t *status,
+                        const char *what, struct err *e);
 
 /* members.c: what to ask of the target next so that it has the replicas it should; NULL: nothing. */
 json_t *volume_next(const json_t *shown, const struct volume_wanted *wanted);

@@ -134,6 +134,11 @@ const char *zpool_name(const struct zpool *p)
     return p->name;
 }
 
+bool zpool_is_suspended(const struct zpool *p)
+{
+    return spa_suspended(p->spa);
+}
+
 uint64_t zpool_guid(const struct zpool *p)
 {
     return spa_guid(p->spa);

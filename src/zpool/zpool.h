@@ -20,8 +20,8 @@
  *     threads, an assertion on damage that it did not foresee) it ends the process, so a process has
  *     one pool, and whoever started it starts it again: import takes it up where it was.
  *   - Calls block, some for seconds, and for as long as devices do: they are not for an event loop's
- *     thread. Calls on one pool are made by one thread at a time; zpool_status_read() and what
- *     volumes do may go on beside them.
+ *     thread. Calls on one pool are made by one thread at a time; zpool_status_read(), what volumes do
+ *     and zpool_clear(), for which a call that is under way may be waiting, may go on beside them.
  *   - A sync that fails on a device fails no flush while the others have everything, and every flush
  *     from then on when they have not: see doubt.c.
  *   - A pool that lost too many devices is suspended: reads and new writes fail with EIO, writes that
@@ -126,6 +126,8 @@ int zpool_export(struct zpool *p, struct err *e);
 int zpool_destroy(struct zpool *p, struct err *e);
 
 const char *zpool_name(const struct zpool *p);
+/* At once, from any thread, also while another waits for the pool. */
+bool zpool_is_suspended(const struct zpool *p);
 uint64_t zpool_guid(const struct zpool *p);
 
 /*

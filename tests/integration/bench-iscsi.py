@@ -57,6 +57,23 @@ def loads(scratch):
                "people get a table, and no progress where there is no terminal", result.stdout)
 
 
+def growth(scratch):
+    """What a target tells of itself (a unit attention) is no answer to the command: that is sent again."""
+    control = scratch.file("grows.sock")
+    with Target(target_program, scratch.path, "mem:", "16Mi", ["--control", control]) as target:
+        sizes = iter(range(17, 1000))
+
+        def grow():
+            return run(target_program, "target", "grow", "--control", control, "--size", f"{next(sizes)}Mi").returncode
+        grown = []
+        loop = threading.Thread(target=lambda: [grown.append(grow()) for _ in range(5)])
+        loop.start()
+        result, said = bench(target, "-t", "3", "-r", "50", "-V", "-q", "8")
+        loop.join()
+        tap.equal((result.returncode, said.get("errors"), findings(said), grown), (0, 0, {}, [0] * 5),
+                  "a volume that grows under load: no error")
+
+
 def damage(scratch):
     """What is wrong with the data is found, and called by its name."""
     volume, saved = scratch.file("volume"), scratch.file("map")
@@ -150,6 +167,7 @@ with Scratch() as folder:
     ENVIRONMENT["LSAN_OPTIONS"] = "print_suppressions=0:suppressions=" + folder.file(
         "leaks", "leak:libiscsi.so\n")
     loads(folder)
+    growth(folder)
     damage(folder)
     killed(folder, 1, [], False)
     killed(folder, 2, ["--reconnect", "-t", "4"], True)

@@ -241,6 +241,42 @@ def check_mending(s):
     tap.ran(qemu_io(s.url("my-jiva"), "read -P 0x5a 0 1M", "read -P 0x77 6143M 1M"), "with its data")
 
 
+def check_snapshots(s):
+    """Taken, listed, gone back to, deleted; and a resize that waits for one."""
+    def snapshot(*words):
+        return s.orlop_("volume", "snapshot", *words)
+    url = s.url("my-jiva")
+    tap.ran(snapshot("create", "my-jiva", "first"), "a snapshot", stdout="first of my-jiva created")
+    tap.ran(qemu_io(url, "write -P 0x99 0 1M", "flush"), "other data")
+    tap.ran(snapshot("create", "my-jiva", "second"), "another")
+    tap.ran(snapshot("create", "my-jiva", "second"), "not of the same name", 1, stderr="second")
+    tap.ok(wait_for(lambda: [x["name"] for x in s.volume("my-jiva")["status"].get("snapshots", [])] ==
+                    ["first", "second"], PATIENCE), "the status has both, the oldest first",
+           s.volume("my-jiva")["status"])
+    listed = snapshot("list", "my-jiva")
+    tap.ok("first" in listed.stdout and "second" in listed.stdout, "the command shows them", listed.stdout)
+    tap.ran(snapshot("revert", "my-jiva", "first"), "not back past a later one", 1, stderr="second")
+    tap.ran(snapshot("delete", "my-jiva", "second"), "the later one is deleted")
+    tap.ran(qemu_io(url, "read -P 0x99 0 1M"), "which changes nothing")
+    tap.ran(snapshot("revert", "my-jiva", "first"), "back to the first")
+    tap.ran(qemu_io(url, "read -P 0x5a 0 1M", "read -P 0x77 6143M 1M"), "the data is what it was then")
+    tap.ran(snapshot("delete", "my-jiva", "first"), "it is deleted")
+    tap.ran(qemu_io(url, "read -P 0x5a 0 1M", "read -P 0x77 6143M 1M"), "and the data stays")
+    tap.ran(snapshot("delete", "my-jiva", "nobody"), "one that is not there", 1, stderr="nobody")
+
+    tap.ok(wait_for(lambda: len(s.pids("orlop-volume", "my-jiva")) == 1, PATIENCE), "one manager runs")
+    manager = s.pids("orlop-volume", "my-jiva")[0]
+    kill(manager, signal.SIGSTOP)  # the snapshot is ordered and not yet begun
+    order = json.dumps({"id": "1", "command": "create", "name": "third"})
+    s.kubectl("annotate", "jv", "my-jiva", f"snapshot.jiva.openebs.io/order={order}", "--overwrite")
+    s.apply(resize("meanwhile", "my-jiva", "19Gi"))
+    tap.ok(wait_for(lambda: s.resize("meanwhile").get("reason") == "SnapshotRunning", PATIENCE),
+           "a resize waits for a snapshot", s.resize("meanwhile"))
+    kill(manager, signal.SIGCONT)
+    tap.equal(s.phase("meanwhile", "COMPLETED", "FAILED").get("phase"), "COMPLETED", "and goes on after it")
+    tap.equal([x["name"] for x in s.volume("my-jiva")["status"]["snapshots"]], ["third"], "which there is")
+
+
 def check_factor(s):
     """The published form; fewer replicas and more, one at a time."""
     published = {"apiVersion": "openebs.io/v1", "kind": "JivaVolume",
@@ -263,8 +299,19 @@ def check_factor(s):
                        if ".published." in d]
     tap.ok(wait_for(lambda: len(folders()) == 2, PATIENCE), "the folder of who left is erased", folders())
     tap.ran(qemu_io(s.url("published"), "read -P 0x44 0 8M"), "the data is there")
+    got = s.volume("published")
     tap.ran(s.kubectl("delete", "jv", "published", "--timeout=120s"), "it is deleted")
     tap.equal(len(folders()), 2, "and its data stays, as nobody said otherwise")
+    kept = {k: got["metadata"]["annotations"][k] for k in ("jiva.openebs.io/volume-id", "jiva.openebs.io/nodes")}
+    s.apply(volume("again", "32Mi", 2, **kept, **{"jiva.openebs.io/reclaim-policy": "Delete"}))
+    tap.ok(wait_for(lambda: s.condition("again", "Serving"), PATIENCE), "a volume with its identity", s.volume("again"))
+    tap.equal(s.volume("again")["status"]["phase"], "Pending", "of another name finds no folders, and waits")
+    s.kubectl("delete", "jv", "again", "--timeout=120s")
+    s.apply(volume("published", "32Mi", 2, **kept, **{"jiva.openebs.io/reclaim-policy": "Delete"}))
+    tap.ok(s.ready("published", 2), "of the same name it has its data", s.volume("published"))
+    tap.ran(qemu_io(s.url("published"), "read -P 0x44 0 8M"), "which is what it was")
+    tap.ran(s.kubectl("delete", "jv", "published", "--timeout=120s"), "it is deleted again")
+    tap.equal(folders(), [], "and its data with it")
 
 
 def check_commands(s):
@@ -301,6 +348,7 @@ with Scratch() as scratch, Jiva(orlop, scratch.file("data"), "--nodes", "3") as 
     check_replica_down(system)
     check_load(system, scratch)
     check_mending(system)
+    check_snapshots(system)
     check_factor(system)
     check_commands(system)
     tap.equal(system.complaints(), "", "no sanitizer complained")

@@ -267,6 +267,38 @@ def test_faults(bench):
     tap.equal(data(disks, "verify", 16, names=["x-b"]).stdout, "0\n", "the side that was damaged has all data")
 
 
+def test_only_device(bench):
+    """A pool on one device, which fails for a while, and then forgets what was written to it."""
+    disks, pool = bench.disks("only"), bench.pool("only")
+    disks.make("o-a")
+    pool.create(group("stripe", "o-a"))
+    request = "openebs.io/scrub-requested-at"
+    with pool:
+        pool.wait()
+        pool.stop()
+        data(disks, "write", 8)
+        pool.start()
+        wait_for(lambda: pool.text().count("it was=imported") == 1 and pool.phase() == "ONLINE")
+        pool.faults(f"{disks.path('o-a')} read,write,sync eio")
+        pool.annotate(request, "1")
+        tap.equal(pool.wait("FAULTED"), "FAULTED", "the only device fails: the pool is suspended, and says so")
+        tap.equal(pool.condition("PoolLost").get("status"), "True", "so does its condition")
+        pool.faults()
+        tap.equal(pool.wait(), "ONLINE", "it goes on when the device does")
+        tap.equal(pool.text().count("it was=imported"), 1, "in the same process")
+        wait_for(lambda: pool.status().get("scrub", {}).get("endTime"))
+        pool.faults(f"{disks.path('o-a')} write lose", f"{disks.path('o-a')} sync eio")
+        pool.annotate(request, "2")
+        tap.ok(wait_for(lambda: not pool.alive()), "when it forgets what was written the process ends", pool.status())
+        tap.ok("to be imported anew" in pool.text(), "and says why", pool.text()[-2000:])
+        pool.faults()
+        pool.start()
+        tap.ok(wait_for(lambda: pool.text().count("it was=imported") == 2 and pool.phase() == "ONLINE"),
+               "the next imports the pool", pool.status())
+        pool.stop()
+    tap.equal(data(disks, "verify", 8).stdout, "0\n", "everything that was promised is there")
+
+
 def test_full(bench):
     disks, pool = bench.disks("full"), bench.pool("full")
     disks.make("u-a")
@@ -328,7 +360,7 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
-    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_full, test_migration):
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_only_device, test_full, test_migration):
         if not only or test.__name__ in only:
             test(bench)
     logs = "".join(open(os.path.join(scratch.path, f), encoding="utf-8", errors="replace").read()

@@ -92,10 +92,12 @@ class Jiva(System):
         return run(self.orlop, *words, "--data", self.folder, "-n", "default", timeout=PATIENCE + 60)
 
     def pids(self, program, *words):
-        """Processes of a program whose command line has these words."""
-        found = []
+        """Processes of a program, in this test's network, whose command line has these words."""
+        found, ours = [], os.readlink("/proc/self/ns/net")
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
+                if os.readlink(f"/proc/{pid}/ns/net") != ours:
+                    continue
                 with open(f"/proc/{pid}/cmdline", "rb") as f:
                     argv = f.read().decode(errors="replace").split("\0")
             except OSError:
@@ -125,13 +127,14 @@ class Jiva(System):
         """Ends all that a node runs, as if its machine were gone; its agent, which is frozen: wake() it."""
         agent = self.pid(node)
         os.kill(agent, signal.SIGSTOP)
+        ours = os.readlink("/proc/self/ns/net")
         addresses = {p["status"]["podIP"] for p in self.pods() if p["spec"].get("nodeName") == node}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/environ", "rb") as env, open(f"/proc/{pid}/stat", encoding="ascii") as stat:
                     mine = bool({f"POD_IP={a}".encode() for a in addresses} & set(env.read().split(b"\0")))
                     parent = int(stat.read().rsplit(")", 1)[1].split()[1])
-                if mine:
+                if mine and os.readlink(f"/proc/{pid}/ns/net") == ours:
                     os.kill(parent, signal.SIGKILL)  # its shim, which would tell of its end
                     os.kill(int(pid), signal.SIGKILL)
             except OSError:

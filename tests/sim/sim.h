@@ -105,6 +105,10 @@ struct sim_replica {
     bool erred; /* ever */
     struct uuid id;
     uint64_t generation, generation_sure; /* of superblocks written, and synced */
+    struct {
+        bool known, view;
+        uint64_t pos, entries[REPL_PAGE_ENTRIES];
+    } sure; /* what its synced metadata says, once it was looked at */
 };
 
 struct sim_target {

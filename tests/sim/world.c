@@ -228,17 +228,22 @@ static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bo
 /* What is written must be in regions that a crash would leave unknown, or above the durable position. */
 static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
 {
-    uint64_t entries[REPL_PAGE_ENTRIES];
-    struct repl_super super;
     const uint8_t *meta = r->disk.meta_sure;
-    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) < 0 || !super.view.version)
-        return;
-    repl_page_decode(0, meta + repl_page_offset(0), entries);
     /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
     if (r->erred || s->stage >= SCRUB)
         return;
+    if (!r->sure.known) {
+        struct repl_super super = {0};
+        bool found = repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) == 0;
+        r->sure.known = true;
+        r->sure.view = found && super.view.version;
+        r->sure.pos = super.pos;
+        repl_page_decode(0, meta + repl_page_offset(0), r->sure.entries);
+    }
+    if (!r->sure.view)
+        return;
     for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
-        if (entries[i] <= super.pos)
+        if (r->sure.entries[i] <= r->sure.pos)
             sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
                      r->i, i);
 }
@@ -276,10 +281,11 @@ static int replica_store(void *ctx, struct repl_req *q)
     if (writes)
         check_hot(s, r, q->offset, q->length);
     if (writes) {
-        uint8_t data[SECTORS_MAX * SECTOR] = {0};
+        uint8_t data[SECTORS_MAX * SECTOR];
         if (q->kind == REPL_STORE_WRITE)
             payload_of(q, data);
-        disk_log_write(&d->data_end, q->offset, data, q->length, false);
+        disk_log_write(&d->data_end, q->offset, q->kind == REPL_STORE_WRITE ? data : NULL,
+                       q->length, false);
     }
     if (q->kind == REPL_STORE_FLUSH)
         disk_mark_flushing(d->data_log);
@@ -323,6 +329,7 @@ static void replica_meta_write(void *ctx, uint64_t offset, const void *data, siz
 static void meta_synced(struct sim_replica *r)
 {
     disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    r->sure.known = false;
     r->generation_sure = r->generation;
 }
 
@@ -433,6 +440,7 @@ void replica_crash(struct sim *s, int i)
     r->p.up = false;
     r->p.life++;
     r->weak = true;
+    r->sure.known = false;
     s->stats.crashes++;
     for (int t = 0; t < TARGETS; t++)
         if (s->conn[t][i].up[1])
@@ -453,6 +461,7 @@ void replica_wipe(struct sim *s, int i)
     d->meta_end = &d->meta_log;
     d->size = s->size;
     s->replica[i].generation = s->replica[i].generation_sure = 0;
+    s->replica[i].sure.known = false;
 }
 
 static struct process *process_of(struct sim *s, const struct event *e)

@@ -112,6 +112,16 @@ static const struct api_field initiator[] = {
 static const struct api_field snapshot[] = {
     {"name", API_STRING, .doc = "Its name."},
     {"created", API_TIME, .doc = "When it was taken."},
+    {"capacity", API_QUANTITY, .doc = "The size that the volume had."},
+    {"replicas", API_INT, .min = 0, .max = 1024, .doc = "How many replicas have it."},
+    {0},
+};
+
+static const struct api_field snapshot_order[] = {
+    {"id", API_STRING, .doc = "Which order, as it calls itself."},
+    {"phase", API_STRING, .words = API_WORDS("", "Running", "Done", "Failed"),
+     .doc = "How far it is."},
+    {"message", API_STRING, .doc = "Why it has failed."},
     {0},
 };
 
@@ -136,6 +146,8 @@ static const struct api_field status[] = {
      .doc = "Who is logged in."},
     {"snapshots", API_OBJECT, API_LIST, API_ATOMIC, .fields = snapshot,
      .doc = "Its snapshots, the oldest first."},
+    {"snapshotOrder", API_OBJECT, .fields = snapshot_order,
+     .doc = "The last thing that was asked about snapshots."},
     {"operation", API_STRING, .doc = "What the target is at beside I/O; empty: nothing."},
     {"resize", API_OBJECT, .fields = growth, .doc = "The growth that the target was told of."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",

@@ -10,6 +10,8 @@
 #define API_JIVA_RESIZE_LOCK    "resize.jiva.openebs.io/name"
 /* Beside the lock, while the volume is to grow: to which size. Its holder writes both. */
 #define API_JIVA_RESIZE_ORDER   "resize.jiva.openebs.io/capacity"
+/* What is asked about snapshots, last: {"id":ANY,"command":"create|delete|revert","name":SNAPSHOT}. */
+#define API_JIVA_SNAPSHOT       "snapshot.jiva.openebs.io/order"
 /* Label of a JivaVolumeResize: the volume that it is about. */
 #define API_JIVA_NAME           "jiva.openebs.io/name"
 

@@ -88,8 +88,8 @@ int jiva_hold(struct jiva *j, const struct kube_resource *r, json_t **object, co
               bool hold, struct err *e);
 int jiva_write_status(struct jiva *j, const struct kube_resource *r, json_t **object,
                       const json_t *status, struct err *e);
-/* Sets the phase and what else is in `status`, and one condition. */
-int jiva_say(struct jiva_work *w, json_t *status, const struct kube_condition *condition,
+/* Sets the phase and what else is in `more` (taken over; may be NULL), and one condition. */
+int jiva_say(struct jiva_work *w, json_t *more, const struct kube_condition *condition,
              struct err *e);
 int jiva_delete(struct jiva *j, const struct kube_resource *r, const json_t *object, bool now,
                 struct err *e);

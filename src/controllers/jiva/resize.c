@@ -203,6 +203,18 @@ static int lock(struct resizing *g, struct err *e)
 
 /* With the lock. */
 
+/* Whether the target is at a snapshot, or has been told to be. */
+static bool snapshot_runs(const json_t *volume)
+{
+    const char *text = kube_annotation(volume, API_JIVA_SNAPSHOT);
+    json_auto_t *order = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
+    const char *id = json_str(order, "id");
+    const json_t *said = json_at(volume, "status", "snapshotOrder");
+    const char *phase = json_str(said, "phase"), *answered = json_str(said, "id");
+    bool open = id && (!answered || !str_eq(answered, id) || !phase || str_eq(phase, "Running"));
+    return open || strstr(jiva_text(volume, "status", "operation"), "snapshot");
+}
+
 /* What the volume has to be for its size to change; NULL: it is so. */
 static const char *why_not_now(const struct resizing *g, const char **ret_reason, struct str *text)
 {
@@ -214,8 +226,7 @@ static const char *why_not_now(const struct resizing *g, const char **ret_reason
         const char *state = json_str(it, "state");
         healthy += state && str_eq(state, "Healthy");
     }
-    const char *operation = jiva_text(volume, "status", "operation");
-    if (strstr(operation, "snapshot")) {
+    if (snapshot_runs(volume)) {
         *ret_reason = "SnapshotRunning";
         str_append(text, "Waits for the snapshot that is being taken of the volume");
     } else if (!str_eq(jiva_text(volume, "status", "phase"), "Ready") ||

@@ -46,6 +46,9 @@ static void test_order(void **state)
         "'Pending'}}",
         "{'metadata': {'name': 'unready'}, 'spec': {'nodeName': 'b'}, 'status': {'phase': "
         "'Running'}}",
+        "{'metadata': {'name': 'cheap', 'annotations': "
+        "{'controller.kubernetes.io/pod-deletion-cost': '-1'}}, 'spec': {'nodeName': 'f'}, " READY(
+            AT) "}",
         "{'metadata': {'name': 'crowded'}, 'spec': {'nodeName': 'c'}, " READY(LATER) "}",
         "{'metadata': {'name': 'crowded2'}, 'spec': {'nodeName': 'c'}, " READY(AT) "}",
         "{'metadata': {'name': 'young'}, 'spec': {'nodeName': 'd'}, " READY(LATER) "}",

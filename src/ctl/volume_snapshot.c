@@ -1,0 +1,123 @@
+/*
+ * volume snapshot: an order in the volume's object, which orlop-volume beside the target carries out.
+ *
+ * One order at a time: it is written over one that was answered, with the object's version as the
+ * precondition.
+ */
+#include "base/uuid.h"
+#include "ctl/commands.h"
+#include "ctl/volume.h"
+
+#define ORDER "snapshot.jiva.openebs.io/order"
+
+struct ordering {
+    struct ctl_volume *v;
+    const char *volume, *command, *name;
+    char id[UUID_TEXT_MAX];
+    bool given;
+};
+
+/* Whether the order before was answered. */
+static bool is_free(const json_t *volume)
+{
+    const char *text = kube_annotation(volume, ORDER);
+    json_auto_t *before = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
+    const json_t *said = json_at(volume, "status", "snapshotOrder");
+    const char *id = json_str(before, "id"), *answered = json_str(said, "id"),
+               *phase = json_str(said, "phase");
+    return !id || (answered && phase && str_eq(id, answered) && !str_eq(phase, "Running"));
+}
+
+static int give(struct ordering *o, const json_t *volume, struct err *e)
+{
+    _cleanup_(str_done) struct str text = {0};
+    json_auto_t *order =
+        json_pack("{s:s,s:s,s:s}", "id", o->id, "command", o->command, "name", o->name);
+    json_format(order, &text);
+    json_auto_t *patch = json_pack("{s:{s:s,s:{s:s}}}", "metadata", "resourceVersion",
+                                   kube_version(volume), "annotations", ORDER, str_get(&text));
+    struct err why = {0};
+    json_auto_t *now = kube_patch(o->v->client, &o->v->volumes, o->v->ns, o->volume,
+                                  KUBE_MERGE_PATCH, patch, NULL, &why);
+    o->given = now != NULL;
+    if (now || why.code == ERR_ABORTED)
+        return 0; /* or it is tried again, with what there is then */
+    *e = why;
+    return -1;
+}
+
+static int is_done(void *context, struct str *ret_progress, struct err *e)
+{
+    struct ordering *o = context;
+    json_auto_t *volume = kube_get(o->v->client, &o->v->volumes, o->v->ns, o->volume, e);
+    if (!volume)
+        return -1;
+    str_appendf(ret_progress, "%s is %s", o->volume, ctl_text(volume, "status", "phase"));
+    if (!o->given)
+        return is_free(volume) ? give(o, volume, e) : 0;
+    const json_t *said = json_at(volume, "status", "snapshotOrder");
+    const char *id = json_str(said, "id"), *phase = json_str(said, "phase"),
+               *message = json_str(said, "message");
+    if (!id || !phase || !str_eq(id, o->id) || str_eq(phase, "Running"))
+        return 0;
+    if (str_eq(phase, "Failed"))
+        return err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s", message ? message : "");
+    return 1;
+}
+
+static int list(struct ctl_volume *v, const char *name, struct err *e)
+{
+    static const char *const titles[] = {"NAME", "CREATED", "SIZE", "REPLICAS", NULL};
+    const char *output = cli_get(v->args, "output");
+    json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, name, e);
+    const json_t *it, *all = json_at(volume, "status", "snapshots");
+    if (!volume)
+        return -1;
+    if (output && !str_eq(output, "table")) {
+        json_auto_t *none = json_array();
+        ctl_print(all ? all : none, output);
+        return 0;
+    }
+    struct ctl_table t;
+    ctl_table_init(&t, titles);
+    for (size_t i = 0; (it = json_array_get(all, i)); i++) {
+        _cleanup_free_ char *replicas =
+            mem_printf("%lld", (long long)json_integer_value(json_object_get(it, "replicas")));
+        ctl_table_add(&t, (const char *const[]){json_str(it, "name"), json_str(it, "created"),
+                                                json_str(it, "capacity"), replicas});
+    }
+    ctl_table_print(&t, stdout);
+    ctl_table_done(&t);
+    return 0;
+}
+
+int ctl_volume_snapshot(const struct cli_args *args)
+{
+    const char *verb = args->words[0];
+    if (!str_in(verb, args->command->choices))
+        return cli_misuse(args, "'%s' is none of list, create, delete, revert", verb);
+    bool lists = str_eq(verb, "list");
+    if (lists != (args->count == 2))
+        return cli_misuse(args, lists ? "list takes a volume, and nothing else"
+                                      : "say which volume, and which snapshot of it");
+    _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
+    struct err e = {0};
+    int status = ctl_volume_open(args, &v);
+    if (status != CLI_DONE)
+        return status;
+    if (lists)
+        return list(&v, args->words[1], &e) < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
+    struct ordering o = {
+        .v = &v, .volume = args->words[1], .command = verb, .name = args->words[2]};
+    const struct uuid id = uuid_random();
+    uuid_format(&id, o.id);
+    if (ctl_wait(args, "volume show", is_done, &o, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    static const char *const done[][2] = {
+        {"create", "created"}, {"delete", "deleted"}, {"revert", "is what the volume is"}};
+    for (size_t i = 0; i < ARRAY_SIZE(done); i++) {
+        if (str_eq(done[i][0], verb))
+            printf("snapshot %s of %s %s\n", o.name, o.volume, done[i][1]);
+    }
+    return cli_finish(args);
+}

@@ -1,0 +1,122 @@
+#include "controllers/jiva/jiva.h"
+#include "jsontest.h"
+
+/* A volume with replicas in these states, "HHO": Healthy, Offline, Rebuilding. */
+static json_t *volume_with(int factor, const char *states, bool made, const char *status)
+{
+    json_t *replicas = json_array();
+    for (const char *at = states; *at; at++)
+        json_array_append_new(replicas, json_pack("{s:s}", "state",
+                                                  *at == 'H'   ? "Healthy"
+                                                  : *at == 'O' ? "Offline"
+                                                               : "Rebuilding"));
+    json_t *o = json_pack("{s:{s:i},s:{s:o,s:s}}", "spec", "desiredReplicationFactor", factor,
+                          "status", "replicaStatus", replicas, "status", status);
+    if (made)
+        json_object_set_new(json_object_get(o, "status"), "capacity", json_string("1Gi"));
+    return o;
+}
+
+static void test_replica_count(void **state)
+{
+    static const struct {
+        const char *name;
+        int factor;
+        const char *states;
+        bool made;
+        const char *status;
+        unsigned now, wanted;
+    } cases[] = {
+        {"to be made", 3, "", false, "Offline", 0, 3},
+        {"its target has just been started and knows nobody", 3, "", true, "Offline", 3, 3},
+        {"as it should be", 3, "HHH", true, "RW", 3, 3},
+        {"somebody took pods away", 3, "HOO", true, "Offline", 1, 3},
+        {"somebody added pods", 3, "HHH", true, "RW", 5, 3},
+        {"the same, while not every member is known by its address", 3, "HHO", true, "RW", 5, 5},
+        {"two more: one first", 5, "HHH", true, "RW", 3, 4},
+        {"that one is not a member yet", 5, "HHH", true, "RW", 4, 4},
+        {"it is, and has not all data", 5, "HHHR", true, "RW", 4, 4},
+        {"it has: the next", 5, "HHHH", true, "RW", 4, 5},
+        {"more, while one is away", 5, "HHO", true, "RW", 3, 3},
+        {"fewer: each has its pod while it is a member", 2, "HHH", true, "RW", 3, 3},
+        {"one has left", 2, "HH", true, "RW", 3, 2},
+        {"nobody is in sync: nothing is taken away", 2, "OO", true, "Offline", 3, 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *volume =
+            volume_with(cases[i].factor, cases[i].states, cases[i].made, cases[i].status);
+        unsigned got = jiva_replica_count(volume, cases[i].now);
+        if (got != cases[i].wanted)
+            fail_msg("%s: %u, not %u", cases[i].name, got, cases[i].wanted);
+    }
+}
+
+static void test_impose(void **state)
+{
+    static const struct {
+        const char *live, *wanted, *after;
+        bool changed;
+    } cases[] = {
+        {"{'a': 1, 'b': {'c': [1, 2], 'd': 3}}", "{'b': {'c': [1, 2]}}",
+         "{'a': 1, 'b': {'c': [1, 2], 'd': 3}}", false},
+        {"{'a': 1}", "{'b': 2}", "{'a': 1, 'b': 2}", true},
+        {"{'b': {'c': 1, 'd': 3}}", "{'b': {'c': 2}}", "{'b': {'c': 2, 'd': 3}}", true},
+        {"{'l': [{'n': 'a', 'by default': 1}]}", "{'l': [{'n': 'a'}]}",
+         "{'l': [{'n': 'a', 'by default': 1}]}", false},
+        {"{'l': [{'n': 'a'}, {'n': 'b'}]}", "{'l': [{'n': 'a'}]}", "{'l': [{'n': 'a'}]}", true},
+        {"{'l': null}", "{'l': {}}", "{'l': {}}", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *live = parse_quoted(cases[i].live), *wanted = parse_quoted(cases[i].wanted),
+                    *after = parse_quoted(cases[i].after);
+        assert_int_equal(jiva_impose(live, wanted), cases[i].changed);
+        assert_json(live, after, cases[i].wanted);
+        assert_false(jiva_impose(live, wanted));
+    }
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    json_auto_t *volume =
+        parse_quoted("{'metadata': {'annotations': {'jiva.openebs.io/nodes': 'a,b,,c'}}}");
+    json_auto_t *list = jiva_list(volume, JIVA_NODES), *none = jiva_list(volume, JIVA_STALE);
+    json_auto_t *text = jiva_list_text(list), *empty = jiva_list_text(none);
+    assert_int_equal(json_array_size(list), 3);
+    assert_true(jiva_listed(list, "b"));
+    assert_false(jiva_listed(list, "d"));
+    assert_string_equal(json_string_value(text), "a,b,c");
+    assert_true(json_is_null(empty));
+}
+
+/* No template says anything that changes in the life of a volume, or every change would restart it. */
+static void test_templates(void **state)
+{
+    static const char text[] =
+        "{'metadata': {'name': 'v', 'namespace': 'n', 'uid': 'u', 'annotations': "
+        "{'jiva.openebs.io/volume-id': 'u'}}, 'iscsi': {'iqn': 'iqn.2016-09.com.openebs.jiva:v'}, "
+        "'spec': {'capacity': '1Gi'}}";
+    (void)state;
+    json_auto_t *before = parse_quoted(text), *after = parse_quoted(text);
+    json_object_set_new(json_object_get(after, "spec"), "capacity", json_string("2Gi"));
+    json_object_set_new(json_object_get(after, "status"), "capacity", json_string("2Gi"));
+    json_auto_t *a = jiva_target_deployment(before, "127.96.0.1", "k", "s"),
+                *b = jiva_target_deployment(after, "127.96.0.1", "k", "s");
+    json_auto_t *c = jiva_replica_deployment(before, "127.96.0.1", "k", 3),
+                *d = jiva_replica_deployment(after, "127.96.0.1", "k", 4);
+    assert_json(json_at(a, "spec", "template"), json_at(b, "spec", "template"), "target");
+    assert_json(json_at(c, "spec", "template"), json_at(d, "spec", "template"), "replicas");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replica_count),
+        cmocka_unit_test(test_impose),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_templates),
+    };
+    return cmocka_run_group_tests_name("jiva", tests, NULL, NULL);
+}
