@@ -48,7 +48,8 @@ static const struct api_field instance[] = {
     {"guid", API_STRING, .format = &api_sequence,
      .doc = "Identity of the pool as written on its devices; an instance that is made again for "
             "them imports it."},
-    {"blockDevices", API_STRING, API_LIST, .doc = "Names of its devices."},
+    {"raidGroups", API_OBJECT, API_LIST, .fields = api_raid_group,
+     .doc = "Its groups, as its instance had them last."},
     {0},
 };
 

@@ -39,7 +39,7 @@ static json_t *instance_new(struct cspc_run *r, const struct cspc_pool *pool, co
     _cleanup_free_ char *name = cspc_instance_name(r->cluster, pool, r->instances);
     const char *host = kube_label(node, CSPC_HOSTNAME);
     const char *guid = json_str(pool->record, "guid");
-    json_t *spec = cspc_instance_spec(pool->spec, kube_name(node));
+    json_t *spec = cspc_instance_spec(pool, kube_name(node));
     cspc_describe(r, spec);
     json_t *instance = json_pack(
         "{s:s,s:s,s:{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:[s,s],s:[o]},s:o}", "apiVersion",
@@ -60,8 +60,8 @@ static int create(struct cspc_run *r, const struct cspc_pool *pool, struct err *
     json_auto_t *node = cspc_node(r, CSPC_PROVISION, json_object_get(pool->spec, "nodeSelector"));
     if (!node)
         return 0;
-    struct claiming c = {r, kube_name(node), pool->record != NULL, .e = e};
-    cspc_each_device(pool->spec, claim_device, &c);
+    struct claiming c = {r, kube_name(node), cspc_groups_from(pool) == pool->record, .e = e};
+    cspc_each_device(cspc_groups_from(pool), claim_device, &c);
     if (c.status < 0 || c.waiting)
         return c.status;
     if (cspc_ensure_account(r, e) < 0)

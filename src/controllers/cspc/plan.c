@@ -98,13 +98,11 @@ static void map_instances(const json_t *instances, bool deleting, struct map *ow
 
 static void map_records(const json_t *records, struct map *owners)
 {
-    size_t i, j;
-    json_t *record, *name;
+    size_t i;
+    json_t *record;
     json_array_foreach((json_t *)records, i, record) {
-        json_array_foreach(json_object_get(record, "blockDevices"), j, name) {
-            if (json_is_string(name))
-                map_set(owners, json_string_value(name), (void *)(i + 1));
-        }
+        struct owning o = {owners, i + 1};
+        cspc_each_device(record, own_device, &o);
     }
 }
 
@@ -190,12 +188,19 @@ static json_t *group_new(const json_t *pool, const json_t *group)
     return made;
 }
 
-json_t *cspc_instance_spec(const json_t *pool, const char *node)
+const json_t *cspc_groups_from(const struct cspc_pool *p)
 {
+    const char *guid = json_str(p->record, "guid");
+    return guid && *guid && json_array_size(groups_of(p->record)) ? p->record : p->spec;
+}
+
+json_t *cspc_instance_spec(const struct cspc_pool *p, const char *node)
+{
+    const json_t *pool = p->spec;
     json_t *groups = json_array(), *config = json_object_get(pool, "poolConfig");
     size_t i;
     json_t *group;
-    json_array_foreach((json_t *)groups_of(pool), i, group)
+    json_array_foreach((json_t *)groups_of(cspc_groups_from(p)), i, group)
         json_array_append_new(groups, group_new(pool, group));
     return json_pack("{s:s,s:O,s:o,s:o}", "hostName", node, "nodeSelector",
                      json_object_get(pool, "nodeSelector"), "poolConfig",

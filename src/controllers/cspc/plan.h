@@ -30,8 +30,13 @@ void cspc_plan_done(struct cspc_plan *p);
 /* The name of the instance of a pool that had none: the cluster's and five letters that no other has. */
 char *cspc_instance_name(const json_t *cluster, const struct cspc_pool *pool,
                          const json_t *instances);
-/* What a pool's instance is asked for, in normal form: each group says its type. */
-json_t *cspc_instance_spec(const json_t *pool, const char *node);
+/*
+ * Whose groups a new instance gets: of a pool that exists, those that it has. What the spec asks for beyond
+ * is a change like any other: of a device that is merely left out nobody would know that it is in use.
+ */
+const json_t *cspc_groups_from(const struct cspc_pool *p);
+/* What a new instance is asked for, in normal form: each group says its type. */
+json_t *cspc_instance_spec(const struct cspc_pool *p, const char *node);
 
 /* A change of one raid group of an instance. */
 enum cspc_change_kind { CSPC_NEW_GROUP, CSPC_ADD_DEVICE, CSPC_REPLACE_DEVICE, CSPC_NOT_POSSIBLE };

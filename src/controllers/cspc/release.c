@@ -1,8 +1,8 @@
 /*
  * Claims that nobody needs any more: of a device that was replaced, of a pool that is gone.
  *
- * A device is needed when the cluster's spec has it, an instance's spec or status has it, or the claim of
- * a needed device says that it takes its place. The cache says when to look; what the server says then
+ * A device is needed when the cluster's spec has it, an instance's spec or status or the record of one has
+ * it, or the claim of a needed device says that it takes its place. The cache says when to look; what the server says then
  * decides, and is read in an order in which nothing needed can be missed: claims, instances, cluster. A
  * claim for a replacement that the spec does not have yet may be of an edit that is just being admitted,
  * and is left alone for a while.
@@ -31,6 +31,11 @@ static void need_all(struct cspc_run *r, const json_t *claims, struct map *neede
     json_array_foreach((json_t *)json_at(r->cluster, "spec", "pools"), i, pool) {
         if (!kube_deleting(r->cluster))
             cspc_each_device(pool, need, needed);
+    }
+    json_array_foreach((json_t *)json_at(r->cluster, "status", "instances"), i, instance) {
+        if (!kube_deleting(
+                r->cluster)) /* an instance that is gone may have its pool all the same */
+            cspc_each_device(instance, need, needed);
     }
     json_array_foreach(r->instances, i, instance) {
         cspc_each_device(json_object_get(instance, "spec"), need, needed);

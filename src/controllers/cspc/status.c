@@ -42,22 +42,30 @@ static bool is_healthy(struct cspc_run *r, const json_t *instance)
 
 /* Records */
 
-static void add_name(void *context, const char *name)
+/* Its groups, without what the system filled in. */
+static json_t *groups_of(const json_t *instance)
 {
-    json_array_append_new(context, json_string(name));
+    json_t *groups = json_deep_copy(json_at(instance, "spec", "raidGroups"));
+    size_t i, j;
+    json_t *group, *device;
+    json_array_foreach(groups, i, group) {
+        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
+            json_object_del(device, "capacity");
+            json_object_del(device, "devLink");
+        }
+    }
+    return groups ? groups : json_array();
 }
 
 static json_t *record_new(const struct cspc_pool *p)
 {
     const char *guid = json_str(json_object_get(p->instance, "status"), "guid");
     const char *before = json_str(p->record, "name");
-    json_t *devices = json_array(),
-           *host = json_object_get(json_object_get(p->instance, "spec"), "hostName");
+    json_t *host = json_object_get(json_object_get(p->instance, "spec"), "hostName");
     if ((!guid || !*guid) && before && str_eq(before, kube_name(p->instance)))
         guid = json_str(p->record, "guid");
-    cspc_each_device(json_object_get(p->instance, "spec"), add_name, devices);
     json_t *record = json_pack("{s:s,s:s,s:o}", "name", kube_name(p->instance), "phase",
-                               phase_of(p->instance), "blockDevices", devices);
+                               phase_of(p->instance), "raidGroups", groups_of(p->instance));
     if (host)
         json_object_set(record, "hostName", host);
     if (guid && *guid)
