@@ -237,7 +237,7 @@ static void admin(struct sim *s, bool snaps)
             break;
         op = REPL_ADD;
         replica_wipe(s, fresh);
-        s->replica[fresh].used = true;
+        s->replica[fresh].used = s->replica[fresh].added = true;
         s->replica[fresh].weak = s->replica[fresh].wiped = false;
         replica_start(s, fresh);
         if (sim_chance(s, 30))

@@ -236,7 +236,7 @@ static void put_away(struct sim *s, int by, const struct repl_status *st)
 {
     s->put_away_at = 0;
     for (int i = 0; i < REPLICAS; i++) {
-        if (is_member(st, &s->replica[i].id))
+        if (s->replica[i].added || is_member(st, &s->replica[i].id))
             continue;
         s->replica[i].used = false;
         replica_crash(s, i);

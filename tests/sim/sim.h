@@ -101,6 +101,7 @@ struct sim_replica {
     struct disk disk;
     struct disk *image; /* an older one */
     bool used;          /* was ever meant to be a member */
+    bool added;         /* to a volume that there was: it may become one at any time */
     bool slow;
     int erring; /* 1: reads, 2: everything */
     bool erred; /* ever */
