@@ -126,8 +126,8 @@ static void done(struct iscsi_context *iscsi, int status, void *data, void *priv
     struct bench_io *io = private;
     struct scsi_task *t = data;
     struct err e = {0};
-    bool again = t && status == SCSI_STATUS_CHECK_CONDITION &&
-                 t->sense.key == SCSI_SENSE_UNIT_ATTENTION;
+    bool again =
+        t && status == SCSI_STATUS_CHECK_CONDITION && t->sense.key == SCSI_SENSE_UNIT_ATTENTION;
     if (t)
         scsi_free_scsi_task(t);
     if (again && bench_session_submit(io->session, io, &e) == 0)

@@ -124,11 +124,13 @@ bool has_lost(const struct peer *p, const struct repl_member *m, const struct re
 static void take_view(struct repl_target *t, const struct repl_view *v)
 {
     t->view = *v;
-    for (int m = 0; m < v->n; m++) {
-        t->view.member[m].flags &= (uint8_t)~REPL_INSYNC;
-        int link = view_link(t, &v->member[m].id);
+    view_strike(t);
+    for (int m = 0; m < t->view.n; m++) {
+        struct repl_member *it = &t->view.member[m];
+        it->flags &= (uint8_t)~REPL_INSYNC;
+        int link = view_link(t, &it->id);
         if (link >= 0)
-            t->peer[link].lost = has_lost(&t->peer[link], &v->member[m], v);
+            t->peer[link].lost = has_lost(&t->peer[link], it, &t->view);
     }
 }
 

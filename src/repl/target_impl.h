@@ -129,6 +129,8 @@ struct repl_target {
     struct quorum q[4];          /* voters and old voters of both */
     enum repl_admin admin;
     struct uuid admin_id, admin_out;
+    struct uuid out[REPL_MEMBERS]; /* by force, with the next view */
+    int out_n;
     bool admin_has_out;
     uint64_t admin_arg;
     bool prepared;
@@ -204,6 +206,7 @@ void view_tell(struct repl_target *t, int link);
 void view_step(struct repl_target *t);
 void view_ok(struct repl_target *t, int link, uint64_t version);
 void view_restamp(struct repl_target *t);
+void view_strike(struct repl_target *t); /* those that are to be taken out by force */
 bool admin_begin(struct repl_target *t, enum repl_admin op, uint64_t arg);
 void admin_start(struct repl_target *t, uint8_t type); /* asks all in sync */
 void admin_end(struct repl_target *t, int status);

@@ -267,6 +267,7 @@ static void commit(struct repl_target *t)
     t->changed = true;
     if (t->view.flags & REPL_FORMED)
         t->cfg.create = false;
+    t->out_n = 0; /* those who were to be taken out are */
     for (int m = 0; m < t->view.n; m++) {
         int link = view_link(t, &t->view.member[m].id);
         if (link >= 0 && t->view.member[m].flags & REPL_INSYNC && t->peer[link].insync)
@@ -370,8 +371,15 @@ static void strike(struct repl_view *v, int m)
             v->member[i].flags |= REPL_VOTER | REPL_OLD;
     v->rf = (uint8_t)repl_view_count(v, REPL_VOTER);
     v->cf = v->cf < v->rf ? v->cf : v->rf;
-    /* Above everything that this target may have told in its epoch. */
-    v->version += 1 << 16;
+}
+
+void view_strike(struct repl_target *t)
+{
+    for (int i = 0; i < t->out_n; i++) {
+        int m = repl_view_find(&t->view, &t->out[i]);
+        if (m >= 0)
+            strike(&t->view, m);
+    }
 }
 
 int repl_target_force_out(struct repl_target *t, const struct uuid *id)
@@ -387,10 +395,17 @@ int repl_target_force_out(struct repl_target *t, const struct uuid *id)
     if (!sound_voters(t, &v, REPL_VOTER | REPL_OLD))
         return -EHOSTUNREACH;
     bool kept = enough_remain(t, &v, REPL_VOTER) && enough_remain(t, &v, REPL_OLD);
+<<<<<<< HEAD
     t->struck = v.version;
     strike(&v, m);
+=======
+    /* From whatever view those who promise know by then: this one may be old. */
+    if (t->out_n == REPL_MEMBERS)
+        return -ENOENT;
+    t->out[t->out_n++] = *id;
+>>>>>>> repl
     target_restart(t);
-    t->view = v;
+    view_strike(t);
     view_sets(t);
     t->ops->event(t->ctx, REPL_EV_FORCED, !kept, 0);
     return 0;

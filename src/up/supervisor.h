@@ -18,9 +18,9 @@ struct up_options {
     const char *address;    /* to listen on, numeric */
     unsigned port;
     unsigned nodes;
-    const char *sparse_disks; /* "3x10Gi"; NULL: none */
-    unsigned disks;           /* how many that is */
-    const char *vg_disks;     /* the same, for volume groups */
+    const char *sparse_disks;              /* "3x10Gi"; NULL: none */
+    unsigned disks;                        /* how many that is */
+    const char *vg_disks;                  /* the same, for volume groups */
     const char *lost_after, *rehome_after; /* for the controllers; NULL: as usual */
     int ready_fd; /* gets UP_IS_READY and what there is to say then; -1: standard output */
 };
