@@ -219,17 +219,6 @@ static bool still_free(const struct repl_target *t)
     return free;
 }
 
-/* A view out of which a member was taken may be older than what others have learnt since: their size and snapshots. */
-static void keep_told(struct repl_target *t)
-{
-    const struct repl_view *told = newest(t, ASK_YES);
-    if (!t->struck || !told || told->version <= t->struck || told->version > t->view.version)
-        return;
-    t->struck = told->version;
-    t->view.size = told->size > t->view.size ? told->size : t->view.size;
-    t->view.snaps = told->snaps;
-}
-
 void elect(struct repl_target *t)
 {
     if (!(t->view.flags & REPL_FORMED) && (newest(t, ASK_NO) || !still_free(t))) {
@@ -237,7 +226,6 @@ void elect(struct repl_target *t)
         return;
     }
     /* Also when no view is new: who came since may have lost what it had. */
-    keep_told(t);
     const struct repl_view *v = known(t, ASK_YES);
     if (v)
         take_view(t, v);

@@ -125,7 +125,6 @@ struct repl_target {
 
     /* target_view.c */
     struct repl_view view, next; /* next.version 0: no change is under way */
-    uint64_t struck;             /* the version that a member was last taken out of by force; 0 */
     struct quorum q[4];          /* voters and old voters of both */
     enum repl_admin admin;
     struct uuid admin_id, admin_out;

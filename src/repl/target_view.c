@@ -395,15 +395,10 @@ int repl_target_force_out(struct repl_target *t, const struct uuid *id)
     if (!sound_voters(t, &v, REPL_VOTER | REPL_OLD))
         return -EHOSTUNREACH;
     bool kept = enough_remain(t, &v, REPL_VOTER) && enough_remain(t, &v, REPL_OLD);
-<<<<<<< HEAD
-    t->struck = v.version;
-    strike(&v, m);
-=======
     /* From whatever view those who promise know by then: this one may be old. */
     if (t->out_n == REPL_MEMBERS)
         return -ENOENT;
     t->out[t->out_n++] = *id;
->>>>>>> repl
     target_restart(t);
     view_strike(t);
     view_sets(t);
