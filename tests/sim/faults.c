@@ -220,7 +220,7 @@ static void admin(struct sim *s, bool snaps)
         for (int i = 0; i < REPLICAS; i++)
             if (!s->replica[i].used && !s->replica[i].p.up && i != s->buried)
                 fresh = i;
-        if (fresh < 0 || s->put_away_at || st.n >= REPL_MEMBERS || st.n > s->rf)
+        if (fresh < 0 || !s->served || s->put_away_at || st.n >= REPL_MEMBERS || st.n > s->rf)
             break;
         s->admin_replica = fresh;
         s->replica[fresh].id.bytes[1]++; /* a new one */
