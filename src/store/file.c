@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,6 +110,8 @@ static void close_file(struct store *s)
 {
     struct file *f = file_of(s);
     list_unlink(&f->sync_later.link);
+    /* The lock would go with the last reference, and a worker of io_uring may keep one for seconds. */
+    flock(f->fd, LOCK_UN);
     close(f->fd);
     free(f->path);
     free(f);

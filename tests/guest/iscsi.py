@@ -46,6 +46,7 @@ class Inside:
 
     def goes_on(self, what):
         """More is written than was, without an error."""
+        wait_for(lambda: self.count() >= 0, 60)  # it has begun
         before = self.count()
         tap.ok(before >= 0 and wait_for(lambda: self.count() > before + 2 or self.count() < 0, 60) and
                self.count() > before, what, f"{before}, then {self.count()}")

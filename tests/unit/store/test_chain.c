@@ -531,7 +531,7 @@ static void test_crashes(void **state)
         for (size_t count = first + 1; count <= crash.log.len; count++)
             for (int way = 0; way < CRASH_WAYS; way++)
                 check_crash(count, way, folder);
-        print_message("seed %u: %zu calls\n", seed, crash.log.len);
+        print_message("# seed %u: %zu calls\n", seed, crash.log.len);
         vec_for_each(&crash.log, it)
             free(it->data);
         vec_done(&crash.log);
