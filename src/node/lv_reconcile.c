@@ -68,6 +68,29 @@ static int create(struct lv_work *w, struct err *e)
 }
 
 /*
+ * Asks the server itself whether the volume is still wanted: 1, 0, -1. What caches say may be old, and where two
+ * groups are names of one object there are two of them: one may still have what was removed by what the other said.
+ */
+static int is_wanted(struct lv_work *w, struct err *e)
+{
+    struct err why = {0};
+    json_t *live = kube_get(w->s->n->client, &w->group->kind, NULL, kube_name(w->object), &why);
+    if (!live && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    if (!live || !str_eq(kube_uid(live), w->uid) || kube_deleting(live)) {
+        json_decref(live);
+        return 0;
+    }
+    json_decref(w->object);
+    w->object = live;
+    return *lv_text(live, "status", "volumeID")
+               ? err_set(e, ERR_ABORTED, "Conflict", "it was made before")
+               : 1;
+}
+
+/*
  * No volumeID yet. A volume that was just made begins with zeros; where there is a device, lvcreate has
  * seen to that. One that is found is left as it is: there may be data on it, if the API's store was put
  * back to an earlier time.
@@ -83,6 +106,9 @@ static int make(struct lv_work *w, struct err *e)
         return lv_tell(w, lv, e);
     if (lv_was_judged(w))
         return 0;
+    int wanted = is_wanted(w, e);
+    if (wanted <= 0)
+        return wanted;
     if (create(w, e) < 0)
         return -1;
     if (lv_was_judged(w))
@@ -177,6 +203,8 @@ static int remove_volume(struct lv_work *w, struct err *e)
         id = w->uid;
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
     const struct lvm_lv *lv;
+    if (!lv_find(v, id) && look_again(w, &v, &why) < 0) /* nobody looks for it afterwards */
+        return lv_fail(w, &why, e);
     if (find_own(w, v, id, &lv, &why) < 0)
         return lv_fail(w, &why, e);
     if (lv) {

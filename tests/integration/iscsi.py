@@ -153,7 +153,7 @@ def check_modes(scratch):
     tap.ran(run(PROGRAM, "target", "serve", "--store", "mem:"), "what is missing is said", status=2,
             stderr="serve needs --iqn")
     tap.ran(run(PROGRAM, "target", "show", "--control", scratch.file("nothing")), "nobody answers", status=1,
-            stderr="no target answers at")
+            stderr="nobody answers at")
 
 
 def check_drain(scratch):
