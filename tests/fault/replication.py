@@ -174,6 +174,7 @@ with Scratch() as scratch:
         kept, seconds = scratch.file("map"), amount if mode == "faults" else 3600
         load = volume.bench("--verify", "--reconnect", "-q", "16", "-r", "50", "-t", str(seconds), "--flush-every",
                             "50", "--save-map", kept, "--seed", str(seed), wait=False)
+        volume.written(1)  # it is logged in: from here on it comes back by itself
         snapshots = Snapshots(volume)
         if mode == "faults":
             snapshots.start()
