@@ -36,6 +36,7 @@ static const struct cli_option options[] = {
     {"portal", 'p', "ADDRESS[:PORT]", .doc = "Where to listen (127.0.0.1:3260)."},
     {"block-size", 0, "BYTES", .choices = (const char *const[]){"512", "4096", NULL},
      .doc = "Of a logical block (512)."},
+    {"lun", 0, "N", .doc = "The number of the logical unit, to 255 (0)."},
     {"read-only", 0, .doc = "Let nobody write."},
     {"removable", 0, .doc = "The medium can be ejected, and loaded again, by initiators."},
     {"chap-user", 0, "NAME", .doc = "Initiators must know this name and its secret."},

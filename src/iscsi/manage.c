@@ -107,7 +107,8 @@ void iscsi_manage_request(struct iscsi_conn *c)
         iscsi_conn_violated(c, "task management in a discovery session");
         return;
     }
-    bool wrong_lun = function <= ISCSI_LUN_RESET && be_get64(c->header + 8) != 0;
+    bool wrong_lun = function <= ISCSI_LUN_RESET &&
+                     !scsi_unit_is(c->session->target->unit, be_get64(c->header + 8));
     switch (function) {
     case ISCSI_ABORT_TASK:
         if (!iscsi_task_find(c->session, aborted))

@@ -136,6 +136,7 @@ struct scsi_unit {
     uint64_t blocks;     /* capacity */
     uint32_t block_size;
     uint8_t shift; /* block_size == 1 << shift */
+    uint8_t lun;
     bool special;
     bool read_only, thin, removable, ejected;
     uint32_t atomic_blocks;

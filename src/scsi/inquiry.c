@@ -35,7 +35,7 @@ static void give_standard(struct scsi_task *t, bool absent)
 
 void scsi_run_inquiry(struct scsi_task *t)
 {
-    bool absent = t->lun && t->lun != (uint64_t)0x4000 << 48;
+    bool absent = !scsi_unit_is(t->unit, t->lun);
     bool vital = t->cdb[1] & BIT_EVPD;
     if (!vital && t->cdb[2]) {
         scsi_refuse_field(t, 2);

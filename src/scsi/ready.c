@@ -16,7 +16,7 @@ void scsi_run_request_sense(struct scsi_task *t)
     uint8_t p[SENSE_BYTES];
     enum scsi_sense code = SENSE_NONE;
     struct scsi_sense_more more = {0};
-    if (t->lun && t->lun != (uint64_t)0x4000 << 48) {
+    if (!scsi_unit_is(u, t->lun)) {
         code = SENSE_BAD_LUN;
     } else if (t->nexus->attentions) {
         code = scsi_attention_take(t->nexus);

@@ -4,7 +4,7 @@
  */
 #include "scsi/inquiry.h"
 
-/* There is unit 0, and no well known unit. */
+/* There is one unit, and no well known one. */
 void scsi_run_report_luns(struct scsi_task *t)
 {
     uint8_t p[16] = {0};
@@ -16,6 +16,7 @@ void scsi_run_report_luns(struct scsi_task *t)
     }
     size_t units = select == 0x00 || select == 0x02 || select == 0x11 ? 1 : 0;
     be_put32(p, 8 * units);
+    p[9] = t->unit->lun;
     scsi_give(t, p, 8 + 8 * units);
 }
 

@@ -110,6 +110,7 @@ struct scsi_unit_config {
     const char *revision; /* up to 4 */
     const char
         *serial; /* of the volume: the unit serial number and the designators follow from it */
+    uint8_t lun; /* its number */
     bool read_only;
     bool thin;      /* UNMAP and provisioning pages */
     bool removable; /* the medium can be ejected */
@@ -122,6 +123,8 @@ struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *config, struct er
 bool scsi_unit_stop(struct scsi_unit *unit);
 /* With no task under way, no nexus left, and stopped. */
 void scsi_unit_free(struct scsi_unit *unit);
+/* Whether it is meant by a LUN as on the wire. */
+bool scsi_unit_is(const struct scsi_unit *unit, uint64_t lun);
 /* After the store grew: initiators are told by unit attention. */
 void scsi_unit_resized(struct scsi_unit *unit);
 /* What is on the medium is not what it was: initiators are told to forget what they know. */

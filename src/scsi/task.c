@@ -131,12 +131,6 @@ static bool is_long_enough(const struct scsi_task *t)
     return t->cdb_length >= lengths[t->cdb[0] >> 5] && t->cdb_length;
 }
 
-/* Unit 0, in peripheral or flat addressing. */
-static bool is_our_lun(uint64_t lun)
-{
-    return !lun || lun == (uint64_t)0x4000 << 48;
-}
-
 static const struct scsi_command *find(struct scsi_task *t)
 {
     const struct scsi_command *c = &scsi_commands[t->cdb[0]];
@@ -162,7 +156,7 @@ bool scsi_task_begin(struct scsi_task *t)
     const struct scsi_command *c = t->command = find(t);
     if (!c)
         return false;
-    if (__builtin_expect(!is_our_lun(t->lun) && !(c->flags & FLAG_ANY_LUN), 0))
+    if (__builtin_expect(!scsi_unit_is(t->unit, t->lun) && !(c->flags & FLAG_ANY_LUN), 0))
         return scsi_refuse(t, SENSE_BAD_LUN);
     if (__builtin_expect(!is_long_enough(t), 0))
         return scsi_refuse_field(t, 0);
@@ -183,7 +177,7 @@ static bool pass_gate(struct scsi_task *t)
 {
     struct scsi_unit *u = t->unit;
     uint8_t flags = t->command->flags;
-    if (t->nexus->attentions && !(flags & FLAG_ANY_TIME) && is_our_lun(t->lun))
+    if (t->nexus->attentions && !(flags & FLAG_ANY_TIME) && scsi_unit_is(u, t->lun))
         return scsi_refuse(t, scsi_attention_take(t->nexus));
     if (!u->special)
         return true;

@@ -107,6 +107,7 @@ struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *c, struct err *e)
     u->block_size = c->block_size;
     u->shift = (uint8_t)__builtin_ctz(c->block_size);
     u->blocks = c->store->size >> u->shift;
+    u->lun = c->lun;
     u->read_only = c->read_only || c->store->read_only;
     u->thin = c->thin;
     u->removable = c->removable;
@@ -127,6 +128,12 @@ struct scsi_unit *scsi_unit_new(const struct scsi_unit_config *c, struct err *e)
     scsi_sanitize_init(u, c->state_dir);
     scsi_unit_review(u);
     return u;
+}
+
+/* Peripheral or flat addressing. */
+bool scsi_unit_is(const struct scsi_unit *u, uint64_t lun)
+{
+    return lun == (uint64_t)u->lun << 48 || lun == (uint64_t)(0x4000 | u->lun) << 48;
 }
 
 void scsi_unit_free(struct scsi_unit *u)

@@ -195,6 +195,7 @@ static int take_options(const struct cli_args *args, struct target_options *o, s
         return err_prefix(e, "--size");
     if (take_number(args, "block-size", 4096, &o->block_size, e) < 0 ||
         take_number(args, "drain-seconds", 3600, &o->drain_seconds, e) < 0 ||
+        take_number(args, "lun", 255, &o->lun, e) < 0 ||
         (io && io_backend_parse(io, &o->io, e) < 0) ||
         net_parse(portal ? portal : "127.0.0.1", PORT, &m->address, &o->port, e) < 0 ||
         (metrics && net_parse(metrics, METRICS_PORT, &m->metrics_address, &o->metrics_port, e) < 0))

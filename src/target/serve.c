@@ -158,6 +158,7 @@ static int open_portal(struct target *t, struct err *e)
         .product = "volume",
         .revision = "1",
         .serial = t->o->serial ? t->o->serial : t->o->iqn,
+        .lun = (uint8_t)t->o->lun,
         .read_only = t->o->read_only,
         .removable = t->o->removable,
         .thin = true,

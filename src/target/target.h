@@ -34,6 +34,7 @@ struct target_options {
     uint16_t port;
     uint64_t size;
     uint32_t block_size;
+    unsigned lun;
     bool read_only, removable;
     enum io_backend io;
     struct iscsi_auth auth;

@@ -156,6 +156,17 @@ def check_modes(scratch):
             stderr="nobody answers at")
 
 
+def check_lun(scratch):
+    with Target(PROGRAM, scratch.path, "mem:", "8Mi", ["--lun", "200"]) as t:
+        said = run("iscsi-ls", "-s", f"iscsi://127.0.0.1:{t.port}")
+        tap.ok("Lun:200 " in said.stdout and "Lun:0 " not in said.stdout, "a unit of another number", said.stdout)
+        url = t.url()[:-1] + "200"
+        tap.ran(run("qemu-io", "-f", "raw", "-c", "write -P 7 0 1M", "-c", "read -P 7 0 1M", url), "is used under it")
+        tap.ok(run("iscsi-readcapacity16", t.url()).returncode != 0, "and not under 0")
+    tap.ran(run(PROGRAM, "target", "serve", "--store", "mem:", "--size", "1Mi", "--iqn", IQN, "--lun", "256"),
+            "there are 256", status=2, stderr="--lun takes a number up to 255, not '256'")
+
+
 def check_drain(scratch):
     flags = ["--control", scratch.file("control"), "--drain-seconds", "30"]
     with Target(PROGRAM, scratch.path, flags=flags) as t:
@@ -185,5 +196,6 @@ with Scratch() as scratch:
         check_tools(scratch, io)
     check_chap(scratch)
     check_modes(scratch)
+    check_lun(scratch)
     check_drain(scratch)
 tap.done()

@@ -295,6 +295,9 @@ def check_factor(s):
         tap.ok(s.ready("published", factor) and wait_for(
             lambda f=factor: len(s.pods("jiva-replica", "published")) == f, PATIENCE),
             f"has {factor} replicas when that is asked for", s.volume("published"))
+    s.kubectl("patch", "jv", "published", "--type=merge", "-p", '{"spec": {"lun": 3}}')
+    tap.ok(wait_for(lambda: qemu_io(s.url("published"), "read -P 0x44 0 8M").returncode == 0, PATIENCE),
+           "its data is there under another LUN", s.url("published"))
     folders = lambda: [d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}")  # noqa: E731
                        if ".published." in d]
     tap.ok(wait_for(lambda: len(folders()) == 2, PATIENCE), "the folder of who left is erased", folders())

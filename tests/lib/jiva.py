@@ -85,8 +85,9 @@ class Jiva(System):
         return self.volume(name).get("iscsi", {}).get("targetPortal", "")
 
     def url(self, name):
-        iscsi = self.volume(name)["iscsi"]
-        return f"iscsi://{iscsi['targetPortal']}/{iscsi['iqn']}/0"
+        volume = self.volume(name)
+        iscsi = volume["iscsi"]
+        return f"iscsi://{iscsi['targetPortal']}/{iscsi['iqn']}/{volume['spec'].get('lun', 0)}"
 
     def orlop_(self, *words):
         return run(self.orlop, *words, "--data", self.folder, "-n", "default", timeout=PATIENCE + 60)

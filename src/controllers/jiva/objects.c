@@ -199,12 +199,15 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address, const 
     const char *at = net_is_loopback(address) ? address : "$(POD_IP)";
     _cleanup_free_ char *portal = mem_printf("%s:%d", at, JIVA_ISCSI_PORT);
     _cleanup_free_ char *listen = mem_printf("%s:%d", at, JIVA_REPLICA_PORT);
+    _cleanup_free_ char *lun =
+        mem_printf("%d", (int)json_integer_value(json_at(volume, "spec", "lun")));
     json_t *target = json_pack(
-        "{s:s,s:o,s:[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s],s:[o],s:[o,o],s:[{s:s,s:i},{s:s,s:i}]}",
+        "{s:s,s:o,s:[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s],s:[o],s:[o,o],s:[{s:s,s:i},{s:s,s:i}]"
+        "}",
         "name", "target", "image", image("orlop-target"), "args", "target", "serve", "--volume",
         jiva_id(volume), "--iqn", jiva_text(volume, "iscsi", "iqn"), "--portal", portal,
         "--replica-listen", listen, "--key-file", RUN "/key/key", "--control", CONTROL,
-        "--state-dir", RUN "/control", "--drain-seconds", "1", "env",
+        "--state-dir", RUN "/control", "--drain-seconds", "1", "--lun", lun, "env",
         env_of("POD_IP", "status.podIP"), "volumeMounts", mount_at("control", RUN "/control"),
         mount_at("key", RUN "/key"), "ports", "name", "iscsi", "containerPort", JIVA_ISCSI_PORT,
         "name", "replication", "containerPort", JIVA_REPLICA_PORT);
