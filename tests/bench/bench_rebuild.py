@@ -23,7 +23,8 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
-from replicated import Volume, own_network  # noqa: E402
+from namespaces import own_network  # noqa: E402
+from replicated import Volume  # noqa: E402
 from tap import run, wait_for  # noqa: E402
 
 PROGRAMS = os.path.join(os.environ.get("BUILD_DIR", f"{TOP}/build/release"), "cmd")

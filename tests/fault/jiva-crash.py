@@ -21,7 +21,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from jiva import LOCK, PATIENCE, resize, volume  # noqa: E402
-from replicated import own_network  # noqa: E402
+from namespaces import own_network  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, wait_for  # noqa: E402
 

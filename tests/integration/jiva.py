@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from initiator import Initiator  # noqa: E402
 from jiva import ENABLED, GIBI, LOCK, PATIENCE, Jiva, kill, resize, volume  # noqa: E402
-from replicated import own_network  # noqa: E402
+from namespaces import own_network  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 orlop = sys.argv[1]

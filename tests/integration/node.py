@@ -12,6 +12,7 @@ import sys
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from namespaces import own_mounts  # noqa: E402
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
@@ -446,7 +447,7 @@ def check_loops(cluster, scratch):
             tap.equal(cluster.device(name)["spec"]["filesystem"],
                       {"fsType": "ext4", "mountPoint": mount}, "and where it is")
             run("umount", mount)
-        run("wipefs", "-a", device)
+        tap.ran(run("wipefs", "-a", device), "it is wiped")
         until("an empty disk is free", lambda: condition(cluster.device(name), "Claimable")[0]
               == "True")
         cluster.claim("disk", blockDeviceName=name)
@@ -462,8 +463,8 @@ def check_loops(cluster, scratch):
         for blocker in blockers:
             loops.detach(blocker)
 
-        run("mkfs.ext4", "-q", again)
-        run("mount", again, mount)
+        tap.ran(run("mkfs.ext4", "-q", again), "a file system is made again")
+        tap.ran(run("mount", again, mount), "and mounted")
         cluster.delete("disk")
         until("what is mounted is not wiped", lambda: "CleanFailed" in cluster.events(name))
         tap.equal(cluster.device(name)["status"]["claimState"], "Released", "it is only released")
@@ -643,6 +644,7 @@ def tokens(scratch):
         for name in ("n1", "n2", "n3", "plain", "real")))
 
 
+own_mounts()
 with Scratch() as scratch, Server(apiserver, scratch.file("data"), "--token-auth-file",
                                   tokens(scratch), log=subprocess.DEVNULL) as api:
     check_flags()

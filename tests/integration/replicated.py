@@ -12,7 +12,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from replicated import REPLICA_PORT, Process, Volume, own_network  # noqa: E402
+from namespaces import own_network  # noqa: E402
+from replicated import REPLICA_PORT, Process, Volume  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 programs = sys.argv[1]

@@ -10,7 +10,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import chain  # noqa: E402
-from replicated import Volume, own_network  # noqa: E402
+from namespaces import own_network  # noqa: E402
+from replicated import Volume  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 programs = sys.argv[1]

@@ -1,9 +1,8 @@
 """A replicated volume for a test: a target and its replicas as processes, and faults for them.
 
-Everything runs in a network of its own (own_network()), where replica i reaches the target at
+Everything runs in a network of its own (namespaces.own_network()), where replica i reaches the target at
 127.0.0.1I: so each can be cut off alone.
 """
-import ctypes
 import json
 import os
 import signal
@@ -11,18 +10,8 @@ import subprocess
 
 from tap import run, wait_for
 
-CLONE_NEWNET = 0x40000000
 IQN = "iqn.2026-01.io.orlop:test"
 PORTAL, REPLICA_PORT = 3260, 6060
-
-
-def own_network():
-    """This process, and what it starts from now on, gets a network namespace with lo alone. False
-    where that is not possible. Before any thread is started."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNET) < 0:
-        return False
-    return run("ip", "link", "set", "lo", "up").returncode == 0
 
 
 class Process:
