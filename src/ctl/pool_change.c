@@ -245,9 +245,9 @@ static int migrate(struct ctl_pool_change *c, json_t *cluster, struct err *e)
     json_auto_t *node = pool ? find_node(c, c->args->words[2], e) : NULL;
     if (!node)
         return -1;
-    const char *host = kube_label(node, CTL_HOSTNAME);
+    const char *host = kube_label(node, API_POOL_HOSTNAME);
     json_object_set_new(pool, "nodeSelector",
-                        json_pack("{s:s}", CTL_HOSTNAME, host ? host : kube_name(node)));
+                        json_pack("{s:s}", API_POOL_HOSTNAME, host ? host : kube_name(node)));
     return 0;
 }
 
@@ -263,7 +263,7 @@ static int scrub(struct ctl_pool_change *c, struct err *e)
     rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_SECONDS, now);
     json_auto_t *cluster = cluster_of(c, e);
     json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
-    json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", CTL_SCRUB, now);
+    json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", API_POOL_SCRUB, now);
     size_t i, n = 0;
     json_t *instance;
     if (!instances)

@@ -65,7 +65,7 @@ static const json_t *node_called(const json_t *nodes, const char *name)
     size_t i;
     json_t *node;
     json_array_foreach(nodes, i, node) {
-        const char *host = kube_label(node, CTL_HOSTNAME);
+        const char *host = kube_label(node, API_POOL_HOSTNAME);
         if (str_eq(kube_name(node), name) || (host && str_eq(host, name)))
             return node;
     }
@@ -74,7 +74,7 @@ static const json_t *node_called(const json_t *nodes, const char *name)
 
 static json_t *new_pool(json_t *cluster, const char *host, const char *type)
 {
-    json_t *pool = json_pack("{s:{s:s}, s:[], s:{s:s}}", "nodeSelector", CTL_HOSTNAME, host,
+    json_t *pool = json_pack("{s:{s:s}, s:[], s:{s:s}}", "nodeSelector", API_POOL_HOSTNAME, host,
                              "raidGroups", "poolConfig", "defaultRaidGroupType", type);
     json_array_append_new((json_t *)json_at(cluster, "spec", "pools"), pool);
     return pool;
@@ -106,7 +106,7 @@ static int add(const struct given *g, json_t *cluster, const json_t *nodes, cons
     json_auto_t *names = names_of(g, node ? kube_name(node) : g->node, disks, e);
     if (!names)
         return -1;
-    const char *host = node ? kube_label(node, CTL_HOSTNAME) : NULL;
+    const char *host = node ? kube_label(node, API_POOL_HOSTNAME) : NULL;
     json_t *pool = ctl_pool_on(cluster, g->node, node);
     if (!pool)
         pool = new_pool(cluster, host ? host : g->node, g->role ? "stripe" : g->type);

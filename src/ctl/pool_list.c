@@ -54,14 +54,14 @@ static void add_row(struct ctl_table *t, const json_t *cluster, const json_t *po
                         : !pool                   ? "Unwanted"
                         : *phase                  ? phase
                                                   : "Pending";
-    ctl_table_add(
-        t, (const char *const[]){
-               cluster ? kube_name(cluster) : kube_label(instance, "openebs.io/cstor-pool-cluster"),
-               instance ? kube_name(instance) : "", ctl_node_of(instance, pool), state,
-               ctl_bytes(total, size), full,
-               instance ? count_of(instance, "provisionedReplicas", replicas) : "",
-               ctl_age(instance ? instance : cluster, age), devices, activity_of(instance, busy),
-               kube_namespace(cluster ? cluster : instance)});
+    ctl_table_add(t,
+                  (const char *const[]){
+                      cluster ? kube_name(cluster) : kube_label(instance, API_POOL_CLUSTER),
+                      instance ? kube_name(instance) : "", ctl_node_of(instance, pool), state,
+                      ctl_bytes(total, size), full,
+                      instance ? count_of(instance, "provisionedReplicas", replicas) : "",
+                      ctl_age(instance ? instance : cluster, age), devices,
+                      activity_of(instance, busy), kube_namespace(cluster ? cluster : instance)});
 }
 
 static bool is_wanted(const struct cli_args *args, const json_t *pool, const json_t *instance)
@@ -75,7 +75,7 @@ static json_t *instances_in(const json_t *instances, const json_t *cluster)
     json_t *own = json_array(), *instance;
     size_t i;
     json_array_foreach(instances, i, instance) {
-        const char *of = kube_label(instance, "openebs.io/cstor-pool-cluster");
+        const char *of = kube_label(instance, API_POOL_CLUSTER);
         if (of && str_eq(of, kube_name(cluster)) &&
             str_eq(kube_namespace(instance), kube_namespace(cluster)))
             json_array_append(own, instance);

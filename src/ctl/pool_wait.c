@@ -48,8 +48,8 @@ static int is_replacing(const struct ctl_pool_change *c, struct err *e)
     size_t i;
     json_t *claim;
     json_array_foreach(claims, i, claim) {
-        const char *cluster = kube_label(claim, "openebs.io/cstor-pool-cluster");
-        const char *old = kube_annotation(claim, "openebs.io/bd-predecessor");
+        const char *cluster = kube_label(claim, API_POOL_CLUSTER);
+        const char *old = kube_annotation(claim, API_POOL_PREDECESSOR);
         if (cluster && str_eq(cluster, c->name) && old && *old)
             return 1;
     }

@@ -23,22 +23,8 @@ const char *ctl_namespace(const struct cli_args *args, struct kube_client *clien
 json_t *ctl_instances_of(struct kube_client *client, const char *ns, const char *cluster,
                          struct err *e)
 {
-    _cleanup_free_ char *labels = mem_printf("openebs.io/cstor-pool-cluster=%s", cluster);
+    _cleanup_free_ char *labels = mem_printf(API_POOL_CLUSTER "=%s", cluster);
     return ctl_cstor_list(client, &api_cstor_pool_instance, ns, labels, e);
-}
-
-bool ctl_pool_has(const json_t *pool, const char *device)
-{
-    size_t i, j;
-    json_t *group, *each;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, each) {
-            const char *name = json_str(each, "blockDeviceName");
-            if (name && str_eq(name, device))
-                return true;
-        }
-    }
-    return false;
 }
 
 static bool shares_device(const json_t *a, const json_t *b)
@@ -48,7 +34,7 @@ static bool shares_device(const json_t *a, const json_t *b)
     json_array_foreach(json_object_get(a, "raidGroups"), i, group) {
         json_array_foreach(json_object_get(group, "blockDevices"), j, each) {
             const char *name = json_str(each, "blockDeviceName");
-            if (name && ctl_pool_has(b, name))
+            if (name && api_pool_has(b, name))
                 return true;
         }
     }
@@ -84,7 +70,7 @@ json_t *ctl_pool_on(const json_t *cluster, const char *name, const json_t *node)
     json_t *pool;
     json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
         const json_t *selector = json_object_get(pool, "nodeSelector");
-        const char *host = json_str(selector, CTL_HOSTNAME);
+        const char *host = json_str(selector, API_POOL_HOSTNAME);
         if (node ? selects(selector, node) : host && str_eq(host, name))
             return pool;
     }
@@ -97,7 +83,7 @@ const char *ctl_node_of(const json_t *instance, const json_t *pool)
     if (host && *host)
         return host;
     const json_t *selector = json_object_get(pool, "nodeSelector");
-    host = json_str(selector, CTL_HOSTNAME);
+    host = json_str(selector, API_POOL_HOSTNAME);
     if (!host && selector)
         host = json_string_value(json_object_iter_value(json_object_iter((json_t *)selector)));
     return host ? host : "";
@@ -109,7 +95,7 @@ const json_t *ctl_cluster_with(const json_t *clusters, const char *device)
     json_t *cluster, *pool;
     json_array_foreach(clusters, i, cluster) {
         json_array_foreach(json_at(cluster, "spec", "pools"), j, pool) {
-            if (ctl_pool_has(pool, device))
+            if (api_pool_has(pool, device))
                 return cluster;
         }
     }
@@ -119,7 +105,7 @@ const json_t *ctl_cluster_with(const json_t *clusters, const char *device)
 const char *ctl_disk_node(const json_t *disk)
 {
     const char *node = json_string_value(json_at(disk, "spec", "nodeAttributes", "nodeName"));
-    const char *host = kube_label(disk, CTL_HOSTNAME);
+    const char *host = kube_label(disk, API_POOL_HOSTNAME);
     return node && *node ? node : host ? host : "";
 }
 

@@ -5,14 +5,12 @@
 #pragma once
 
 #include "api/kinds/kinds.h"
+#include "api/kinds/pool_names.h"
 #include "ctl/ctl.h"
 
 #define CTL_CLUSTER  "cstorpoolcluster.openebs.io"
 #define CTL_INSTANCE "cstorpoolinstance.openebs.io"
 #define CTL_DISK     "blockdevice.openebs.io"
-#define CTL_HOSTNAME "kubernetes.io/hostname"
-/* On an instance: when somebody asked for a scrub. */
-#define CTL_SCRUB    "openebs.io/scrub-requested-at"
 
 /*
  * pool_objects.c: clusters and instances of either group, by the kind's table. What is not there is
@@ -36,8 +34,6 @@ const char *ctl_namespace(const struct cli_args *args, struct kube_client *clien
 /* The instances of a cluster; NULL with an error. */
 json_t *ctl_instances_of(struct kube_client *client, const char *ns, const char *cluster,
                          struct err *e);
-/* Whether the pool, of a cluster or an instance, has the device. */
-bool ctl_pool_has(const json_t *pool, const char *device);
 /* The instance that a pool of a cluster has become; NULL: none. Borrowed. */
 const json_t *ctl_instance_of(const json_t *instances, const json_t *pool);
 /* The pool of spec.pools[] that is on a node, which is given by name or by its object (or NULL). */

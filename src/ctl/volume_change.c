@@ -1,6 +1,7 @@
 /*
  * volume create and delete: one write each, and with --wait until the volume is ready or gone.
  */
+#include "api/kinds/jiva.h"
 #include "base/quantity.h"
 #include "ctl/commands.h"
 #include "ctl/volume.h"
@@ -43,14 +44,14 @@ static json_t *make(struct ctl_volume *v)
     json_t *volume =
         json_pack("{s:s,s:s,s:{s:s,s:s,s:{s:s}},s:{s:s}}", "apiVersion", v->volumes.api_version,
                   "kind", v->volumes.kind, "metadata", "name", args->words[0], "namespace", v->ns,
-                  "annotations", "resize.jiva.openebs.io/enabled",
-                  cli_get(args, "fixed") ? "false" : "true", "spec", "capacity", args->words[1]);
+                  "annotations", API_JIVA_RESIZE_ENABLED, cli_get(args, "fixed") ? "false" : "true",
+                  "spec", "capacity", args->words[1]);
     if (replicas)
         json_object_set_new(json_object_get(volume, "spec"), "desiredReplicationFactor",
                             json_integer(strtoll(replicas, NULL, 10)));
     if (reclaim)
         json_object_set_new(json_object_get(json_object_get(volume, "metadata"), "annotations"),
-                            "jiva.openebs.io/reclaim-policy", json_string(reclaim));
+                            API_JIVA_RECLAIM, json_string(reclaim));
     return volume;
 }
 
@@ -97,8 +98,8 @@ static int delete_one(struct ctl_volume *v, const char *name, struct err *e)
     if (!volume)
         return -1;
     if (cli_get(v->args, "erase")) {
-        json_auto_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
-                                       "jiva.openebs.io/reclaim-policy", "Delete");
+        json_auto_t *patch =
+            json_pack("{s:{s:{s:s}}}", "metadata", "annotations", API_JIVA_RECLAIM, "Delete");
         json_auto_t *said =
             kube_patch(v->client, &v->volumes, v->ns, name, KUBE_MERGE_PATCH, patch, NULL, e);
         if (!said)

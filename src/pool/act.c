@@ -294,7 +294,7 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
             *e = v.why;
             return err_prefix(
                 e, "the pool cannot be destroyed (if its devices will not be back, remove "
-                   "the finalizer " POOL_FINALIZER " by hand)");
+                   "the finalizer " API_POOL_FINALIZER " by hand)");
         }
         guid = v.guid ? v.guid : guid;
     }

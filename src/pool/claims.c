@@ -13,7 +13,7 @@
 static int forget(const struct pool_kinds *k, const json_t *claim, struct err *e)
 {
     json_auto_t *patch = json_pack("{s:{s:s, s:{s:n}}}", "metadata", "resourceVersion",
-                                   kube_version(claim), "annotations", POOL_PREDECESSOR);
+                                   kube_version(claim), "annotations", API_POOL_PREDECESSOR);
     json_auto_t *now = kube_patch(k->client, &k->claim, kube_namespace(claim), kube_name(claim),
                                   KUBE_MERGE_PATCH, patch, NULL, e);
     return now ? 0 : -1;
@@ -23,7 +23,7 @@ static int give_back(const struct pool_kinds *k, const json_t *claim, struct err
 {
     json_auto_t *own = json_deep_copy(claim);
     const struct kube_delete how = {.uid = kube_uid(claim), .grace_seconds = -1};
-    if (kube_finalizer_remove(k->client, &k->claim, &own, POOL_CLAIM_FINALIZER, e) < 0)
+    if (kube_finalizer_remove(k->client, &k->claim, &own, API_POOL_CLUSTER_FINALIZER, e) < 0)
         return -1;
     crash_point("before the old device's claim is deleted");
     return kube_delete(k->client, &k->claim, kube_namespace(claim), kube_name(claim), &how, e);
@@ -33,11 +33,11 @@ int pool_claims_finish(const struct pool_kinds *k, struct kube_recorder *recorde
                        const json_t *about, const json_t *claim, const json_t *old_claim,
                        struct err *e)
 {
-    const char *ours = kube_label(about, POOL_CLUSTER_LABEL);
-    const char *theirs = old_claim ? kube_label(old_claim, POOL_CLUSTER_LABEL) : NULL;
+    const char *ours = kube_label(about, API_POOL_CLUSTER);
+    const char *theirs = old_claim ? kube_label(old_claim, API_POOL_CLUSTER) : NULL;
     /* Somebody else's claim may have the old device by now. */
     bool same = old_claim && (!ours || (theirs && str_eq(ours, theirs)));
-    const char *old = kube_annotation(claim, POOL_PREDECESSOR);
+    const char *old = kube_annotation(claim, API_POOL_PREDECESSOR);
     crash_point("before the old device is given back");
     if (same && !kube_deleting(old_claim) && give_back(k, old_claim, e) < 0)
         return -1;

@@ -3,21 +3,11 @@
  */
 #pragma once
 
+#include "api/kinds/pool_names.h"
 #include "base/arena.h"
 #include "json/json.h"
 #include "pool/pool.h"
 #include "zpool/zpool.h"
-
-#define POOL_FINALIZER       "cstorpoolinstance.openebs.io/finalizer"
-#define POOL_PROTECTION      "openebs.io/pool-protection" /* the published name of the same */
-#define POOL_CLAIM_FINALIZER "cstorpoolcluster.openebs.io/finalizer"
-#define POOL_PREDECESSOR     "openebs.io/bd-predecessor"
-#define POOL_CLUSTER_LABEL   "openebs.io/cstor-pool-cluster"
-#define POOL_EXISTING        "import.cspi.cstor.openebs.io/existing-pool-name"
-#define POOL_PAUSED          "reconcile.openebs.io/disable"
-/* On an object that is deleted: its pool goes with it. */
-#define POOL_DESTROY         "orlop.io/destroy-pool"
-#define POOL_SCRUB_REQUEST   "openebs.io/scrub-requested-at"
 
 /*
  * wish.c: whether the pool is to go with its object. One that a CStorPoolCluster owns comes again when

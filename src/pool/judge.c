@@ -120,7 +120,7 @@ static void judge_device(const struct pool_wish *w, const struct pool_device *d,
         err_set(&v->why, ERR_FAILED_PRECONDITION, "DeviceHasPool",
                 "the device %s (%s) has a label of pool %s (%llu) and is left as it is: use "
                 "another, wipe "
-                "it, or have that pool imported with the annotation " POOL_EXISTING,
+                "it, or have that pool imported with the annotation " API_POOL_EXISTING,
                 d->name, d->path, f->pool_name[0] ? f->pool_name : "without a name",
                 (unsigned long long)f->pool_guid);
 }

@@ -118,7 +118,7 @@ static int finish_replacements(struct pool_serve *s, const json_t *object, const
         json_auto_t *device = get_device(s, json_string_value(it));
         const char *name = json_str(json_at(device, "spec", "claimRef"), "name");
         json_auto_t *claim = name ? get_claim(s, name) : NULL;
-        const char *old = claim ? kube_annotation(claim, POOL_PREDECESSOR) : NULL;
+        const char *old = claim ? kube_annotation(claim, API_POOL_PREDECESSOR) : NULL;
         if (!old || !*old)
             continue;
         json_auto_t *old_device = get_device(s, old);
@@ -133,8 +133,9 @@ static int finish_replacements(struct pool_serve *s, const json_t *object, const
 static int let_go(struct pool_serve *s, json_t **object, struct err *e)
 {
     crash_point("before the finalizer is removed");
-    if (kube_finalizer_remove(s->kinds.client, &s->kinds.pool, object, POOL_PROTECTION, e) < 0 ||
-        kube_finalizer_remove(s->kinds.client, &s->kinds.pool, object, POOL_FINALIZER, e) < 0)
+    if (kube_finalizer_remove(s->kinds.client, &s->kinds.pool, object, API_POOL_PROTECTION, e) <
+            0 ||
+        kube_finalizer_remove(s->kinds.client, &s->kinds.pool, object, API_POOL_FINALIZER, e) < 0)
         return -1;
     log_info("the pool is gone", LOG_S("name", s->options.name));
     return 0;
@@ -209,9 +210,9 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         pool_engine_release(s->engine); /* whoever comes in its place imports the pool */
         return 0;
     }
-    if (!kube_deleting(object) && !kube_finalizer_has(object, POOL_FINALIZER)) {
+    if (!kube_deleting(object) && !kube_finalizer_has(object, API_POOL_FINALIZER)) {
         crash_point("before the finalizer is added");
-        if (kube_finalizer_add(s->kinds.client, &s->kinds.pool, &object, POOL_FINALIZER, e) < 0)
+        if (kube_finalizer_add(s->kinds.client, &s->kinds.pool, &object, API_POOL_FINALIZER, e) < 0)
             return -1;
         normalize(object);
     }

@@ -89,8 +89,8 @@ static const char *check(const struct maker *m, const char *name, const json_t *
                             m->node);
     if (!claim || kube_deleting(claim) || !str_eq(text(device, "status", "claimState"), "Claimed"))
         return arena_printf(a, "no claim has the BlockDevice %s", name);
-    const char *ours = kube_label(m->object, POOL_CLUSTER_LABEL);
-    const char *theirs = kube_label(claim, POOL_CLUSTER_LABEL);
+    const char *ours = kube_label(m->object, API_POOL_CLUSTER);
+    const char *theirs = kube_label(claim, API_POOL_CLUSTER);
     if (ours && (!theirs || !str_eq(ours, theirs)))
         return arena_printf(a, "the BlockDevice %s is claimed by %s, which is not of cluster %s",
                             name, kube_name(claim), ours);
@@ -103,7 +103,7 @@ static struct pool_device make_device(const struct maker *m, const char *name)
     struct arena *a = &m->w->arena;
     json_auto_t *device = m->lookup->device(m->lookup->context, name);
     json_auto_t *claim = device ? claim_of(m, device) : NULL;
-    const char *predecessor = claim ? kube_annotation(claim, POOL_PREDECESSOR) : NULL;
+    const char *predecessor = claim ? kube_annotation(claim, API_POOL_PREDECESSOR) : NULL;
     struct pool_device d = {
         .name = arena_strdup(a, name),
         .path = arena_strdup(a, device ? path_of(device) : ""),
@@ -219,7 +219,7 @@ static void make_scrubs(struct maker *m, const struct pool_options *o)
     struct pool_wish *w = m->w;
     const json_t *last = json_at(m->object, "status", "scrub");
     w->scrub_started = time_of(json_str(last, "startTime"));
-    const char *request = kube_annotation(m->object, POOL_SCRUB_REQUEST);
+    const char *request = kube_annotation(m->object, API_POOL_SCRUB);
     const char *answered = json_str(last, "request");
     w->scrub_request = arena_strdup(&w->arena, request ? request : "");
     w->scrub_answered = arena_strdup(&w->arena, answered ? answered : "");
@@ -243,7 +243,7 @@ static bool is_owned(const json_t *object)
 
 bool pool_is_doomed(const json_t *object)
 {
-    return kube_annotation(object, POOL_DESTROY) || !is_owned(object);
+    return kube_annotation(object, API_POOL_DESTROY) || !is_owned(object);
 }
 
 static uint64_t bytes_of(const json_t *capacity, const char *key)
@@ -259,10 +259,10 @@ static void make_settings(struct maker *m)
     const json_t *object = m->object, *config = json_at(object, "spec", "poolConfig");
     const char *compression = json_str(config, "compression");
     const json_t *limit = json_object_get(config, "roThresholdLimit");
-    const char *existing = kube_annotation(object, POOL_EXISTING);
-    const char *paused = kube_annotation(object, POOL_PAUSED);
+    const char *existing = kube_annotation(object, API_POOL_EXISTING);
+    const char *paused = kube_annotation(object, API_POOL_PAUSED);
     if (!paused)
-        paused = kube_label(object, POOL_PAUSED);
+        paused = kube_label(object, API_POOL_PAUSED);
     w->about = json_pack("{s:s, s:s, s:s, s:s, s:s}", "apiVersion", json_str(object, "apiVersion"),
                          "kind", json_str(object, "kind"), "namespace", kube_namespace(object),
                          "name", kube_name(object), "uid", kube_uid(object));
@@ -278,7 +278,7 @@ static void make_settings(struct maker *m)
     uint64_t used = bytes_of(capacity, "used"), total = bytes_of(capacity, "total");
     w->used_percent = pool_used_percent(used, total > used ? total - used : 0);
     w->was_read_only = json_is_true(json_object_get(status, "readOnly"));
-    w->guarded = kube_finalizer_has(object, POOL_FINALIZER);
+    w->guarded = kube_finalizer_has(object, API_POOL_FINALIZER);
     w->destroy = kube_deleting(object) && pool_is_doomed(object);
     w->paused = paused && str_eq(paused, "true");
 }

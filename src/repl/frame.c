@@ -1,8 +1,7 @@
 #include "repl/frame.h"
 
-#include <endian.h>
-
 #include "base/crc.h"
+#include "base/le.h"
 #include "base/mem.h"
 
 static const uint8_t magic[4] = {'O', 'r', 'R', 'p'};
@@ -58,60 +57,21 @@ const char *repl_type_name(uint8_t type)
     return type < REPL_TYPES && rules[type].name ? rules[type].name : "?";
 }
 
-static void put16(uint8_t *p, uint16_t v)
-{
-    v = htole16(v);
-    memcpy(p, &v, sizeof(v));
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-    v = htole32(v);
-    memcpy(p, &v, sizeof(v));
-}
-
-static void put64(uint8_t *p, uint64_t v)
-{
-    v = htole64(v);
-    memcpy(p, &v, sizeof(v));
-}
-
-static uint16_t get16(const uint8_t *p)
-{
-    uint16_t v;
-    memcpy(&v, p, sizeof(v));
-    return le16toh(v);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof(v));
-    return le32toh(v);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return le64toh(v);
-}
-
 void repl_frame_encode(const struct repl_msg *m, uint8_t h[REPL_HEADER])
 {
     memcpy(h, magic, 4);
     h[4] = REPL_FRAME_VERSION;
     h[5] = m->type;
-    put16(h + 6, m->flags);
-    put32(h + 8, 0);
-    put32(h + 12, m->data_crc);
+    le_put16(h + 6, m->flags);
+    le_put32(h + 8, 0);
+    le_put32(h + 12, m->data_crc);
     memcpy(h + 16, m->volume.bytes, 16);
-    put32(h + 32, m->epoch);
-    put32(h + 36, m->length);
-    put64(h + 40, m->seq);
-    put64(h + 48, m->offset);
-    put64(h + 56, m->count);
-    put32(h + 8, crc_32c(h, REPL_HEADER));
+    le_put32(h + 32, m->epoch);
+    le_put32(h + 36, m->length);
+    le_put64(h + 40, m->seq);
+    le_put64(h + 48, m->offset);
+    le_put64(h + 56, m->count);
+    le_put32(h + 8, crc_32c(h, REPL_HEADER));
 }
 
 static int bad(struct err *e, const struct repl_msg *m, const char *what)
@@ -143,13 +103,13 @@ int repl_frame_decode(const uint8_t h[REPL_HEADER], const struct uuid *volume,
                       struct repl_msg *ret_m, struct err *e)
 {
     struct repl_msg m = {.type = h[5],
-                         .flags = get16(h + 6),
-                         .epoch = get32(h + 32),
-                         .length = get32(h + 36),
-                         .data_crc = get32(h + 12),
-                         .seq = get64(h + 40),
-                         .offset = get64(h + 48),
-                         .count = get64(h + 56)};
+                         .flags = le_get16(h + 6),
+                         .epoch = le_get32(h + 32),
+                         .length = le_get32(h + 36),
+                         .data_crc = le_get32(h + 12),
+                         .seq = le_get64(h + 40),
+                         .offset = le_get64(h + 48),
+                         .count = le_get64(h + 56)};
     memcpy(m.volume.bytes, h + 16, 16);
     if (memcmp(h, magic, 4) != 0)
         return err_set(e, ERR_INVALID_ARGUMENT, "BadFrame", "no frame of ours begins here");
@@ -159,7 +119,7 @@ int repl_frame_decode(const uint8_t h[REPL_HEADER], const struct uuid *volume,
                        REPL_FRAME_VERSION);
     static const uint8_t none[4];
     uint32_t crc = crc_32c_more(crc_32c_more(crc_32c(h, 8), none, 4), h + 12, REPL_HEADER - 12);
-    if (crc != get32(h + 8))
+    if (crc != le_get32(h + 8))
         return bad(e, &m, "the header's checksum is wrong");
     if (!uuid_eq(&m.volume, volume))
         return err_set(e, ERR_FAILED_PRECONDITION, "OtherVolume",
@@ -227,8 +187,8 @@ uint64_t repl_sum(const void *data, size_t size)
     const uint8_t *p = data;
     uint64_t a = 0x243f6a8885a308d3u, b = 0x13198a2e03707344u;
     for (size_t i = 0; i + 32 <= size; i += 32) {
-        a = mix(a ^ get64(p + i), get64(p + i + 8)) + (a << 1);
-        b = mix(b ^ get64(p + i + 16), get64(p + i + 24)) + (b << 1);
+        a = mix(a ^ le_get64(p + i), le_get64(p + i + 8)) + (a << 1);
+        b = mix(b ^ le_get64(p + i + 16), le_get64(p + i + 24)) + (b << 1);
     }
     return mix(mix(a, b), size);
 }

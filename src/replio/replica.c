@@ -245,5 +245,5 @@ void replio_replica_status(const struct replio_replica *r, struct replio_replica
     *ret_status = (struct replio_replica_status){.id = r->id, .connected = r->connected};
     repl_replica_status(r->core, &ret_status->core);
     memcpy(ret_status->last_end, r->last_end, sizeof(r->last_end));
-    ret_status->used = r->store->ops->used ? r->store->ops->used(r->store) : r->store->size;
+    ret_status->used = store_used(r->store);
 }

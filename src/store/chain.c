@@ -99,7 +99,7 @@ static uint64_t used(struct store *s)
     uint64_t sum = 0;
     for (unsigned i = 0; i < c->n; i++) {
         struct stat st;
-        sum += c->layers[i]->file->ops->used(c->layers[i]->file);
+        sum += store_used(c->layers[i]->file);
         if (c->layers[i]->map_fd >= 0 && fstat(c->layers[i]->map_fd, &st) == 0)
             sum += (uint64_t)st.st_blocks * 512;
     }

@@ -215,8 +215,7 @@ static void pause_below(struct store *s, void (*done)(void *context), void *cont
 
 static uint64_t used(struct store *s)
 {
-    struct store *below = container_of(s, struct fault, store)->below;
-    return below->ops->used ? below->ops->used(below) : below->size;
+    return store_used(container_of(s, struct fault, store)->below);
 }
 
 static void close_fault(struct store *s)

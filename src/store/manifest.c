@@ -1,37 +1,11 @@
 #include "store/manifest.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include "base/crc.h"
+#include "base/le.h"
 
 enum { MAGIC = 0x6e68436f, VERSION = 1, SECTOR = 512 }; /* "oChn" */
-
-static void put32(uint8_t *p, uint32_t v)
-{
-    v = htole32(v);
-    memcpy(p, &v, sizeof(v));
-}
-
-static void put64(uint8_t *p, uint64_t v)
-{
-    v = htole64(v);
-    memcpy(p, &v, sizeof(v));
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof(v));
-    return le32toh(v);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return le64toh(v);
-}
 
 static uint32_t sum(const uint8_t *p, size_t size)
 {
@@ -43,18 +17,18 @@ size_t manifest_encode(const struct manifest *m, uint8_t out[MANIFEST_MAX])
 {
     size_t size = MANIFEST_HEAD + (size_t)m->n * MANIFEST_ENTRY;
     memset(out, 0, size);
-    put32(out, MAGIC);
-    put32(out + 8, m->next);
-    put32(out + 12, m->n);
-    put64(out + 16, VERSION);
+    le_put32(out, MAGIC);
+    le_put32(out + 8, m->next);
+    le_put32(out + 12, m->n);
+    le_put64(out + 16, VERSION);
     for (uint32_t i = 0; i < m->n; i++) {
         uint8_t *p = out + MANIFEST_HEAD + (size_t)i * MANIFEST_ENTRY;
-        put64(p, m->layer[i].number);
-        put64(p + 8, m->layer[i].snapshot);
-        put64(p + 16, m->layer[i].size);
-        put64(p + 24, m->layer[i].merged);
+        le_put64(p, m->layer[i].number);
+        le_put64(p + 8, m->layer[i].snapshot);
+        le_put64(p + 16, m->layer[i].size);
+        le_put64(p + 24, m->layer[i].merged);
     }
-    put32(out + 4, sum(out, size));
+    le_put32(out + 4, sum(out, size));
     return size;
 }
 
@@ -79,27 +53,27 @@ static const char *unsound(const struct manifest *m)
 int manifest_decode(const uint8_t *in, size_t size, struct manifest *ret_m, struct err *e)
 {
     struct manifest m = {0};
-    if (size < MANIFEST_HEAD + MANIFEST_ENTRY || size > MANIFEST_MAX || get32(in) != MAGIC ||
-        get32(in + 4) != sum(in, size))
+    if (size < MANIFEST_HEAD + MANIFEST_ENTRY || size > MANIFEST_MAX || le_get32(in) != MAGIC ||
+        le_get32(in + 4) != sum(in, size))
         return err_set(e, ERR_DATA_LOSS, "BadChain",
                        "the list of snapshots is damaged, or none of ours");
-    if (get64(in + 16) != VERSION)
+    if (le_get64(in + 16) != VERSION)
         return err_set(e, ERR_FAILED_PRECONDITION, "BadVersion",
                        "the list of snapshots is of version %llu, this program knows %d",
-                       (unsigned long long)get64(in + 16), VERSION);
-    m.next = get32(in + 8);
-    m.n = get32(in + 12);
+                       (unsigned long long)le_get64(in + 16), VERSION);
+    m.next = le_get32(in + 8);
+    m.n = le_get32(in + 12);
     if (!m.n || m.n > MANIFEST_LAYERS || size != MANIFEST_HEAD + (size_t)m.n * MANIFEST_ENTRY)
         return err_set(e, ERR_DATA_LOSS, "BadChain", "a list of %u snapshots in %zu bytes", m.n,
                        size);
     for (uint32_t i = 0; i < m.n; i++) {
         const uint8_t *p = in + MANIFEST_HEAD + (size_t)i * MANIFEST_ENTRY;
-        uint64_t number = get64(p);
+        uint64_t number = le_get64(p);
         m.layer[i] = (struct manifest_layer){
             .number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX,
-            .snapshot = get64(p + 8),
-            .size = get64(p + 16),
-            .merged = get64(p + 24),
+            .snapshot = le_get64(p + 8),
+            .size = le_get64(p + 16),
+            .merged = le_get64(p + 24),
         };
     }
     const char *why = unsound(&m);

@@ -60,6 +60,11 @@ struct store *store_open(const char *name, const struct store_options *o, struct
     return NULL;
 }
 
+uint64_t store_used(struct store *s)
+{
+    return s->ops->used ? s->ops->used(s) : s->size;
+}
+
 void store_pause(struct store *s, void (*done)(void *context), void *context)
 {
     if (s->ops->pause)

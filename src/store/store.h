@@ -109,6 +109,8 @@ struct store {
 };
 
 void store_submit(struct store *s, struct store_io *io);
+/* Bytes that the data takes; all of them where that is not known. */
+uint64_t store_used(struct store *s);
 
 /*
  * Opens a store by its name:

@@ -293,8 +293,7 @@ static void pause_below(struct store *s, void (*done)(void *context), void *cont
 
 static uint64_t used(struct store *s)
 {
-    struct store *below = cache_of(s)->below;
-    return below->ops->used ? below->ops->used(below) : below->size;
+    return store_used(cache_of(s)->below);
 }
 
 static void close_cache(struct store *s)

@@ -38,7 +38,7 @@ static void collect(void *context, struct metrics_out *out)
     const struct iscsi_stats *s = iscsi_node_stats(t->node);
     const struct iscsi_class_stats *r = &s->classes[ISCSI_READS], *w = &s->classes[ISCSI_WRITES];
     double size = (double)atomic_load(&t->size), block = t->o->block_size;
-    double used = t->store->ops->used ? (double)t->store->ops->used(t->store) : size;
+    double used = (double)store_used(t->store);
     double up = (double)(clock_mono_ns(clock_system()) - t->began) / 1e9;
     const struct {
         const char *name, *help;

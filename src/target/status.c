@@ -116,7 +116,6 @@ void target_status(const struct target *t, struct str *out)
     json_auto_t *o = json_object();
     json_t *sessions = json_array();
     const struct iscsi_stats *s = iscsi_node_stats(t->node);
-    const struct store_ops *ops = t->store->ops;
     iscsi_node_each_session(t->node, add_session, sessions);
     json_object_set_new(o, "iqn", json_string(t->o->iqn));
     if (t->volume)
@@ -132,7 +131,7 @@ void target_status(const struct target *t, struct str *out)
     json_object_set_new(o, "port", number(t->port));
     json_object_set_new(o, "io", json_string(io_loop_backend(t->loop)));
     json_object_set_new(o, "size", number(t->store->size));
-    json_object_set_new(o, "used", number(ops->used ? ops->used(t->store) : t->store->size));
+    json_object_set_new(o, "used", number(store_used(t->store)));
     json_object_set_new(o, "blockSize", number(t->o->block_size));
     json_object_set_new(o, "readOnly", json_boolean(t->o->read_only));
     json_object_set_new(o, "draining", json_boolean(iscsi_node_draining(t->node)));

@@ -7,38 +7,24 @@
 #include "kube/condition.h"
 #include "volume/volume.h"
 
-#define ID "jiva.openebs.io/volume-id"
-
-enum { BLOCK = 4096, FACTOR = 3 };
+enum { BLOCK = 4096 };
 
 /* Whole blocks of a quantity, in bytes; 0 when it is none. */
 static uint64_t bytes_of(const char *text)
 {
-    struct quantity q;
-    if (!text || quantity_parse(text, &q, NULL) < 0 || quantity_sign(&q) <= 0)
-        return 0;
-    uint64_t n = (uint64_t)quantity_to_int(&q);
-    return (n + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-static unsigned factor_of(const json_t *volume)
-{
-    const json_t *own = json_at(volume, "spec", "desiredReplicationFactor");
-    const json_t *policy = json_at(volume, "spec", "policy", "target", "replicationFactor");
-    json_int_t n = json_integer_value(own ? own : policy);
-    return n > 0 ? (unsigned)n : FACTOR;
+    return (api_jiva_bytes(text) + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 static void wanted(const json_t *volume, struct volume_wanted *ret)
 {
-    const char *id = kube_annotation(volume, ID);
+    const char *id = kube_annotation(volume, API_JIVA_ID);
     const json_t *taken = json_at(volume, "status", "resize");
     const char *order = kube_annotation(volume, API_JIVA_RESIZE_ORDER);
     const char *lock = kube_annotation(volume, API_JIVA_RESIZE_LOCK);
     *ret = (struct volume_wanted){
         .create = !json_at(volume, "status", "capacity") && id && str_eq(id, kube_uid(volume)),
         .size = bytes_of(json_str(json_object_get(volume, "spec"), "capacity")),
-        .replicas = factor_of(volume),
+        .replicas = api_jiva_factor(volume),
         .taken = json_str(taken, "name"),
         .failed = json_str(taken, "message"),
     };
@@ -255,7 +241,7 @@ static void show(json_t *status, const json_t *volume, const json_t *shown)
     const char *doing = json_str(shown, "doing");
     json_object_set_new(
         status, "phase",
-        json_string(phase_of(&h, factor_of(volume), json_at(volume, "status", "capacity"))));
+        json_string(phase_of(&h, api_jiva_factor(volume), json_at(volume, "status", "capacity"))));
     json_object_set_new(status, "status", json_string(h.serving ? "RW" : "Offline"));
     json_object_set_new(status, "replicaCount", json_integer(h.connected));
     json_object_set_new(status, "replicaStatus", replicas_of(volume, shown));
@@ -287,7 +273,7 @@ static json_t *status(const json_t *volume, const json_t *shown, const char *why
     if (shown) {
         struct health h = health_of(shown);
         show(o, volume, shown);
-        set_serving(conditions, &h, factor_of(volume), json_at(volume, "status", "capacity"),
+        set_serving(conditions, &h, api_jiva_factor(volume), json_at(volume, "status", "capacity"),
                     clock);
     } else if (json_object_get(o, "capacity")) {
         json_object_set_new(o, "phase", json_string("Unknown"));

@@ -18,7 +18,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import chain  # noqa: E402
-from replicated import Volume, own_network  # noqa: E402
+from namespaces import own_network  # noqa: E402
+from replicated import Volume  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 programs, mode, amount = sys.argv[1], sys.argv[2], float(sys.argv[3])
@@ -38,7 +39,7 @@ def bad_disk(volume, i, pause):
     replica.stop()
     replica.argv = volume.replica(i, f"fault:{rules};{volume.stores[i]}").argv
     replica.start()
-    time.sleep(2 * pause)
+    volume.written(int(500 * pause))  # so much goes on beside it
     replica.kill()
     replica.argv = sound
     replica.start()

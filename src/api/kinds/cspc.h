@@ -12,11 +12,7 @@
 
 #include "api/among.h"
 #include "api/kinds/kinds.h"
-
-#define API_CSPC_LABEL "openebs.io/cstor-pool-cluster" /* on claims and instances: whose they are */
-#define API_CSPC_PREDECESSOR                                                                       \
-    "openebs.io/bd-predecessor" /* on a claim: the device that it replaces */
-#define API_CSPC_HOSTNAME "kubernetes.io/hostname"
+#include "api/kinds/pool_names.h"
 
 /* One look at each collection, for one check. */
 struct api_cspc_view {

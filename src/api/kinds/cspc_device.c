@@ -28,7 +28,7 @@ static const char *status_of(const json_t *bd, const char *key)
 static const char *node_name(const json_t *bd)
 {
     const char *name = json_string_value(json_at(bd, "spec", "nodeAttributes", "nodeName"));
-    return name && *name ? name : api_cspc_label(bd, API_CSPC_HOSTNAME);
+    return name && *name ? name : api_cspc_label(bd, API_POOL_HOSTNAME);
 }
 
 bool api_cspc_is_on(const json_t *bd, const json_t *node)
@@ -36,13 +36,13 @@ bool api_cspc_is_on(const json_t *bd, const json_t *node)
     const char *name = json_string_value(json_at(bd, "spec", "nodeAttributes", "nodeName"));
     if (name && *name)
         return str_eq(name, api_cspc_object_name(node));
-    const char *host = api_cspc_label(bd, API_CSPC_HOSTNAME);
-    return *host && str_eq(host, api_cspc_label(node, API_CSPC_HOSTNAME));
+    const char *host = api_cspc_label(bd, API_POOL_HOSTNAME);
+    return *host && str_eq(host, api_cspc_label(node, API_POOL_HOSTNAME));
 }
 
 static bool is_ours(const struct device *d)
 {
-    return d->claim && str_eq(api_cspc_label(d->claim, API_CSPC_LABEL), d->v->name);
+    return d->claim && str_eq(api_cspc_label(d->claim, API_POOL_CLUSTER), d->v->name);
 }
 
 static bool exists(const struct device *d)
@@ -65,7 +65,7 @@ static bool is_in_no_other_cluster(const struct device *d)
 /* Replacement validation 4, and the same for devices that are added. */
 static bool is_not_claimed_by_others(const struct device *d)
 {
-    const char *owner = api_cspc_label(d->claim, API_CSPC_LABEL);
+    const char *owner = api_cspc_label(d->claim, API_POOL_CLUSTER);
     if (is_ours(d) && json_at(d->claim, "metadata", "deletionTimestamp"))
         return REFUSE(d,
                       "its claim \"%s\" is being deleted; wait until the device is Unclaimed "

@@ -17,7 +17,7 @@ static const char *device_name(const json_t *device)
 
 static const char *predecessor_of(const struct api_cspc_view *v, const char *device)
 {
-    return api_cspc_annotation(map_get(&v->claim_of, device), API_CSPC_PREDECESSOR);
+    return api_cspc_annotation(map_get(&v->claim_of, device), API_POOL_PREDECESSOR);
 }
 
 /* Replacement validation 3. */
@@ -46,8 +46,8 @@ static bool is_being_replaced(const struct api_cspc_view *v, const char *name,
     size_t i;
     json_t *claim;
     json_array_foreach(v->claims, i, claim) {
-        if (!str_eq(api_cspc_label(claim, API_CSPC_LABEL), v->name) ||
-            !str_eq(api_cspc_annotation(claim, API_CSPC_PREDECESSOR), name))
+        if (!str_eq(api_cspc_label(claim, API_POOL_CLUSTER), v->name) ||
+            !str_eq(api_cspc_annotation(claim, API_POOL_PREDECESSOR), name))
             continue;
         const char *by = json_str(json_object_get(claim, "spec"), "blockDeviceName");
         api_problem(v->a->report, at, API_FORBIDDEN, NULL,
@@ -86,13 +86,13 @@ static void wish_claim(const struct api_cspc_view *v, const json_t *bd, const ch
                        const char *before)
 {
     const json_t *is = map_get(&v->claim_of, name);
-    if (!v->a->wishes || (is && str_eq(api_cspc_annotation(is, API_CSPC_PREDECESSOR), before)))
+    if (!v->a->wishes || (is && str_eq(api_cspc_annotation(is, API_POOL_PREDECESSOR), before)))
         return;
     json_t *claim = is ? json_deep_copy(is) : api_pool_claim(v->a->object, bd, NULL);
     json_t *metadata = json_object_get(claim, "metadata");
     if (!json_is_object(json_object_get(metadata, "annotations")))
         json_object_set_new(metadata, "annotations", json_object());
-    json_object_set_new(json_object_get(metadata, "annotations"), API_CSPC_PREDECESSOR,
+    json_object_set_new(json_object_get(metadata, "annotations"), API_POOL_PREDECESSOR,
                         json_string(before));
     json_array_append_new(v->a->wishes, claim);
 }

@@ -18,7 +18,7 @@ static int check_unused(const struct api_cspc_view *v, const json_t *instance, c
         return -1;
     json_array_foreach(replicas, i, replica) {
         const char *its_uid = api_cspc_label(replica, "cstorpoolinstance.openebs.io/uid");
-        if (!str_eq(api_cspc_label(replica, "cstorpoolinstance.openebs.io/name"), name) &&
+        if (!str_eq(api_cspc_label(replica, API_POOL_OF_REPLICA), name) &&
             !(uid && *uid && str_eq(its_uid, uid)))
             continue;
         first = n++ ? first : api_cspc_object_name(replica);
@@ -55,7 +55,7 @@ int api_cspc_check_gone(const struct api_cspc_view *v, const json_t *instances, 
     size_t i;
     json_t *instance;
     json_array_foreach(instances, i, instance) {
-        if (str_eq(api_cspc_label(instance, API_CSPC_LABEL), v->name) &&
+        if (str_eq(api_cspc_label(instance, API_POOL_CLUSTER), v->name) &&
             is_instance_of(v, instance, index, pool) &&
             check_unused(v, instance, "the pool", at, e) < 0)
             return -1;
@@ -76,7 +76,7 @@ int api_cspc_check_deletion(const struct api_among *a, struct err *e)
     if (!instances)
         return -1;
     json_array_foreach(instances, i, instance) {
-        if (str_eq(api_cspc_label(instance, API_CSPC_LABEL), v.name) &&
+        if (str_eq(api_cspc_label(instance, API_POOL_CLUSTER), v.name) &&
             check_unused(&v, instance, "the cluster", pools_at, e) < 0)
             return -1;
     }

@@ -9,6 +9,7 @@
 
 #include "api/kinds/kinds.h"
 #include "api/update.h"
+#include "base/quantity.h"
 
 static const struct api_field iscsi[] = {
     {"iqn", API_STRING, .flags = API_IMMUTABLE, .format = &api_iqn,
@@ -192,6 +193,22 @@ void api_jiva_capacity(json_t *object, struct api_report *report)
     api_warn(report, API_KEY(spec_at, "capacity"), "%lld is taken for %lldGi; write \"%lldGi\"",
              gib, gib, gib);
     json_object_set_new(volume, "capacity", json_sprintf("%lldGi", gib));
+}
+
+unsigned api_jiva_factor(const json_t *volume)
+{
+    const json_t *own = json_at(volume, "spec", "desiredReplicationFactor");
+    const json_t *said = json_at(volume, "spec", "policy", "target", "replicationFactor");
+    json_int_t n = json_integer_value(own ? own : said);
+    return n > 0 ? (unsigned)n : API_JIVA_FACTOR;
+}
+
+uint64_t api_jiva_bytes(const char *text)
+{
+    struct quantity q;
+    return text && quantity_parse(text, &q, NULL) == 0 && quantity_sign(&q) > 0
+               ? (uint64_t)quantity_to_int(&q)
+               : 0;
 }
 
 /* Moves one text into iscsi, unless another is there: then it is left to be refused. */

@@ -12,13 +12,22 @@
 #define API_JIVA_RESIZE_ORDER   "resize.jiva.openebs.io/capacity"
 /* What is asked about snapshots, last: {"id":ANY,"command":"create|delete|revert","name":SNAPSHOT}. */
 #define API_JIVA_SNAPSHOT       "snapshot.jiva.openebs.io/order"
+/* Who the volume is: its data knows that name. Its uid, unless somebody brought one. */
+#define API_JIVA_ID             "jiva.openebs.io/volume-id"
+/* "Delete": data goes with the object. */
+#define API_JIVA_RECLAIM        "jiva.openebs.io/reclaim-policy"
 /* Label of a JivaVolumeResize: the volume that it is about. */
 #define API_JIVA_NAME           "jiva.openebs.io/name"
 
 enum {
     API_JIVA_NAME_MAX = 58, /* with "-ctrl", a label's value */
+    API_JIVA_FACTOR = 3,    /* replicas, when nobody says how many */
     API_JIVA_REPLICAS = 7,  /* at most: a view has 8 members, one of which may be on its way in */
 };
 
 /* A bare number in spec.capacity counts GiB. */
 void api_jiva_capacity(json_t *object, struct api_report *report);
+/* How many replicas it is to have. */
+unsigned api_jiva_factor(const json_t *volume);
+/* A size in bytes; 0 when it is none. */
+uint64_t api_jiva_bytes(const char *quantity);

@@ -111,7 +111,16 @@ const char *api_raid_role_text(enum api_raid_role role);
 /* Rules for a pool that was `old` and becomes `pool` (kinds/pool_update.c). */
 void api_pool_validate_update(const json_t *old, const json_t *pool, const struct api_path *at,
                               struct api_report *report);
+const char *api_raid_device(const json_t *device); /* its name; "" */
 bool api_raid_group_has(const json_t *group, const char *device);
+bool api_pool_has(const json_t *pool, const char *device);
+/* The devices that only one of two groups has. */
+struct api_raid_difference {
+    size_t removed, added;
+    const json_t *lost, *gained; /* the last of each; NULL */
+    size_t gained_index;
+};
+struct api_raid_difference api_raid_compare(const json_t *old, const json_t *group);
 /* The claim by which a cluster has a device, and its name (kinds/pool_claim.c); predecessor or NULL. */
 json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *predecessor);
 char *api_pool_claim_name(const json_t *bd);

@@ -22,11 +22,11 @@ static json_t *owner_of(const json_t *cluster)
 json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *predecessor)
 {
     const char *ns = json_str(json_object_get(cluster, "metadata"), "namespace");
-    const char *host = api_cspc_label(bd, API_CSPC_HOSTNAME);
+    const char *host = api_cspc_label(bd, API_POOL_HOSTNAME);
     _cleanup_free_ char *name = api_pool_claim_name(bd);
     json_t *claim = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}, s:o}, s:{s:s}}", "apiVersion",
                               "openebs.io/v1alpha1", "kind", "BlockDeviceClaim", "metadata", "name",
-                              name, "namespace", ns ? ns : "default", "labels", API_CSPC_LABEL,
+                              name, "namespace", ns ? ns : "default", "labels", API_POOL_CLUSTER,
                               api_cspc_object_name(cluster), "ownerReferences", owner_of(cluster),
                               "spec", "blockDeviceName", api_cspc_object_name(bd));
     json_t *spec = json_object_get(claim, "spec");
@@ -38,6 +38,6 @@ json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *pred
                             json_pack("{s:s}", "hostName", host));
     if (predecessor)
         json_object_set_new(json_object_get(claim, "metadata"), "annotations",
-                            json_pack("{s:s}", API_CSPC_PREDECESSOR, predecessor));
+                            json_pack("{s:s}", API_POOL_PREDECESSOR, predecessor));
     return claim;
 }

@@ -11,9 +11,10 @@
 #include "api/update.h"
 #include "base/map.h"
 
-static const char *device_name(const json_t *device)
+const char *api_raid_device(const json_t *device)
 {
-    return json_str(device, "blockDeviceName");
+    const char *name = json_str(device, "blockDeviceName");
+    return name ? name : "";
 }
 
 bool api_raid_group_has(const json_t *group, const char *name)
@@ -21,31 +22,36 @@ bool api_raid_group_has(const json_t *group, const char *name)
     size_t i;
     json_t *device;
     json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        if (str_eq(device_name(device), name))
+        if (str_eq(api_raid_device(device), name))
             return true;
     }
     return false;
 }
 
-struct difference {
-    size_t removed, added;
-    const json_t *lost, *gained; /* the last of each */
-    size_t gained_index;
-};
-
-static struct difference compare(const json_t *old, const json_t *group)
+bool api_pool_has(const json_t *pool, const char *name)
 {
-    struct difference d = {0};
+    size_t i;
+    json_t *group;
+    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
+        if (api_raid_group_has(group, name))
+            return true;
+    }
+    return false;
+}
+
+struct api_raid_difference api_raid_compare(const json_t *old, const json_t *group)
+{
+    struct api_raid_difference d = {0};
     size_t i;
     json_t *device;
     json_array_foreach(json_object_get(old, "blockDevices"), i, device) {
-        if (!api_raid_group_has(group, device_name(device))) {
+        if (!api_raid_group_has(group, api_raid_device(device))) {
             d.removed++;
             d.lost = device;
         }
     }
     json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        if (!api_raid_group_has(old, device_name(device))) {
+        if (!api_raid_group_has(old, api_raid_device(device))) {
             d.added++;
             d.gained = device;
             d.gained_index = i;
@@ -54,8 +60,8 @@ static struct difference compare(const json_t *old, const json_t *group)
     return d;
 }
 
-static void check_replacement(const struct difference *d, const struct api_path *devices_at,
-                              struct api_report *report)
+static void check_replacement(const struct api_raid_difference *d,
+                              const struct api_path *devices_at, struct api_report *report)
 {
     const struct api_path *at = API_AT(devices_at, d->gained_index);
     const json_t *was = json_object_get(d->lost, "capacity");
@@ -64,13 +70,13 @@ static void check_replacement(const struct difference *d, const struct api_path 
         api_problem(report, API_KEY(at, "capacity"), API_INVALID, is,
                     "\"%s\" is smaller than \"%s\", which it replaces; use a device of at least "
                     "the same size [replacement-size]",
-                    device_name(d->gained), device_name(d->lost));
+                    api_raid_device(d->gained), api_raid_device(d->lost));
 }
 
 static void check_devices(const json_t *old, const json_t *group, const char *type,
                           const struct api_path *at, struct api_report *report)
 {
-    struct difference d = compare(old, group);
+    struct api_raid_difference d = api_raid_compare(old, group);
     const struct api_path *devices_at = API_KEY(at, "blockDevices");
     if (str_eq(type, "stripe")) {
         if (d.removed && d.added)
@@ -78,22 +84,22 @@ static void check_devices(const json_t *old, const json_t *group, const char *ty
                         "\"%s\" cannot be replaced: a stripe has no second copy of its data; add "
                         "the new device beside it, or use a mirror or raidz group "
                         "[replacement-needs-redundancy]",
-                        device_name(d.lost));
+                        api_raid_device(d.lost));
         else if (d.removed)
             api_problem(report, devices_at, API_FORBIDDEN, NULL,
                         "\"%s\" cannot be removed: devices of a pool stay in it; put it back "
                         "[no-device-removal]",
-                        device_name(d.lost));
+                        api_raid_device(d.lost));
     } else if (d.removed > d.added) {
         api_problem(report, devices_at, API_FORBIDDEN, NULL,
                     "\"%s\" cannot be removed, only replaced by another device; put one in its "
                     "place [no-device-removal]",
-                    device_name(d.lost));
+                    api_raid_device(d.lost));
     } else if (d.added > d.removed) {
         api_problem(report, devices_at, API_FORBIDDEN, NULL,
                     "\"%s\" cannot be added to a %s group; add a new group to grow the pool "
                     "[group-width]",
-                    device_name(d.gained), type);
+                    api_raid_device(d.gained), type);
     } else if (d.removed > 1) {
         api_problem(report, devices_at, API_FORBIDDEN, NULL,
                     "%zu devices are replaced at once; replace one, wait until it is resilvered, "
@@ -132,7 +138,7 @@ static void map_owners(const json_t *groups, struct map *owners)
     json_t *group, *device;
     json_array_foreach(groups, i, group) {
         json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            map_set(owners, device_name(device), (void *)(i + 1));
+            map_set(owners, api_raid_device(device), (void *)(i + 1));
     }
 }
 
@@ -146,7 +152,7 @@ static size_t find_old_group(const struct map *owners, bool *continued, const js
     size_t match = 0, i;
     json_t *device;
     json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        size_t owner = (size_t)map_get(owners, device_name(device));
+        size_t owner = (size_t)map_get(owners, api_raid_device(device));
         if (!owner || owner == match)
             continue;
         if (match || continued[owner]) {
@@ -192,6 +198,6 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
             api_problem(report, groups_at, API_FORBIDDEN, NULL,
                         "the group with device \"%s\" is gone; a group can neither be removed nor "
                         "have all its devices replaced at once; put it back [no-group-removal]",
-                        device_name(json_array_get(json_object_get(group, "blockDevices"), 0)));
+                        api_raid_device(json_array_get(json_object_get(group, "blockDevices"), 0)));
     }
 }

@@ -25,7 +25,7 @@ static void claim_device(void *context, const char *device)
         return;
     json_auto_t *claim = c->known ? cspc_claim_of(c->r, device) : NULL;
     const char *phase = json_str(json_object_get(claim, "status"), "phase");
-    if (phase && str_eq(phase, "Bound") && kube_finalizer_has(claim, CSPC_FINALIZER))
+    if (phase && str_eq(phase, "Bound") && kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER))
         return;
     int bound = cspc_claim(c->r, CSPC_PROVISION, device, c->node, NULL, c->e);
     if (bound < 0)
@@ -37,17 +37,18 @@ static void claim_device(void *context, const char *device)
 static json_t *instance_new(struct cspc_run *r, const struct cspc_pool *pool, const json_t *node)
 {
     _cleanup_free_ char *name = cspc_instance_name(r->cluster, pool, r->instances);
-    const char *host = kube_label(node, CSPC_HOSTNAME);
+    const char *host = kube_label(node, API_POOL_HOSTNAME);
     const char *guid = json_str(pool->record, "guid");
     json_t *spec = cspc_instance_spec(pool, kube_name(node));
     cspc_describe(r, spec);
-    json_t *instance = json_pack(
-        "{s:s,s:s,s:{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:[s,s],s:[o]},s:o}", "apiVersion",
-        r->c->instances_r.api_version, "kind", r->c->instances_r.kind, "metadata", "name", name,
-        "namespace", kube_namespace(r->cluster), "labels", CSPC_HOSTNAME,
-        host ? host : kube_name(node), "openebs.io/cas-type", "cstor", CSPC_CLUSTER,
-        kube_name(r->cluster), "openebs.io/version", ORLOP_VERSION, "finalizers", CSPC_FINALIZER,
-        CSPC_POOL_GUARD, "ownerReferences", kube_owner_reference(r->cluster), "spec", spec);
+    json_t *instance =
+        json_pack("{s:s,s:s,s:{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:[s,s],s:[o]},s:o}", "apiVersion",
+                  r->c->instances_r.api_version, "kind", r->c->instances_r.kind, "metadata", "name",
+                  name, "namespace", kube_namespace(r->cluster), "labels", API_POOL_HOSTNAME,
+                  host ? host : kube_name(node), "openebs.io/cas-type", "cstor", API_POOL_CLUSTER,
+                  kube_name(r->cluster), "openebs.io/version", ORLOP_VERSION, "finalizers",
+                  API_POOL_CLUSTER_FINALIZER, API_POOL_PROTECTION, "ownerReferences",
+                  kube_owner_reference(r->cluster), "spec", spec);
     if (guid && *guid)
         json_object_set_new(instance, "status",
                             json_pack("{s:s,s:s}", "phase", "Pending", "guid", guid));

@@ -26,14 +26,14 @@ void cspc_trouble(struct cspc_run *r, enum cspc_part part, bool progress, const 
 
 bool cspc_is_of(const json_t *object, const json_t *cluster)
 {
-    const char *of = kube_label(object, CSPC_CLUSTER), *owner = pods_controller(object);
+    const char *of = kube_label(object, API_POOL_CLUSTER), *owner = pods_controller(object);
     return of && str_eq(of, kube_name(cluster)) && (!*owner || str_eq(owner, kube_uid(cluster)));
 }
 
 bool cspc_is_guarded(const json_t *instance)
 {
-    return kube_finalizer_has(instance, CSPC_POOL_GUARD) ||
-           kube_finalizer_has(instance, CSPC_POOL_OWN);
+    return kube_finalizer_has(instance, API_POOL_PROTECTION) ||
+           kube_finalizer_has(instance, API_POOL_FINALIZER);
 }
 
 int cspc_patch(struct cspc *c, const struct kube_resource *resource, json_t *object, json_t *patch,
@@ -133,7 +133,7 @@ static void find_instances(struct cspc_run *r)
 
 static int read_instances(struct cspc_run *r, struct err *e)
 {
-    _cleanup_free_ char *labels = mem_printf(CSPC_CLUSTER "=%s", kube_name(r->cluster));
+    _cleanup_free_ char *labels = mem_printf(API_POOL_CLUSTER "=%s", kube_name(r->cluster));
     json_auto_t *found = kube_list(r->c->client, &r->c->instances_r, kube_namespace(r->cluster),
                                    &(struct kube_query){.labels = labels}, e);
     if (!found)
@@ -177,18 +177,18 @@ int cspc_refresh(struct cspc_run *r, bool cluster, struct err *e)
 
 static bool is_disabled(const json_t *cluster)
 {
-    const char *label = kube_label(cluster, CSPC_DISABLE);
-    const char *annotation = kube_annotation(cluster, CSPC_DISABLE);
+    const char *label = kube_label(cluster, API_POOL_PAUSED);
+    const char *annotation = kube_annotation(cluster, API_POOL_PAUSED);
     return (label && str_eq(label, "true")) || (annotation && str_eq(annotation, "true"));
 }
 
 static int add_finalizer(struct cspc_run *r, struct err *e)
 {
-    if (kube_finalizer_has(r->cluster, CSPC_FINALIZER))
+    if (kube_finalizer_has(r->cluster, API_POOL_CLUSTER_FINALIZER))
         return 0;
     crash_point("finalizer on");
-    int status =
-        kube_finalizer_add(r->c->client, &r->c->clusters_r, &r->cluster, CSPC_FINALIZER, e);
+    int status = kube_finalizer_add(r->c->client, &r->c->clusters_r, &r->cluster,
+                                    API_POOL_CLUSTER_FINALIZER, e);
     crash_point("finalizer on");
     if (status == 0)
         cspc_plan_again(r); /* it points into the cluster */
@@ -201,7 +201,7 @@ static int go(struct cspc_run *r, struct err *e)
     if (gone < 0)
         return -1;
     if (gone)
-        return cspc_unfinalize(r->c, &r->c->clusters_r, r->cluster, CSPC_FINALIZER, e);
+        return cspc_unfinalize(r->c, &r->c->clusters_r, r->cluster, API_POOL_CLUSTER_FINALIZER, e);
     return cspc_write_status(r, e);
 }
 
@@ -244,7 +244,7 @@ static int act(struct cspc_run *r, struct err *e)
         return 0;
     if (!kube_deleting(r->cluster))
         return keep(r, e);
-    return kube_finalizer_has(r->cluster, CSPC_FINALIZER) ? go(r, e) : 0;
+    return kube_finalizer_has(r->cluster, API_POOL_CLUSTER_FINALIZER) ? go(r, e) : 0;
 }
 
 int cspc_reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,

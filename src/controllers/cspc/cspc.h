@@ -19,7 +19,7 @@
  * - A pool spec has at most one instance: before one is made the server is asked which there are, and its
  *   name follows from the pool. A device has at most one claim of ours: its name follows from the device.
  * - No instance names a device that is not claimed for this cluster.
- * - A pool is destroyed only on our word: CSPC_DESTROY is written on its instance before that is deleted,
+ * - A pool is destroyed only on our word: API_POOL_DESTROY is written on its instance before that is deleted,
  *   and orlop-pool looks for it. An instance that somebody else deleted comes up again, with the name and
  *   the identity (status.guid) of the one before, which this cluster's status keeps: it is imported.
  * - A claim is released only when no spec, no instance and no replacement under way has its device, by
@@ -31,35 +31,25 @@
 #include <pthread.h>
 
 #include "api/kind.h"
+#include "api/kinds/pool_names.h"
 #include "base/map.h"
 #include "base/quantity.h"
 #include "controllers/cspc/plan.h"
 #include "kube/manager.h"
 
-#define CSPC_FINALIZER    "cstorpoolcluster.openebs.io/finalizer"
-/* On instances: what goes when the pool is gone; as it is published, and orlop-pool's own. */
-#define CSPC_POOL_GUARD   "openebs.io/pool-protection"
-#define CSPC_POOL_OWN     "cstorpoolinstance.openebs.io/finalizer"
-#define CSPC_CLUSTER      "openebs.io/cstor-pool-cluster"
-#define CSPC_INSTANCE     "openebs.io/cstor-pool-instance"
-#define CSPC_PREDECESSOR  "openebs.io/bd-predecessor"
-#define CSPC_DISABLE      "reconcile.openebs.io/disable"
-#define CSPC_REPLICA_POOL "cstorpoolinstance.openebs.io/name"
-#define CSPC_HOSTNAME     "kubernetes.io/hostname"
-/* On an instance that is to go with its pool: why. */
-#define CSPC_DESTROY      "orlop.io/destroy-pool"
+#define CSPC_INSTANCE   "openebs.io/cstor-pool-instance"
 /* On a Deployment: what it was made from. */
-#define CSPC_TEMPLATE     "orlop.io/template-hash"
+#define CSPC_TEMPLATE   "orlop.io/template-hash"
 /* Which Deployments are of pools; and the indexes of the caches. */
-#define CSPC_APP          "app=cstor-pool"
-#define CSPC_BY_CLUSTER   "cspc-cluster"
-#define CSPC_BY_DEVICE    "cspc-device"
-#define CSPC_BY_LABEL     "cspc-label"
+#define CSPC_APP        "app=cstor-pool"
+#define CSPC_BY_CLUSTER "cspc-cluster"
+#define CSPC_BY_DEVICE  "cspc-device"
+#define CSPC_BY_LABEL   "cspc-label"
 /* The account, role and image of the pods. */
-#define CSPC_ACCOUNT      "orlop-pool"
-#define CSPC_ROLE         "system:orlop:pool"
-#define CSPC_NODES_ROLE   "system:orlop:pool-nodes"
-#define CSPC_IMAGE        "orlop-pool"
+#define CSPC_ACCOUNT    "orlop-pool"
+#define CSPC_ROLE       "system:orlop:pool"
+#define CSPC_NODES_ROLE "system:orlop:pool-nodes"
+#define CSPC_IMAGE      "orlop-pool"
 
 enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
 

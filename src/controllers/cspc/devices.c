@@ -140,7 +140,7 @@ static bool is_usable(struct cspc_run *r, enum cspc_part part, const char *name,
 
 const char *cspc_predecessor(const json_t *claim)
 {
-    const char *old = kube_annotation(claim, CSPC_PREDECESSOR);
+    const char *old = kube_annotation(claim, API_POOL_PREDECESSOR);
     return old && *old ? old : NULL;
 }
 
@@ -187,13 +187,13 @@ static json_t *claim_new(struct cspc_run *r, const json_t *device, const char *p
         "{s:s,s:s,s:{s:o,s:s,s:{s:s},s:[s],s:[o]},s:{s:s,s:s,s:{s:{s:O}}}}", "apiVersion",
         r->c->claims_r.api_version, "kind", r->c->claims_r.kind, "metadata", "name",
         json_sprintf("bdc-cstor-%s", kube_uid(device)), "namespace", kube_namespace(r->cluster),
-        "labels", CSPC_CLUSTER, kube_name(r->cluster), "finalizers", CSPC_FINALIZER,
+        "labels", API_POOL_CLUSTER, kube_name(r->cluster), "finalizers", API_POOL_CLUSTER_FINALIZER,
         "ownerReferences", kube_owner_reference(r->cluster), "spec", "blockDeviceName",
         kube_name(device), "deviceType", "blockdevice", "resources", "requests", "storage",
         json_at(device, "spec", "capacity", "storage"));
     if (predecessor)
         json_object_set_new(json_object_get(claim, "metadata"), "annotations",
-                            json_pack("{s:s}", CSPC_PREDECESSOR, predecessor));
+                            json_pack("{s:s}", API_POOL_PREDECESSOR, predecessor));
     return claim;
 }
 
@@ -211,19 +211,19 @@ static void note_taken(struct cspc_run *r, enum cspc_part part, const char *devi
 static int mark(struct cspc_run *r, json_t *claim, const char *predecessor, struct err *e)
 {
     const char *was = cspc_predecessor(claim);
-    bool held = kube_finalizer_has(claim, CSPC_FINALIZER);
+    bool held = kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER);
     if (held && (!predecessor || (was && str_eq(was, predecessor))))
         return 0;
     json_t *metadata = json_object();
     if (!held) {
         const json_t *has = json_at(claim, "metadata", "finalizers");
         json_t *all = json_is_array(has) ? json_copy((json_t *)has) : json_array();
-        json_array_append_new(all, json_string(CSPC_FINALIZER));
+        json_array_append_new(all, json_string(API_POOL_CLUSTER_FINALIZER));
         json_object_set_new(metadata, "finalizers", all);
     }
     if (predecessor)
         json_object_set_new(metadata, "annotations",
-                            json_pack("{s:s}", CSPC_PREDECESSOR, predecessor));
+                            json_pack("{s:s}", API_POOL_PREDECESSOR, predecessor));
     return cspc_patch(r->c, &r->c->claims_r, claim, json_pack("{s:o}", "metadata", metadata),
                       "claim marked", e);
 }
@@ -254,7 +254,7 @@ int cspc_claim(struct cspc_run *r, enum cspc_part part, const char *device, cons
     if (!claim)
         return make_claim(r, part, tree, predecessor, e);
     if (!cspc_is_of(claim, r->cluster)) {
-        note_taken(r, part, device, kube_name(claim), kube_label(claim, CSPC_CLUSTER));
+        note_taken(r, part, device, kube_name(claim), kube_label(claim, API_POOL_CLUSTER));
         return 0;
     }
     if (kube_deleting(claim)) {

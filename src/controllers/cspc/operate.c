@@ -87,7 +87,7 @@ static bool migrate(struct operation *o, json_t **ret_node)
         cspc_each_device(o->spec, check_attached, &a);
         if (!a.all)
             return false;
-        const char *host = kube_label(node, CSPC_HOSTNAME);
+        const char *host = kube_label(node, API_POOL_HOSTNAME);
         o->host = host ? host : kube_name(node);
         str_appendf(&o->done, "it moves from node %s to %s", from ? from : "(none)",
                     kube_name(node));
@@ -245,7 +245,7 @@ static int write_spec(struct operation *o, struct err *e)
     json_t *patch = json_pack("{s:o}", "spec", diff);
     if (o->host)
         json_object_set_new(patch, "metadata",
-                            json_pack("{s:{s:s}}", "labels", CSPC_HOSTNAME, o->host));
+                            json_pack("{s:{s:s}}", "labels", API_POOL_HOSTNAME, o->host));
     if (cspc_patch(o->r->c, &o->r->c->instances_r, o->instance, patch, "instance changed", e) < 0)
         return -1;
     if (o->done.len)

@@ -7,12 +7,6 @@
 #include "embedded/pods.h"
 #include "kube/object.h"
 
-static const char *device_name(const json_t *device)
-{
-    const char *name = json_str(device, "blockDeviceName");
-    return name ? name : "";
-}
-
 static const json_t *groups_of(const json_t *pool)
 {
     return json_object_get(pool, "raidGroups");
@@ -25,30 +19,8 @@ void cspc_each_device(const json_t *pool, void (*fn)(void *context, const char *
     json_t *group, *device;
     json_array_foreach((json_t *)groups_of(pool), i, group) {
         json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            fn(context, device_name(device));
+            fn(context, api_raid_device(device));
     }
-}
-
-static bool group_has(const json_t *group, const char *name)
-{
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        if (str_eq(device_name(device), name))
-            return true;
-    }
-    return false;
-}
-
-bool cspc_has_device(const json_t *pool, const char *name)
-{
-    size_t i;
-    json_t *group;
-    json_array_foreach((json_t *)groups_of(pool), i, group) {
-        if (group_has(group, name))
-            return true;
-    }
-    return false;
 }
 
 /* The plan */
@@ -214,34 +186,8 @@ static void add(struct cspc_changes *c, struct cspc_change change)
     vec_push(c, change);
 }
 
-/* The devices that only one of two groups has. */
-struct difference {
-    size_t gone, come;
-    const char *old, *device;
-};
-
-static struct difference compare(const json_t *was, const json_t *wanted)
-{
-    struct difference d = {0};
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(was, "blockDevices"), i, device) {
-        if (!group_has(wanted, device_name(device))) {
-            d.gone++;
-            d.old = device_name(device);
-        }
-    }
-    json_array_foreach(json_object_get(wanted, "blockDevices"), i, device) {
-        if (!group_has(was, device_name(device))) {
-            d.come++;
-            d.device = device_name(device);
-        }
-    }
-    return d;
-}
-
 static const char *what_forbids(const json_t *pool, const json_t *instance, const json_t *was,
-                                const json_t *wanted, const struct difference *d)
+                                const json_t *wanted, const struct api_raid_difference *d)
 {
     const char *type = api_raid_type(pool, wanted), *old_type = api_raid_type(instance, was);
     bool stripe = type && str_eq(type, "stripe");
@@ -249,13 +195,13 @@ static const char *what_forbids(const json_t *pool, const json_t *instance, cons
         return "the purpose of a group cannot change; put it back";
     if (type && old_type && !str_eq(type, old_type))
         return "the layout of a group cannot change; put it back";
-    if (stripe && d->gone)
+    if (stripe && d->removed)
         return "a device of a stripe can neither be removed nor replaced; put it back";
-    if (!stripe && d->gone > d->come)
+    if (!stripe && d->removed > d->added)
         return "a device can only be replaced by another, not removed; put one in its place";
-    if (!stripe && d->come > d->gone)
+    if (!stripe && d->added > d->removed)
         return "devices are added to a stripe only; add a new group";
-    if (!stripe && d->come > 1)
+    if (!stripe && d->added > 1)
         return "one device of a group is replaced at a time; put the others back until it is done";
     return NULL;
 }
@@ -264,26 +210,26 @@ static void compare_groups(const json_t *pool, const json_t *instance, size_t at
                            const json_t *wanted, bool replacements, struct cspc_changes *ret)
 {
     const json_t *was = json_array_get(groups_of(instance), at);
-    struct difference d = compare(was, wanted);
+    struct api_raid_difference d = api_raid_compare(was, wanted);
     const char *why = what_forbids(pool, instance, was, wanted, &d);
     if (why) {
         if (!replacements) /* said once */
             add(ret, (struct cspc_change){.kind = CSPC_NOT_POSSIBLE,
                                           .group = at,
                                           .wanted = wanted,
-                                          .device = d.old ? d.old : d.device,
+                                          .device = api_raid_device(d.lost ? d.lost : d.gained),
                                           .why = why});
         return;
     }
-    if (replacements && d.gone == 1)
-        add(ret,
-            (struct cspc_change){CSPC_REPLACE_DEVICE, at, wanted, d.device, d.old, .why = NULL});
+    if (replacements && d.removed == 1)
+        add(ret, (struct cspc_change){CSPC_REPLACE_DEVICE, at, wanted, api_raid_device(d.gained),
+                                      api_raid_device(d.lost), .why = NULL});
     size_t i;
     json_t *device;
     json_array_foreach(json_object_get(wanted, "blockDevices"), i, device) {
-        if (!replacements && !d.gone && !group_has(was, device_name(device)))
-            add(ret,
-                (struct cspc_change){CSPC_ADD_DEVICE, at, wanted, .device = device_name(device)});
+        if (!replacements && !d.removed && !api_raid_group_has(was, api_raid_device(device)))
+            add(ret, (struct cspc_change){CSPC_ADD_DEVICE, at, wanted,
+                                          .device = api_raid_device(device)});
     }
 }
 
@@ -296,7 +242,7 @@ static size_t continues(const json_t *instance, const json_t *wanted)
         size_t j;
         json_t *device;
         json_array_foreach(json_object_get(wanted, "blockDevices"), j, device) {
-            if (group_has(group, device_name(device)))
+            if (api_raid_group_has(group, api_raid_device(device)))
                 return i + 1;
         }
     }
@@ -312,7 +258,7 @@ static void find_lost(const json_t *instance, const bool *continued, struct cspc
         if (!continued[i + 1])
             add(ret, (struct cspc_change){.kind = CSPC_NOT_POSSIBLE,
                                           .group = i,
-                                          .device = device_name(first),
+                                          .device = api_raid_device(first),
                                           .why = "a group cannot be removed; put it back"});
     }
 }
@@ -351,7 +297,7 @@ void cspc_change_apply(json_t *spec, const json_t *pool, const struct cspc_chang
         break;
     case CSPC_REPLACE_DEVICE:
         json_array_foreach(devices, i, device) {
-            if (str_eq(device_name(device), change->old))
+            if (str_eq(api_raid_device(device), change->old))
                 json_array_set_new(devices, i,
                                    json_pack("{s:s}", "blockDeviceName", change->device));
         }

@@ -61,4 +61,3 @@ void cspc_change_apply(json_t *spec, const json_t *pool, const struct cspc_chang
 /* Calls fn for the name of each device of a pool spec, or of the spec of an instance. */
 void cspc_each_device(const json_t *pool, void (*fn)(void *context, const char *name),
                       void *context);
-bool cspc_has_device(const json_t *pool, const char *name);

@@ -150,11 +150,11 @@ static json_t *pod_spec_new(struct cspc_run *r, const json_t *instance)
     add_mount(&m, "/dev");
     cspc_each_device(json_object_get(instance, "spec"), mount_device, &m);
     map_done(&m.seen);
-    const char *host = kube_label(instance, CSPC_HOSTNAME);
-    json_t *spec =
-        json_pack("{s:s,s:{s:s},s:i,s:[o],s:o}", "serviceAccountName", CSPC_ACCOUNT, "nodeSelector",
-                  CSPC_HOSTNAME, host ? host : "", "terminationGracePeriodSeconds", GRACE_SECONDS,
-                  "containers", container_new(r, instance, m.mounts), "volumes", m.volumes);
+    const char *host = kube_label(instance, API_POOL_HOSTNAME);
+    json_t *spec = json_pack("{s:s,s:{s:s},s:i,s:[o],s:o}", "serviceAccountName", CSPC_ACCOUNT,
+                             "nodeSelector", API_POOL_HOSTNAME, host ? host : "",
+                             "terminationGracePeriodSeconds", GRACE_SECONDS, "containers",
+                             container_new(r, instance, m.mounts), "volumes", m.volumes);
     for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
         json_t *value = setting(r, instance, settings[i]);
         if (value)
@@ -170,19 +170,19 @@ static json_t *deployment_spec(struct cspc_run *r, const json_t *instance)
     return json_pack("{s:i,s:{s:s},s:{s:{s:s,s:s}},s:{s:{s:{s:s,s:s,s:s}},s:o}}", "replicas", 1,
                      "strategy", "type", "Recreate", "selector", "matchLabels", "app", "cstor-pool",
                      CSPC_INSTANCE, name, "template", "metadata", "labels", "app", "cstor-pool",
-                     CSPC_INSTANCE, name, CSPC_CLUSTER, kube_name(r->cluster), "spec",
+                     CSPC_INSTANCE, name, API_POOL_CLUSTER, kube_name(r->cluster), "spec",
                      pod_spec_new(r, instance));
 }
 
 static json_t *deployment_new(struct cspc_run *r, const json_t *instance, json_t *spec,
                               const char *hash)
 {
-    json_t *deployment =
-        json_pack("{s:s,s:s,s:{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s}},s:O}", "apiVersion", "apps/v1",
-                  "kind", "Deployment", "metadata", "name", kube_name(instance), "namespace",
-                  kube_namespace(instance), "labels", "app", "cstor-pool", CSPC_INSTANCE,
-                  kube_name(instance), CSPC_CLUSTER, kube_name(r->cluster), "openebs.io/version",
-                  ORLOP_VERSION, "annotations", CSPC_TEMPLATE, hash, "spec", spec);
+    json_t *deployment = json_pack(
+        "{s:s,s:s,s:{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s}},s:O}", "apiVersion", "apps/v1", "kind",
+        "Deployment", "metadata", "name", kube_name(instance), "namespace",
+        kube_namespace(instance), "labels", "app", "cstor-pool", CSPC_INSTANCE, kube_name(instance),
+        API_POOL_CLUSTER, kube_name(r->cluster), "openebs.io/version", ORLOP_VERSION, "annotations",
+        CSPC_TEMPLATE, hash, "spec", spec);
     /* One that is going cannot own what comes: it would be collected at once. */
     if (!kube_deleting(instance))
         json_object_set_new(json_object_get(deployment, "metadata"), "ownerReferences",

@@ -73,8 +73,8 @@ static json_t *next_free(struct cspc_run *r, const json_t *claims, size_t *at)
     need_all(r, claims, &needed);
     for (; !found && *at < json_array_size(claims); (*at)++) {
         json_t *claim = json_array_get(claims, *at);
-        if (kube_finalizer_has(claim, CSPC_FINALIZER) && !map_has(&needed, device_of(claim)) &&
-            !is_fresh(r, claim))
+        if (kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER) &&
+            !map_has(&needed, device_of(claim)) && !is_fresh(r, claim))
             found = claim;
     }
     map_done(&needed);
@@ -97,7 +97,7 @@ static json_t *cached_claims(struct cspc_run *r)
 static int release(struct cspc_run *r, json_t *claim, struct err *e)
 {
     if (kube_deleting(claim))
-        return cspc_unfinalize(r->c, &r->c->claims_r, claim, CSPC_FINALIZER, e);
+        return cspc_unfinalize(r->c, &r->c->claims_r, claim, API_POOL_CLUSTER_FINALIZER, e);
     if (cspc_delete(r->c, &r->c->claims_r, claim, e) < 0)
         return -1;
     kube_event_normal(r->c->recorder, r->cluster, "DeviceReleased", "Device %s is given back",
@@ -107,7 +107,7 @@ static int release(struct cspc_run *r, json_t *claim, struct err *e)
 
 static json_t *claims_now(struct cspc_run *r, struct err *e)
 {
-    _cleanup_free_ char *labels = mem_printf(CSPC_CLUSTER "=%s", kube_name(r->cluster));
+    _cleanup_free_ char *labels = mem_printf(API_POOL_CLUSTER "=%s", kube_name(r->cluster));
     return kube_list(r->c->client, &r->c->claims_r, kube_namespace(r->cluster),
                      &(struct kube_query){.labels = labels}, e);
 }
@@ -138,7 +138,7 @@ int cspc_release_all(struct cspc_run *r, struct err *e)
     size_t i, held = 0;
     json_t *claim;
     json_array_foreach(claims, i, claim) {
-        if (!kube_finalizer_has(claim, CSPC_FINALIZER))
+        if (!kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER))
             continue;
         held += !kube_deleting(claim);
         if (release(r, claim, e) < 0)

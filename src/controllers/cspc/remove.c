@@ -1,11 +1,11 @@
 /*
  * Pools that are to go, and instances that somebody else deleted.
  *
- *     not wanted ── replicas on it? ── CSPC_DESTROY ── deleted ──(orlop-pool destroys the pool, takes its
+ *     not wanted ── replicas on it? ── API_POOL_DESTROY ── deleted ──(orlop-pool destroys the pool, takes its
  *                    then refused                                guard off)── Deployment, our finalizer
  *     wanted, deleted by others ── Deployment, guard, our finalizer ── create.c makes it again
  *
- * Before CSPC_DESTROY is written, the server is asked for the instances and then for the cluster: a cache
+ * Before API_POOL_DESTROY is written, the server is asked for the instances and then for the cluster: a cache
  * that is behind could take a pool for unwanted that was only added a moment ago.
  */
 #include "controllers/cspc/cspc.h"
@@ -13,7 +13,7 @@
 
 static bool is_doomed(const json_t *instance)
 {
-    return kube_annotation(instance, CSPC_DESTROY) != NULL;
+    return kube_annotation(instance, API_POOL_DESTROY) != NULL;
 }
 
 static const char *host_of(const json_t *instance)
@@ -25,7 +25,7 @@ static const char *host_of(const json_t *instance)
 /* How many replicas live on it; -1. */
 static int64_t count_replicas(struct cspc_run *r, const json_t *instance, struct err *e)
 {
-    _cleanup_free_ char *labels = mem_printf(CSPC_REPLICA_POOL "=%s", kube_name(instance));
+    _cleanup_free_ char *labels = mem_printf(API_POOL_OF_REPLICA "=%s", kube_name(instance));
     json_auto_t *found = kube_list(r->c->client, &r->c->replicas_r, kube_namespace(instance),
                                    &(struct kube_query){.labels = labels}, e);
     return found ? (int64_t)json_array_size(found) : -1;
@@ -57,7 +57,7 @@ static int finish(struct cspc_run *r, json_t *instance, struct err *e)
 {
     if (cspc_remove_deployment(r, instance, e) < 0)
         return -1;
-    return cspc_unfinalize(r->c, &r->c->instances_r, instance, CSPC_FINALIZER, e);
+    return cspc_unfinalize(r->c, &r->c->instances_r, instance, API_POOL_CLUSTER_FINALIZER, e);
 }
 
 /* One step of destroying a pool. */
@@ -75,7 +75,8 @@ static int destroy(struct cspc_run *r, json_t *instance, const char *why, struct
                          replicas == 1 ? " lives" : "s live");
             return 0;
         }
-        json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", CSPC_DESTROY, why);
+        json_t *patch =
+            json_pack("{s:{s:{s:s}}}", "metadata", "annotations", API_POOL_DESTROY, why);
         if (cspc_patch(r->c, &r->c->instances_r, instance, patch, "destroy", e) < 0)
             return -1;
         kube_event_normal(r->c->recorder, r->cluster, "PoolDeleted",
@@ -100,7 +101,8 @@ static int revive(struct cspc_run *r, json_t *instance, struct err *e)
                  "instance %s was deleted and is made again; its pool stays", kube_name(instance));
     if (cspc_write_records(r, e) < 0 || cspc_remove_deployment(r, instance, e) < 0)
         return -1;
-    static const char *const ours[] = {CSPC_FINALIZER, CSPC_POOL_GUARD, CSPC_POOL_OWN, NULL};
+    static const char *const ours[] = {API_POOL_CLUSTER_FINALIZER, API_POOL_PROTECTION,
+                                       API_POOL_FINALIZER, NULL};
     json_t *left = json_array();
     size_t i;
     json_t *it;
@@ -120,7 +122,7 @@ static int revive(struct cspc_run *r, json_t *instance, struct err *e)
 /* The pool was to go, and then it was put back in time. */
 static int pardon(struct cspc_run *r, json_t *instance, struct err *e)
 {
-    json_t *patch = json_pack("{s:{s:{s:n}}}", "metadata", "annotations", CSPC_DESTROY);
+    json_t *patch = json_pack("{s:{s:{s:n}}}", "metadata", "annotations", API_POOL_DESTROY);
     return cspc_patch(r->c, &r->c->instances_r, instance, patch, "pardon", e);
 }
 

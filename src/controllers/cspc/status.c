@@ -78,7 +78,7 @@ static json_t *records_of(const struct cspc_run *r)
 {
     json_t *records = json_array();
     vec_for_each(&r->plan.pools, p) {
-        bool doomed = p->instance && kube_annotation(p->instance, CSPC_DESTROY);
+        bool doomed = p->instance && kube_annotation(p->instance, API_POOL_DESTROY);
         if (p->instance && !doomed)
             json_array_append_new(records, record_new(p));
         else if (!p->instance && p->record)

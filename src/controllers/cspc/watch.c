@@ -12,7 +12,7 @@ enum { WORKERS = 8 };
 
 static void by_cluster(const json_t *object, struct kube_index_values *out)
 {
-    const char *cluster = kube_label(object, CSPC_CLUSTER);
+    const char *cluster = kube_label(object, API_POOL_CLUSTER);
     if (!cluster)
         return;
     _cleanup_free_ char *key = mem_printf("%s/%s", kube_namespace(object), cluster);
@@ -64,7 +64,7 @@ static void map_cluster(struct kube_controller *c, const struct kube_object *obj
 {
     (void)context;
     json_auto_t *tree = kube_object_json(object);
-    const char *cluster = kube_label(tree, CSPC_CLUSTER);
+    const char *cluster = kube_label(tree, API_POOL_CLUSTER);
     if (cluster)
         kube_controller_add(c, object->ns, cluster);
 }
@@ -111,7 +111,7 @@ static void map_replica(struct kube_controller *c, const struct kube_object *rep
 {
     struct cspc *s = context;
     json_auto_t *tree = kube_object_json(replica);
-    const char *pool = kube_label(tree, CSPC_REPLICA_POOL);
+    const char *pool = kube_label(tree, API_POOL_OF_REPLICA);
     _cleanup_(kube_object_unrefp) struct kube_object *instance =
         pool ? kube_informer_get(s->instances, replica->ns, pool) : NULL;
     if (instance)

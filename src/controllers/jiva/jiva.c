@@ -20,25 +20,13 @@ const char *jiva_text(const json_t *object, const char *part, const char *key)
 
 const char *jiva_id(const json_t *volume)
 {
-    const char *id = kube_annotation(volume, JIVA_ID);
+    const char *id = kube_annotation(volume, API_JIVA_ID);
     return id ? id : "";
-}
-
-unsigned jiva_factor(const json_t *volume)
-{
-    const json_t *own = json_at(volume, "spec", "desiredReplicationFactor");
-    const json_t *policy = json_at(volume, "spec", "policy", "target", "replicationFactor");
-    json_int_t n = json_integer_value(own ? own : policy);
-    return n > 0 ? (unsigned)n : JIVA_FACTOR;
 }
 
 uint64_t jiva_bytes(const json_t *quantity)
 {
-    const char *text = json_string_value(quantity);
-    struct quantity q;
-    return text && quantity_parse(text, &q, NULL) == 0 && quantity_sign(&q) > 0
-               ? (uint64_t)quantity_to_int(&q)
-               : 0;
+    return api_jiva_bytes(json_string_value(quantity));
 }
 
 json_t *jiva_list(const json_t *volume, const char *annotation)

@@ -35,15 +35,13 @@
 #define JIVA_VERSION          "openebs.io/v1alpha1"
 #define JIVA_FINALIZER        "jiva.openebs.io/volume"
 #define JIVA_RESIZE_FINALIZER "resize.jiva.openebs.io/cleanup"
-#define JIVA_ID               "jiva.openebs.io/volume-id"
 #define JIVA_NODES            "jiva.openebs.io/nodes"
 #define JIVA_STALE            "jiva.openebs.io/stale-nodes" /* folders to be erased when the node is back */
-#define JIVA_RECLAIM          "jiva.openebs.io/reclaim-policy"
 #define JIVA_GATE             "jiva.openebs.io/placement"
 #define JIVA_VOLUME_LABEL     "openebs.io/persistent-volume"
 #define JIVA_COMPONENT        "openebs.io/component"
 
-enum { JIVA_ISCSI_PORT = 3260, JIVA_REPLICA_PORT = 6060, JIVA_BLOCK = 4096, JIVA_FACTOR = 3 };
+enum { JIVA_ISCSI_PORT = 3260, JIVA_REPLICA_PORT = 6060 };
 
 /* What the program was told; before the setup. */
 struct jiva_settings {
@@ -102,7 +100,6 @@ bool jiva_listed(const json_t *list, const char *name);
 /* The annotation's value for a list; null when it is empty. */
 json_t *jiva_list_text(const json_t *list);
 const char *jiva_id(const json_t *volume); /* "" before it has one */
-unsigned jiva_factor(const json_t *volume);
 /* Bytes of a quantity; 0 when it is none. */
 uint64_t jiva_bytes(const json_t *quantity);
 /* The text at a path of two; "". */

@@ -6,7 +6,7 @@
  * Each waits until the one before is gone: pods, not only their Deployment. What has no say in it, the
  * Service, Secret and account, goes with the volume by its owner reference.
  *
- * Whether data goes is said by the annotation JIVA_RECLAIM of the volume, else by the reclaim
+ * Whether data goes is said by the annotation API_JIVA_RECLAIM of the volume, else by the reclaim
  * policy of its PersistentVolume; when neither says Delete, data stays where it is.
  */
 #include "controllers/jiva/jiva.h"
@@ -37,7 +37,7 @@ static int end_part(struct jiva_work *w, const char *suffix, const char *compone
 
 static bool wants_erasure(struct jiva_work *w)
 {
-    const char *said = kube_annotation(w->volume, JIVA_RECLAIM);
+    const char *said = kube_annotation(w->volume, API_JIVA_RECLAIM);
     const char *pv = jiva_text(w->volume, "spec", "pv");
     json_auto_t *volume = !said && *pv ? kube_informer_json(w->j->pvs, NULL, pv, NULL) : NULL;
     if (volume)

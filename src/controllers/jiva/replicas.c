@@ -36,7 +36,7 @@ static bool all_healthy(const json_t *volume)
 
 unsigned jiva_replica_count(const json_t *volume, unsigned now)
 {
-    unsigned wanted = jiva_factor(volume), have = (unsigned)json_array_size(members(volume));
+    unsigned wanted = api_jiva_factor(volume), have = (unsigned)json_array_size(members(volume));
     if (!json_at(volume, "status", "capacity") || !have)
         return now > wanted ? now : wanted; /* it is still to be made, of that many */
     if (have > wanted)

@@ -230,10 +230,10 @@ static const char *why_not_now(const struct resizing *g, const char **ret_reason
         *ret_reason = "SnapshotRunning";
         str_append(text, "Waits for the snapshot that is being taken of the volume");
     } else if (!str_eq(jiva_text(volume, "status", "phase"), "Ready") ||
-               healthy < json_array_size(replicas) || healthy < jiva_factor(volume)) {
+               healthy < json_array_size(replicas) || healthy < api_jiva_factor(volume)) {
         *ret_reason = "WaitsForReplicas";
         str_appendf(text, "Waits until all %u replicas are healthy: %u are, and the volume is %s",
-                    jiva_factor(volume), healthy, jiva_text(volume, "status", "phase"));
+                    api_jiva_factor(volume), healthy, jiva_text(volume, "status", "phase"));
     } else if (resizing_over_quota(g, text)) {
         *ret_reason = "QuotaExceeded";
     }

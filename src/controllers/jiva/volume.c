@@ -134,7 +134,7 @@ static json_t *identity(const json_t *volume)
     json_t *patch = json_object();
     if (!*jiva_id(volume))
         json_object_set_new(patch, "metadata",
-                            json_pack("{s:{s:s}}", "annotations", JIVA_ID, kube_uid(volume)));
+                            json_pack("{s:{s:s}}", "annotations", API_JIVA_ID, kube_uid(volume)));
     if (!*iqn)
         json_object_set_new(
             patch, "iscsi",

@@ -1,0 +1,26 @@
+/*
+ * Labels, annotations and finalizers of pools, by which admission, the operator, orlop-pool and the commands know of
+ * each other: each name stands here alone.
+ */
+#pragma once
+
+#define API_POOL_HOSTNAME          "kubernetes.io/hostname"
+/* On claims and instances: whose they are. */
+#define API_POOL_CLUSTER           "openebs.io/cstor-pool-cluster"
+/* On replicas of volumes: the instance that they are on. */
+#define API_POOL_OF_REPLICA        "cstorpoolinstance.openebs.io/name"
+/* On a claim: the device that its own takes the place of. */
+#define API_POOL_PREDECESSOR       "openebs.io/bd-predecessor"
+/* On an instance: goes when the pool is gone; and as it is published. */
+#define API_POOL_FINALIZER         "cstorpoolinstance.openebs.io/finalizer"
+#define API_POOL_PROTECTION        "openebs.io/pool-protection"
+/* On clusters and their claims. */
+#define API_POOL_CLUSTER_FINALIZER "cstorpoolcluster.openebs.io/finalizer"
+/* On an instance that is deleted: its pool is to go too, and why. */
+#define API_POOL_DESTROY           "orlop.io/destroy-pool"
+/* On an instance: a pool of this name is there and is imported, never made. */
+#define API_POOL_EXISTING          "import.cspi.cstor.openebs.io/existing-pool-name"
+/* On an instance: another value asks for a scrub. */
+#define API_POOL_SCRUB             "openebs.io/scrub-requested-at"
+/* "true": leave it alone. */
+#define API_POOL_PAUSED            "reconcile.openebs.io/disable"
