@@ -106,8 +106,8 @@ void repl_replica_start(struct repl_replica *r, int64_t now)
     r->sb.clean = false;
     r->sb_dirty = true;
     r->checkpoint_at = now + r->cfg.checkpoint_ns;
-    /* Pings that were answered before a crash are not remembered. */
-    r->lease_until = now + r->cfg.lease_ns;
+    /* Pings that were answered before a crash are not remembered; who never promised answered none. */
+    r->lease_until = r->sb.promised ? now + r->cfg.lease_ns : now;
     r->started = true;
 }
 

@@ -118,7 +118,6 @@ static void finish_joint(struct repl_view *v)
     memset(&v->member[n], 0, sizeof(v->member[0]) * (size_t)(REPL_MEMBERS - n));
     v->n = (uint8_t)n;
     v->rf = (uint8_t)repl_view_count(v, REPL_VOTER);
-    v->cf = v->cf < v->rf ? v->cf : v->rf;
 }
 
 static void take_vote(struct repl_view *v, const struct uuid *id)
@@ -370,7 +369,6 @@ static void strike(struct repl_view *v, int m)
         if (v->member[i].flags & (REPL_VOTER | REPL_OLD))
             v->member[i].flags |= REPL_VOTER | REPL_OLD;
     v->rf = (uint8_t)repl_view_count(v, REPL_VOTER);
-    v->cf = v->cf < v->rf ? v->cf : v->rf;
 }
 
 void view_strike(struct repl_target *t)

@@ -78,7 +78,7 @@ static bool snaps_sound(const struct repl_snaps *s)
 
 int repl_view_check(const struct repl_view *v, struct err *e)
 {
-    bool sound = v->n <= REPL_MEMBERS && v->rf && v->rf <= REPL_MEMBERS && v->cf <= v->rf &&
+    bool sound = v->n <= REPL_MEMBERS && v->rf && v->rf <= REPL_MEMBERS && v->cf <= REPL_MEMBERS &&
                  v->block_shift >= 9 && v->block_shift <= 17 && v->region_shift <= 40 &&
                  v->region_shift >= v->block_shift && v->size % REPL_SECTOR == 0 &&
                  v->size <= INT64_MAX && repl_view_count(v, REPL_VOTER) > 0;

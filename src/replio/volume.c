@@ -292,6 +292,7 @@ static void take(struct replio_volume *v, int fd)
         if (getpeername(fd, (void *)&peer, &size) == 0)
             net_address_text((void *)&peer, l->address, sizeof(l->address));
         replio_conn_start(&l->conn, v->loop, &v->payloads, fd, v->key, true);
+        repl_target_time(v->core, io_loop_now(v->loop));
         repl_target_open(v->core, (int)i);
         turn_soon(v);
         return;

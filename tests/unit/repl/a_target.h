@@ -202,7 +202,7 @@ static void make_replica(int i)
     link_up(i);
 }
 
-static int start_n(int n)
+static int start_n(int n, int cf)
 {
     memset(&w, 0, sizeof(w));
     w.now = 1000 * MS;
@@ -210,6 +210,7 @@ static int start_n(int n)
                                    .create = true,
                                    .size = SIZE,
                                    .rf = (uint8_t)n,
+                                   .cf = (uint8_t)cf,
                                    .window = 64,
                                    .reads = 16};
     w.t = repl_target_new(&c, &t_ops, NULL);
@@ -222,13 +223,13 @@ static int start_n(int n)
 static int start(void **state)
 {
     (void)state;
-    return start_n(3);
+    return start_n(3, 0);
 }
 
 __attribute__((unused)) static int start_two(void **state)
 {
     (void)state;
-    return start_n(2);
+    return start_n(2, 0);
 }
 
 static int stop(void **state)

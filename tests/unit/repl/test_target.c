@@ -377,6 +377,31 @@ static void forced_out(void **state)
     assert_memory_equal(w.data[0], w.data[1], SIZE);
 }
 
+static int start_strict(void **state)
+{
+    (void)state;
+    return start_n(3, 3);
+}
+
+/* A factor of 3 is 2 while there are two, and 3 again with the third. */
+static void factor_kept(void **state)
+{
+    (void)state;
+    struct uuid third = {{3}};
+    assert_int_equal(status().cf, 3);
+    assert_true(repl_target_remove(w.t, &third));
+    pass(1000 * MS);
+    assert_int_equal(status().n, 2);
+    assert_int_equal(status().cf, 2);
+    repl_replica_free(w.r[2]);
+    w.linked[2] = false;
+    make_replica(2);
+    assert_true(repl_target_add(w.t, &third, NULL));
+    pass(2000 * MS);
+    assert_int_equal(status().n, 3);
+    assert_int_equal(status().cf, 3);
+}
+
 /* Of three two are gone: fewer than a read quorum, and the target says what that may cost. */
 static void forced_out_twice(void **state)
 {
@@ -450,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(scrubbed_busy, start, stop),
         cmocka_unit_test_setup_teardown(blank_in_election, start_alone, stop),
         cmocka_unit_test_setup_teardown(forced_out, start_two, stop),
+        cmocka_unit_test_setup_teardown(factor_kept, start_strict, stop),
         cmocka_unit_test_setup_teardown(forced_out_twice, start, stop),
         cmocka_unit_test_setup_teardown(bound_to_first_view, start_creating, stop),
         cmocka_unit_test_setup_teardown(named, start_named, stop),
