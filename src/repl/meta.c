@@ -162,6 +162,9 @@ int repl_super_decode(const uint8_t in[REPL_SUPER_SIZE], struct repl_super *ret_
                            "a superblock is damaged or of another version");
         struct cursor c = {(uint8_t *)in + 16, true};
         super_fields(&c, &s);
+        if (s.promised > REPL_EPOCH_LAST)
+            return err_set(e, ERR_DATA_LOSS, "BadSuperblock", "a superblock of epoch %u",
+                           s.promised);
         if (s.lineage.n > REPL_EPOCHS)
             return err_set(e, ERR_DATA_LOSS, "BadSuperblock", "a superblock with %u epochs",
                            s.lineage.n);

@@ -279,6 +279,9 @@ static const char *take_super(struct repl_replica *r, const struct repl_msg *m, 
     }
     if (!s.view.version)
         return "a view that says nothing";
+    if (r->sb.view.version && (s.view.region_shift != r->sb.view.region_shift ||
+                               s.view.block_shift != r->sb.view.block_shift))
+        return "a view with regions of another size";
     r->view_in = s.view;
     if (!r->sb.view.version) {
         r->sb.view.region_shift = s.view.region_shift;
@@ -350,7 +353,7 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
         *full = !op_take(r, link, m, iov, n, owner);
         return NULL;
     case REPL_PREPARE:
-        if (m->seq % REPL_SECTOR || m->seq > INT64_MAX)
+        if (m->seq % REPL_SECTOR || m->seq > repl_view_most(&r->sb.view))
             return "a size that is no size";
         *full = !op_take(r, link, m, NULL, 0, NULL);
         return NULL;

@@ -147,9 +147,10 @@ static void grow(struct store *s, uint64_t size, void (*done)(void *context, int
         return;
     }
     v->grow_to = size;
-    if (!begun(v, repl_target_grow(v->core, size))) {
+    int status = repl_target_grow(v->core, size);
+    if (!begun(v, status == 0)) {
         v->grow_to = 0;
-        done(context, EBUSY);
+        done(context, -status);
     }
 }
 

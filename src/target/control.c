@@ -98,7 +98,14 @@ static void ended(void *context, int error)
     control->asker = NULL;
     if (error) {
         struct err e = {0};
-        err_errno(&e, error, "%s has failed", what);
+        if (error == EFBIG && t->volume)
+            err_set(
+                &e, ERR_OUT_OF_RANGE, "TooLarge",
+                "%s has failed: a replicated volume can become 64 times as large as it was made, "
+                "or 4Ti if that is more; make another one, and copy",
+                what);
+        else
+            err_errno(&e, error, "%s has failed", what);
         log_error("target", LOG_ERR(&e));
         if (c)
             reply_error(c, e.msg);
