@@ -121,6 +121,9 @@ struct repl_super {
     uint64_t pos;
     uint64_t mark_pos; /* rebuilt up to mark_region as of here */
     uint32_t mark_region;
+    uint64_t
+        snap_mark; /* below snap_region the data is that of this snapshot, which is being rebuilt; 0: none */
+    uint32_t snap_region;
     bool clean; /* stopped in order */
     struct repl_view view;
     struct repl_lineage lineage;

@@ -229,6 +229,32 @@ static void promise(struct repl_replica *r, int link, const struct repl_msg *m)
     r->promise_sync = meta_next(r);
 }
 
+/* What is written from now on is not of the snapshot that was being rebuilt. */
+static void forget_snap_mark(struct repl_replica *r)
+{
+    if (r->mark_snap)
+        r->mark_owed = false;
+    if (r->flush_snap)
+        r->flush_mark = false;
+    if (!r->sb.snap_mark)
+        return;
+    r->sb.snap_mark = r->sb.snap_region = 0;
+    r->sb_dirty = true;
+    r->forget_sync = meta_next(r);
+}
+
+/* A mark at 0 is the beginning of a snapshot's rebuild. */
+static void take_mark(struct repl_replica *r, const struct repl_msg *m)
+{
+    if (!m->offset) {
+        forget_snap_mark(r);
+        return;
+    }
+    r->mark_owed = true;
+    r->mark_region = (uint32_t)m->offset;
+    r->mark_snap = m->count;
+}
+
 static void join(struct repl_replica *r, uint64_t count, uint64_t number)
 {
     r->session++;
@@ -236,6 +262,7 @@ static void join(struct repl_replica *r, uint64_t count, uint64_t number)
     r->complete = false;
     r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
     pieces_forget(r);
+    forget_snap_mark(r);
     memset(r->done_bits, 0, sizeof(r->done_bits));
 }
 
@@ -333,10 +360,8 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
             flush_request(r);
         return NULL;
     case REPL_FLUSH:
-        if (m->flags & REPL_MARK) {
-            r->mark_owed = true;
-            r->mark_region = (uint32_t)m->offset;
-        }
+        if (m->flags & REPL_MARK)
+            take_mark(r, m);
         flush_request(r);
         return NULL;
     case REPL_DATA:

@@ -64,7 +64,9 @@ struct repl_replica {
     bool sb_dirty, sync_running, promise_owed;
     bool flush_done, done_owed; /* with DONE */
     bool flush_mark, mark_owed; /* with a mark */
-    uint32_t mark_region;
+    uint32_t mark_region, flush_region;
+    uint64_t mark_snap, flush_snap; /* of a snapshot's rebuild; 0: of the volume's */
+    uint64_t forget_sync; /* after which no mark of a snapshot is on disk that is none any more */
 
     struct repl_super sb;
     uint64_t pos; /* in memory; follows `applied` while complete */

@@ -301,6 +301,8 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         }
         o->need = p->need ? p->need : map_touch(r, m->offset, m->count, 0);
     }
+    if (writes(o) && o->need < r->forget_sync)
+        o->need = r->forget_sync;
 }
 
 /* The payload, as long as the request lives. */
@@ -405,9 +407,12 @@ static void flush_meta(struct repl_replica *r)
         r->sb.mark_pos = r->sb.mark_region = 0;
         r->pos = repl_pos(r->sb.promised, r->applied);
         r->complete = r->intact = true;
+    } else if (r->flush_mark && r->flush_snap) {
+        r->sb.snap_mark = r->flush_snap;
+        r->sb.snap_region = r->flush_region;
     } else if (r->flush_mark) {
         r->sb.mark_pos = repl_pos(r->sb.promised, r->flush_applied);
-        r->sb.mark_region = r->mark_region;
+        r->sb.mark_region = r->flush_region;
     } else if (r->flush_pos <= r->sb.pos) {
         return; /* nothing that the superblock would say */
     }
@@ -444,6 +449,8 @@ void flush_progress(struct repl_replica *r)
     r->flush_session = r->session;
     r->flush_done = r->done_owed;
     r->flush_mark = r->mark_owed && !r->done_owed;
+    r->flush_region = r->mark_region; /* the next mark may come before this one is durable */
+    r->flush_snap = r->mark_snap;
     r->done_owed = r->mark_owed = false;
     r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH};
     int status = GUARD(6, false) ? 1 : r->ops->store(r->ctx, &r->flush_op.req);

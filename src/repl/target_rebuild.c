@@ -96,6 +96,18 @@ static void new_job(struct repl_target *t, int link, int source)
         t->pieces[link][n].state = PIECE_NONE;
 }
 
+/* What lies behind is as good as new, if only it is durable. */
+static void send_mark(struct repl_target *t, int link)
+{
+    const struct job *j = &t->peer[link].job;
+    struct repl_msg m = {.type = REPL_FLUSH,
+                         .flags = REPL_MARK,
+                         .seq = t->last,
+                         .offset = j->region,
+                         .count = j->snap};
+    target_send(t, link, &m, NULL, 0, NULL);
+}
+
 /* True: the next snapshot that it lacks comes first. */
 static bool snap_first(struct repl_target *t, int link)
 {
@@ -107,6 +119,12 @@ static bool snap_first(struct repl_target *t, int link)
     p->job.snap = t->view.snaps.at[missing].id;
     p->job.snap_pos = t->view.snaps.at[missing].pos;
     p->job.since = t->now;
+    if (p->sb.snap_mark == p->job.snap && !p->lost) {
+        p->job.region = p->sb.snap_region; /* it was interrupted there */
+    } else {
+        p->sb.snap_mark = p->sb.snap_region = 0;
+        send_mark(t, link);
+    }
     return true;
 }
 
@@ -210,18 +228,17 @@ static void ask_maps(struct repl_target *t, int link)
     ask(t, j->source, REPL_MAP, j->tag, j->first, j->count);
 }
 
-/* After some megabytes: what lies behind is as good as new, if only it is durable. */
+/* After some megabytes. A snapshot stays what it is; what the volume is, only a target knows that serves. */
 static void maybe_mark(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
-    bool further = !p->mark || j->region > p->sb.mark_region;
-    if (!t->serving || j->snap || !further || j->bytes - j->marked < t->cfg.mark_bytes ||
-        !j->region)
+    bool sure = j->snap || t->serving;
+    bool further =
+        j->snap ? j->region > p->sb.snap_region : !p->mark || j->region > p->sb.mark_region;
+    if (!sure || !further || j->bytes - j->marked < t->cfg.mark_bytes || !j->region)
         return;
-    struct repl_msg m = {
-        .type = REPL_FLUSH, .flags = REPL_MARK, .seq = t->last, .offset = j->region};
-    target_send(t, link, &m, NULL, 0, NULL);
+    send_mark(t, link);
     j->marked = j->bytes;
 }
 
