@@ -205,3 +205,5 @@ struct repl_status {
     struct repl_status_guest guest[REPL_LINKS];
 };
 void repl_target_status(const struct repl_target *t, struct repl_status *ret_status);
+/* Who greeted on a link, also when it has just been let go; zeros: nobody. */
+struct uuid repl_target_peer(const struct repl_target *t, int link);

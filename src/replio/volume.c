@@ -58,11 +58,21 @@ static void send_frame(void *context, int link, const struct repl_msg *m, const 
     replio_send(&v->links[link].conn, m, iov, (unsigned)n, owner);
 }
 
+/* A connection ends: whose, from where, why. */
+static void log_end(const struct replio_volume *v, const struct link *l, const char *what,
+                    const char *why)
+{
+    char id[UUID_TEXT_MAX];
+    struct uuid peer = repl_target_peer(v->core, (int)(l - v->links));
+    log_info(what, LOG_S("replica", uuid_format(&peer, id)), LOG_S("address", l->address),
+             LOG_S("why", why));
+}
+
 static void close_link(void *context, int link, const char *why)
 {
     struct replio_volume *v = context;
     struct link *l = &v->links[link];
-    log_info("replica let go", LOG_I("link", link), LOG_S("why", why));
+    log_end(v, l, "replica let go", why);
     l->open = false;
     replio_conn_close(&l->conn);
 }
@@ -75,35 +85,41 @@ static void admin_done(void *context, enum repl_admin op, int status)
     turn_soon(v);
 }
 
+#define SAY(...)                                                                                   \
+    snprintf(text, sizeof(text), __VA_ARGS__);                                                     \
+    break
+#define N(n) ((unsigned long long)(n))
+
 static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
 {
-    static const char *const sentences[] = {
-        [REPL_EV_EPOCH] = "took epoch %llu",
-        [REPL_EV_FENCED] = "epoch %llu belongs to another target: this one ends",
-        [REPL_EV_SERVING] = "serving: %llu",
-        [REPL_EV_DROPPED] =
-            "replica on link %llu fell behind or was silent, and goes on without it",
-        [REPL_EV_MAYBE_LOST] =
-            "replicas restarted at once: writes that were not flushed may be lost",
-        [REPL_EV_MISMATCH] = "replica on link %llu differed at offset %llu and was mended",
-        [REPL_EV_UNDECIDED] = "replicas differ (%llu) at offset %llu and none has a majority",
-        [REPL_EV_INSYNC] = "replica on link %llu has everything",
-    };
     struct replio_volume *v = context;
-    char text[200];
-    if (what == REPL_EV_SERVING) {
+    char text[200], id[UUID_TEXT_MAX];
+    struct uuid peer = {0};
+    if (what == REPL_EV_DROPPED || what == REPL_EV_MISMATCH || what == REPL_EV_INSYNC)
+        peer = repl_target_peer(v->core, (int)a);
+    uuid_format(&peer, id);
+    switch (what) {
+    case REPL_EV_EPOCH:
+        SAY("took epoch %llu", N(a));
+    case REPL_EV_FENCED:
+        SAY("epoch %llu belongs to another target: this one ends", N(a));
+    case REPL_EV_SERVING:
         v->serving = a != 0;
-        snprintf(text, sizeof(text), "%s",
-                 a ? "serves I/O" : "too few replicas are in sync: I/O waits for them");
-    } else if (what == REPL_EV_FORCED) {
-        snprintf(text, sizeof(text), "a replica was taken out by force: %s",
-                 a ? "writes that were acknowledged may be lost with it"
-                   : "all that was acknowledged is on the others");
-    } else {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(text, sizeof(text), sentences[what], (unsigned long long)a, (unsigned long long)b);
-#pragma GCC diagnostic pop
+        SAY("%s", a ? "serves I/O" : "too few replicas are in sync: I/O waits for them");
+    case REPL_EV_DROPPED:
+        SAY("replica %s fell behind or was silent: the volume goes on without it", id);
+    case REPL_EV_MAYBE_LOST:
+        SAY("replicas restarted at once: writes that were not flushed may be lost");
+    case REPL_EV_MISMATCH:
+        SAY("replica %s differed at offset %llu and was mended", id, N(b));
+    case REPL_EV_UNDECIDED:
+        SAY("replicas differ (%llu) at offset %llu and none has a majority", N(a), N(b));
+    case REPL_EV_INSYNC:
+        SAY("replica %s has everything", id);
+    case REPL_EV_FORCED:
+        SAY("a replica was taken out by force: %s",
+            a ? "writes that were acknowledged may be lost with it"
+              : "all that was acknowledged is on the others");
     }
     if (v->event)
         v->event(v->event_context, what, text);
@@ -266,8 +282,7 @@ static void conn_closed(struct replio_conn *c, const char *why)
     struct replio_volume *v = l->volume;
     l->used = false;
     if (l->open) {
-        log_info("replica's connection ended", LOG_I("link", (int)(l - v->links)),
-                 LOG_S("why", why));
+        log_end(v, l, "replica's connection ended", why);
         repl_target_close(v->core, (int)(l - v->links));
     }
     l->open = false;

@@ -135,9 +135,10 @@ static void grow(struct client *c, const json_t *request)
     json_int_t size = json_integer_value(json_object_get(request, "size"));
     if (!t->ready)
         reply_error(c, "the volume waits for its replicas");
-    else if (size <= 0 || (uint64_t)size < t->store->size || size % t->o->block_size)
-        reply_error(c, "\"size\" must be a whole number of blocks, and no less than the size is: a "
-                       "volume does not shrink");
+    else if (size <= 0 || size % t->o->block_size)
+        reply_error(c, "the size must be a whole number of blocks");
+    else if ((uint64_t)size < t->store->size)
+        reply_error(c, "the volume is larger than that: a volume does not shrink");
     else if (begin(c, "growth")) {
         crash_point("grow");
         store_grow(t->store, (uint64_t)size, grown, c->control);
