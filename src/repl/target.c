@@ -304,7 +304,7 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         }
         break;
     case REPL_READ_OK:
-        if (!io_read_answer(t, link, m, iov, n))
+        if (!read_answer(t, link, m, iov, n))
             rebuild_answer(t, link, m, payload, owner);
         break;
     case REPL_SUMS_OK:
