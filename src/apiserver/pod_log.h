@@ -46,7 +46,6 @@ struct pod_log_reader;
 /* Takes over the descriptor. */
 struct pod_log_reader *pod_log_reader_new(int fd, const struct pod_log_options *o);
 void pod_log_reader_free(struct pod_log_reader *r);
-int pod_log_reader_fd(const struct pod_log_reader *r);
 /*
  * Fills at most max bytes and returns how many; 0: nothing now; -1: the end. `ended`: nobody writes
  * to the log any more.

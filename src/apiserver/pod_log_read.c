@@ -66,11 +66,6 @@ void pod_log_reader_free(struct pod_log_reader *r)
     free(r);
 }
 
-int pod_log_reader_fd(const struct pod_log_reader *r)
-{
-    return r->fd;
-}
-
 /* The time that a line begins with; the bytes it takes with the space behind it, 0: none. */
 static size_t read_time(const char *line, size_t n, int64_t *ret_ns)
 {
