@@ -115,7 +115,7 @@ def damage(scratch):
         tap.equal((result.returncode, said["errors"]), (1, 1), "the first error ends a run")
 
 
-def killed(scratch, number, flags, how, why="the session is lost"):
+def killed(scratch, number, flags, how, why=""):
     """The target is killed in the middle of writes, and started again; what it owes is there."""
     volume, saved = scratch.file(f"killed-{number}"), scratch.file(f"killed-map-{number}")
     target = Target(target_program, scratch.path, "file:" + volume, "16Mi").start()
