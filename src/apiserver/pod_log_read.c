@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,6 +65,14 @@ void pod_log_reader_free(struct pod_log_reader *r)
     str_done(&r->raw);
     str_done(&r->out);
     free(r);
+}
+
+bool pod_log_is_written(const struct pod_log_reader *r)
+{
+    if (flock(r->fd, LOCK_SH | LOCK_NB) < 0)
+        return true;
+    flock(r->fd, LOCK_UN);
+    return false;
 }
 
 /* The time that a line begins with; the bytes it takes with the space behind it, 0: none. */
