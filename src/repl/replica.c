@@ -115,16 +115,21 @@ void replica_send(struct repl_replica *r, int link, struct repl_msg *m, const vo
     r->ops->send(r->ctx, link, m, payload, owner);
 }
 
+/* The rebuild is over: a flush that is under way, or still to come, is no longer the end of it. */
+void replica_forget_rebuild(struct repl_replica *r)
+{
+    r->done_owed = r->mark_owed = false;
+    if (!GUARD(11, false))
+        r->flush_done = r->flush_mark = false;
+    pieces_forget(r);
+}
+
 void replica_unbind(struct repl_replica *r)
 {
     ops_drop_waiting(r);
     r->bound = -1;
     r->promise_owed = false;
-    /* A flush that is under way is no longer the end of that target's rebuild. */
-    r->done_owed = r->mark_owed = false;
-    if (!GUARD(11, false))
-        r->flush_done = r->flush_mark = false;
-    pieces_forget(r);
+    replica_forget_rebuild(r);
 }
 
 void replica_drop(struct repl_replica *r, int link, const char *why)

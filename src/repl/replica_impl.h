@@ -152,6 +152,7 @@ void replica_promise(struct repl_replica *r, int link, const struct repl_msg *m)
 
 /* replica.c */
 void replica_unbind(struct repl_replica *r);
+void replica_forget_rebuild(struct repl_replica *r);
 void replica_drop(struct repl_replica *r, int link, const char *why);
 void replica_send(struct repl_replica *r, int link, struct repl_msg *m, const void *payload,
                   struct repl_buf *owner);

@@ -85,7 +85,7 @@ static void join(struct repl_replica *r, uint64_t count, uint64_t number)
     r->join = number;
     r->complete = false;
     r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
-    pieces_forget(r);
+    replica_forget_rebuild(r);
     forget_snap_mark(r);
     memset(r->done_bits, 0, sizeof(r->done_bits));
 }
