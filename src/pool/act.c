@@ -81,7 +81,7 @@ static struct zpool *import(const struct pool_wish *w, uint64_t guid, struct err
     return zpool_import(&how, e);
 }
 
-/* Who wrote the newest label of the pool. */
+/* Who wrote the newest label of the pool, and did not export it; 0: nobody. */
 static uint32_t last_host(const struct pool_wish *w, uint64_t guid, const struct zpool_found *found)
 {
     uint64_t txg = 0;
@@ -90,7 +90,7 @@ static uint32_t last_host(const struct pool_wish *w, uint64_t guid, const struct
         if (found[i].label == ZPOOL_LABEL_MEMBER && found[i].pool_guid == guid &&
             found[i].txg >= txg) {
             txg = found[i].txg;
-            host = found[i].host_id;
+            host = found[i].exported ? 0 : found[i].host_id;
         }
     }
     return host;
@@ -105,8 +105,7 @@ struct zpool *pool_open(const struct pool_wish *w, struct kube_recorder *recorde
     if (ret->kind == POOL_IMPORT) {
         p = import(w, ret->guid, &ret->why);
         ret->phase = ret->why.code == ERR_UNAVAILABLE ? "UNAVAIL" : "Error";
-        ret->host_id =
-            p || !str_eq(ret->why.reason, "OtherHost") ? 0 : last_host(w, ret->guid, found);
+        ret->host_id = p ? 0 : last_host(w, ret->guid, found);
     } else if (ret->kind == POOL_CREATE) {
         p = create(w, &ret->why);
         ret->phase = "PoolCreationFailed";

@@ -176,13 +176,12 @@ static int follow(struct pool_serve *s, json_t **object, struct err *e)
     json_auto_t *report = v.report ? v.report : json_object();
     if (v.gone && kube_deleting(*object))
         return let_go(s, object, e);
-    bool gone = false;
-    if (v.host_id && !s->take_over) {
-        if (find_host(s, v.host_id, &gone, e) < 0)
-            return -1;
+    bool gone = false; /* and no longer when that host is back */
+    if (v.host_id && find_host(s, v.host_id, &gone, e) < 0)
+        return -1;
+    if (gone != s->take_over) {
         s->take_over = gone;
-        if (gone)
-            kube_controller_add(s->controller, s->options.ns, s->options.name);
+        kube_controller_add(s->controller, s->options.ns, s->options.name);
     }
     add_stuck(s, &v, report);
     if (!json_object_size(report))

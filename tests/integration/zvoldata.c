@@ -16,6 +16,9 @@
 
 enum { PAGE = 4096, CHUNK = 64, MIB = 1 << 20, HOST = 0x7a766f6c };
 
+/* libzpool's: a pool that was killed is not watched for long before it is taken over. */
+extern unsigned int zfs_multihost_import_intervals;
+
 static struct err e;
 
 static int fail(const char *what)
@@ -92,6 +95,7 @@ int main(int argc, char **argv)
     const struct zpool_options o = {.host_id = HOST};
     if (zpool_start(&o, &e) < 0)
         return fail("start");
+    zfs_multihost_import_intervals = 1;
     struct zpool *p = import((const char *const *)argv + 5, (size_t)argc - 5);
     if (!p)
         return fail("import");
