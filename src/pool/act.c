@@ -187,7 +187,7 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
         [POOL_STEP_ONLINE] = "DeviceBack", [POOL_STEP_ADD] = "Expanded",
         [POOL_STEP_GROW] = "DeviceGrown",  [POOL_STEP_REPLACE] = "ReplacementBegun",
         [POOL_STEP_SPARE] = "SpareInUse",  [POOL_STEP_UNSPARE] = "SpareFree",
-        [POOL_STEP_SCRUB] = "ScrubBegun",
+        [POOL_STEP_CLEAR] = "Cleared",     [POOL_STEP_SCRUB] = "ScrubBegun",
     };
     int status = -1;
     const char *reason = reasons[s->kind % POOL_STEPS];
@@ -210,6 +210,9 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
         break;
     case POOL_STEP_UNSPARE:
         status = zpool_detach(p, s->row, e);
+        break;
+    case POOL_STEP_CLEAR:
+        status = zpool_clear(p, e);
         break;
     case POOL_STEP_SCRUB:
         status = zpool_scrub(p, true, e);
@@ -292,8 +295,10 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
         if (!*p && v.kind != POOL_NOTHING && !was_destroyed(w, found)) {
             *e = v.why;
             return err_prefix(
-                e, "the pool cannot be destroyed (if its devices will not be back, remove "
-                   "the finalizer " API_POOL_FINALIZER " by hand)");
+                e,
+                "the pool cannot be destroyed (if its devices will not be back: orlop pool forget; "
+                "of an instance without a cluster, remove the finalizer " API_POOL_FINALIZER
+                " by hand)");
         }
         guid = v.guid ? v.guid : guid;
     }

@@ -184,11 +184,12 @@ static int follow(struct pool_serve *s, json_t **object, struct err *e)
         kube_controller_add(s->controller, s->options.ns, s->options.name);
     }
     add_stuck(s, &v, report);
-    if (!json_object_size(report))
-        return beat(s, *object, &v, e);
-    if (finish_replacements(s, *object, report, e) < 0 || write_status(s, object, report, e) < 0)
+    /* First that we live: of whom nothing is heard, the operator does not believe the status. */
+    if (beat(s, *object, &v, e) < 0)
         return -1;
-    return beat(s, *object, &v, e);
+    if (!json_object_size(report))
+        return 0;
+    return finish_replacements(s, *object, report, e) < 0 ? -1 : write_status(s, object, report, e);
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,

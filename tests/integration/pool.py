@@ -108,9 +108,9 @@ def test_day_two(bench):
                "a device is replaced", pool.status())
         tap.ok(wait_for(lambda: disks.predecessor("d-e") == "" and disks.predecessor("d-b") is None),
                "the old one is given back, and the claim forgets it", disks.predecessor("d-e"))
+        tap.ok(wait_for(lambda: {"Created", "Imported", "Expanded", "ReplacementBegun", "Replaced"} <= set(pool.events())),
+               "people are told", pool.events())
         events = pool.events()
-        tap.ok({"Created", "Imported", "Expanded", "ReplacementBegun", "Replaced"} <= set(events), "people are told",
-               events)
         tap.equal(pool.condition("DiskReplacement").get("status"), "False", "no replacement is under way any more")
         text = pool.metrics()
         tap.ok(f'openebs_pool_status{{pool="{pool.zname}"}} 1' in text and "openebs_free_pool_capacity{" in text,
@@ -263,6 +263,20 @@ def test_faults(bench):
         tap.ok(errors["x-b"] > 0 and errors["x-a"] == 0 and scrub["errors"] == 0,
                "silent damage is counted, and mended", pool.status())
         tap.ok(wait_for(lambda: "DamageFound" in pool.events()), "people are told of it", pool.events())
+        damage = errors["x-b"]
+        text = pool.metrics()
+        tap.ok(f'orlop_pool_device_errors{{pool="{pool.zname}",blockdevice="x-b",kind="checksum"}} {damage}' in text
+               and f'orlop_pool_errors{{pool="{pool.zname}",kind="checksum"}} {damage}' in text
+               and f'orlop_pool_damaged_blocks{{pool="{pool.zname}"}} 0' in text
+               and f'orlop_pool_scrub_percent{{pool="{pool.zname}"}} 100' in text, "and metrics count it", text)
+        pool.annotate("openebs.io/clear-requested-at", "2031-01-01T00:00:00Z" * 9)
+        tap.ok(wait_for(lambda: pool.status().get("clear", {}).get("time")
+                        and {d["checksumErrors"] for d in pool.status()["devices"]} == {0}),
+               "the count is forgotten when that is asked for", pool.status())
+        pool.stop()
+        pool.start()
+        wait_for(lambda: pool.text().count("it was=imported") == 4 and pool.phase() == "ONLINE")
+        tap.equal(pool.events().count("Cleared"), 1, "once")
         pool.stop()
     tap.equal(data(disks, "verify", 16, names=["x-b"]).stdout, "0\n", "the side that was damaged has all data")
 
