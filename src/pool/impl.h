@@ -41,9 +41,10 @@ enum { POOL_REQUEST_MAX = 64 };
 struct pool_wish {
     _Atomic unsigned refs;
     struct arena arena;
-    json_t *about;    /* an ObjectReference, for events */
-    const char *name; /* of the pool on its devices */
-    uint64_t guid;    /* as the object remembers it; 0: there was none yet */
+    json_t *about;            /* an ObjectReference, for events */
+    const char *name;         /* of the pool on its devices */
+    const char *cluster_name; /* as cStor calls every pool of the cluster; "": of no cluster */
+    uint64_t guid;            /* as the object remembers it; 0: there was none yet */
     struct pool_group *groups;
     size_t n_groups;
     struct pool_device *devices; /* of all groups, in their order */

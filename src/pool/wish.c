@@ -241,23 +241,24 @@ static void make_scrubs(struct maker *m, const struct pool_options *o)
     w->scrub_due = o->scrub_ns ? since + o->scrub_ns / CLOCK_SECOND : 0;
 }
 
-static bool is_owned(const json_t *object)
+/* The UID of its cluster; NULL: it has none. */
+static const char *cluster_uid(const json_t *object)
 {
     size_t i;
     json_t *owner;
     json_array_foreach((json_t *)json_at(object, "metadata", "ownerReferences"), i, owner) {
-        const char *kind = json_str(owner, "kind");
+        const char *kind = json_str(owner, "kind"), *uid = json_str(owner, "uid");
         if (kind && str_eq(kind, "CStorPoolCluster"))
-            return true;
+            return uid ? uid : "";
     }
-    return false;
+    return NULL;
 }
 
 bool pool_is_doomed(const json_t *object)
 {
     if (kube_annotation(object, API_POOL_FORGOTTEN))
         return false;
-    return kube_annotation(object, API_POOL_DESTROY) || !is_owned(object);
+    return kube_annotation(object, API_POOL_DESTROY) || !cluster_uid(object);
 }
 
 static uint64_t bytes_of(const json_t *capacity, const char *key)
@@ -282,6 +283,8 @@ static void make_settings(struct maker *m)
                          "name", kube_name(object), "uid", kube_uid(object));
     w->name = existing && *existing ? arena_strdup(&w->arena, existing)
                                     : arena_printf(&w->arena, "cstor-%s", kube_uid(object));
+    const char *cluster = cluster_uid(object);
+    w->cluster_name = cluster && *cluster ? arena_printf(&w->arena, "cstor-%s", cluster) : "";
     w->existing = existing && *existing;
     w->guid = number(json_str(json_object_get(object, "status"), "guid"));
     w->compression = arena_strdup(&w->arena, compression ? compression : "off");
@@ -311,9 +314,9 @@ struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options 
         return NULL;
     }
     make_others(&m);
-    str_appendf(&w->text, "; %s %llu %s %u %lld %d%d%d", w->name, (unsigned long long)w->guid,
-                w->compression, w->read_only_percent, (long long)w->scrub_due, w->guarded,
-                w->destroy, w->paused);
+    str_appendf(&w->text, "; %s %s %llu %s %u %lld %d%d%d", w->name, w->cluster_name,
+                (unsigned long long)w->guid, w->compression, w->read_only_percent,
+                (long long)w->scrub_due, w->guarded, w->destroy, w->paused);
     return w;
 }
 

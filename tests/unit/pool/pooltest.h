@@ -43,6 +43,7 @@ static inline struct pool_wish *test_wish(struct test_wish *t, const char *text)
                             .devices = t->devices,
                             .others = t->others,
                             .guarded = true,
+                            .cluster_name = "",
                             .request = {"", ""},
                             .answered = {"", ""},
                             .compression = "off"};
