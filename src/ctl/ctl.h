@@ -42,7 +42,7 @@ typedef int ctl_done_fn(void *context, struct str *ret_progress, struct err *e);
 int ctl_wait(const struct cli_args *args, const char *command, ctl_done_fn *is_done, void *context,
              struct err *e);
 
-/* "json" or "yaml". */
+/* "json" or "yaml"; without managedFields, as kubectl does. */
 void ctl_print(const json_t *value, const char *format);
 /* An array as a List. */
 json_t *ctl_list(const json_t *items);

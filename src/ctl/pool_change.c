@@ -26,7 +26,6 @@ static void report(const struct ctl_pool_change *c, json_t *cluster, const char 
 {
     const char *output = cli_get(c->args, "output");
     if (output && !str_eq(output, "name")) {
-        json_object_del(json_object_get(cluster, "metadata"), "managedFields");
         ctl_print(cluster, output);
     } else {
         printf(CTL_CLUSTER "/%s%s%s%s\n", c->name, output ? "" : " ", output ? "" : done,
