@@ -70,7 +70,7 @@ static int tell_unknown(struct jiva_work *w, struct err *e)
         return 0;
     const struct kube_condition c = {
         .type = "TargetReachable",
-        .status = made ? "Unknown" : "False",
+        .status = "Unknown",
         .reason = made ? "NoTargetPod" : "Starting",
         .message = made ? "No pod of the target is ready, so nothing is known of the volume"
                         : "The target's pod is being started",
