@@ -142,12 +142,12 @@ class Jiva(System):
                 pass
         return agent
 
-    def hold_down(self, name, count=1):
+    def hold_down(self, name, count=1, skip=0):
         """Kills replicas of a volume, with the agents of their nodes frozen, so that nobody starts them again:
-        the agents, for wake()."""
+        the agents, for wake(). One that was killed before is started after a delay only: skip it."""
         nodes = {p["status"]["podIP"]: p["spec"]["nodeName"] for p in self.pods("jiva-replica", name)}
         agents = []
-        for address, pid in sorted(self.replicas(name).items())[:count]:
+        for address, pid in sorted(self.replicas(name).items())[skip:skip + count]:
             agents.append(self.pid(nodes[address]))
             os.kill(agents[-1], signal.SIGSTOP)
             os.kill(pid, signal.SIGKILL)
