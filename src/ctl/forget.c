@@ -59,7 +59,7 @@ static int check_lease(const struct forget *f, struct err *e)
 
 static int mark(struct forget *f, const json_t *lv, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(f->client);
+    const struct kube_resource r = kube_resource_of(lv);
     _cleanup_(str_done) struct str text = {0};
     json_format(f->who, &text);
     json_auto_t *patch =
@@ -82,8 +82,7 @@ static int mark(struct forget *f, const json_t *lv, struct err *e)
 
 static int mark_all(struct forget *f, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(f->client);
-    json_auto_t *lvs = kube_list(f->client, &r, NULL, NULL, e);
+    json_auto_t *lvs = kube_list_any(f->client, &api_logical_volume, NULL, NULL, e);
     size_t i;
     json_t *lv;
     if (!lvs)

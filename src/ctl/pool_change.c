@@ -271,7 +271,7 @@ static int scrub(struct ctl_pool_change *c, struct err *e)
     json_array_foreach(instances, i, instance) {
         if (node && !str_eq(ctl_node_of(instance, json_object_get(instance, "spec")), node))
             continue;
-        const struct kube_resource r = ctl_resource_of(instance);
+        const struct kube_resource r = kube_resource_of(instance);
         json_auto_t *is =
             kube_patch(c->client, &r, c->ns, kube_name(instance), KUBE_MERGE_PATCH, patch, NULL, e);
         if (!is)
@@ -317,7 +317,7 @@ static int delete (struct ctl_pool_change *c, struct err *e)
     json_auto_t *cluster = cluster_of(c, e);
     if (!cluster)
         return -1;
-    const struct kube_resource r = ctl_resource_of(cluster);
+    const struct kube_resource r = kube_resource_of(cluster);
     const struct kube_delete o = {.uid = kube_uid(cluster), .grace_seconds = -1};
     if (kube_delete(c->client, &r, c->ns, c->name, &o, e) < 0)
         return -1;
