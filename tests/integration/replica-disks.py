@@ -68,7 +68,7 @@ def check_flush(volume):
     replica = volume.replicas[2]
     sound = replica.argv
     replica.stop()
-    replica.argv = volume.replica(2, f"fault:flush=EIO#9;file:{volume.data(2)}").argv
+    replica.argv = volume.replica(2, f"fault:flush=EIO#5;file:{volume.data(2)}").argv
     replica.start()
     wait_for(lambda: volume.healthy(1) or not replica.alive())
     write(volume, "-n", "400", "-b", "4Ki")
