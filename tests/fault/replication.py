@@ -94,13 +94,15 @@ def torment(volume, load):
     while time.monotonic() < end and load.poll() is None:
         what = hurt(volume)
         counts[what] = counts.get(what, 0) + 1
-        if what in ("kill", "stop", "disk", "target") and not volume.healthy(90):
+        if what in ("kill", "stop", "disk", "target") and not volume.healthy(300):
+            tap.ok(False, "it is whole again while clients go on", volume.status())
             break
     return counts
 
 
 class Snapshots(threading.Thread):
-    """Somebody takes snapshots and deletes them again, whatever else happens; what fails is tried again."""
+    """Somebody takes snapshots and deletes them again, whatever else happens; what fails is tried again. One thing in each
+    rebuild: a snapshot makes it begin anew, and one every second would let none come to its end."""
 
     def __init__(self, volume):
         super().__init__()
@@ -115,8 +117,12 @@ class Snapshots(threading.Thread):
         return json.loads(done.stdout)["snapshots"] if done.returncode == 0 else []
 
     def run(self):
-        n = 0
+        n, disturbed = 0, False
         while not self.over.wait(self.rng.uniform(0.2, 1.5)):
+            whole = set(self.volume.modes()) == {"Healthy"}
+            if disturbed and not whole:
+                continue
+            disturbed = not whole
             names = [s["name"] for s in self.listed()]
             if len(names) > 2 and self.rng.random() < 0.7:
                 name = self.rng.choice(names)
