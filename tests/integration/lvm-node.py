@@ -131,6 +131,21 @@ def taken_over(agent):
     return uid
 
 
+def hide(agent):
+    """A volume that is not there is lost, until it is back."""
+    uid = agent.create("away", "8Mi", vgName="spared")["metadata"]["uid"]
+    until(agent, "a volume", "away", currentSize="8Mi")
+    tap.ran(agent.lvm.run("lvrename", "orlop", uid, "hidden"), "is taken away")
+    said = until(agent, "its status says that it is lost", "away", code=5)
+    tap.ok("bring it back" in said["message"], "and what to do", said)
+    return uid
+
+
+def show(agent, uid):
+    tap.ran(agent.lvm.run("lvrename", "orlop", "hidden", uid), "it comes back")
+    tap.ok(wait_for(lambda: not agent.status("away").get("code")), "and is as before", agent.status("away"))
+
+
 def check_new_classes(agent, path):
     """The file of classes is read again while the agent runs."""
     def write(text):
@@ -170,17 +185,19 @@ def check_orphans(agent):
     tap.ok(wait_for(lambda: agent.metrics().get('orlop_logicalvolume_orphans{node="n1"}') == 2),
            "two are orphans", agent.text()[-500:])
     moved = taken_over(agent)
+    away = hide(agent)
     agent.stop()
     restore(agent, keep["metadata"]["uid"])
     agent.start("--reclaim-orphans", "--orphan-grace", "1s")
-    wanted = {keep["metadata"]["uid"], "foreign", moved}
-    tap.ok(wait_for(lambda: set(agent.lvm.volumes()) == wanted), "which go when that is asked for",
-           agent.lvm.volumes())
-    tap.ok(wait_for(lambda: not agent.annotation("topolvm.io/orphans")), "and are orphans no more")
+    wanted = {keep["metadata"]["uid"], "foreign", "hidden", moved}
+    tap.ok(wait_for(lambda: set(agent.lvm.volumes()) == wanted), "which go when that is asked for, but for one "
+           "whose object has lost its volume: it may be that", agent.lvm.volumes())
+    show(agent, away)
+    tap.ok(wait_for(lambda: not agent.annotation("topolvm.io/orphans")), "there are no more orphans")
     agent.grow("keep", "16Mi")
     until(agent, "one of an object that was restored is not an orphan, and grows", "keep", currentSize="16Mi")
     agent.lvm.run("lvremove", "-f", "-y", "orlop/foreign")
-    agent.delete("keep", "moved")
+    agent.delete("keep", "moved", "away")
 
 
 def check_hostile(agent):
