@@ -427,9 +427,10 @@ static void checkpoint(struct repl_replica *r)
     map_cool(r, r->now - 2 * r->cfg.checkpoint_ns);
 }
 
+/* Once: one that misses something does not become clean by it, and has stopped all the same. */
 static void stop_progress(struct repl_replica *r)
 {
-    if (r->stopping && !r->sb.clean && r->flush_state == FLUSH_IDLE &&
+    if (r->stopping && !r->stopped && r->flush_state == FLUSH_IDLE &&
         r->flush_want <= r->flush_have && list_empty(&r->active)) {
         map_cool(r, INT64_MAX);
         r->sb.clean = r->intact;

@@ -26,6 +26,7 @@ struct replio_replica_options {
     struct io_loop *loop;
     const char *dir;
     const char *store;  /* its name for store_open(); NULL: file:DIR/data */
+    bool direct;        /* that past the page cache */
     const char *target; /* numeric address */
     const char *source; /* numeric address to dial from, by which the target shows it; NULL: any */
     uint16_t port;

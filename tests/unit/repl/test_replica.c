@@ -11,7 +11,8 @@
 enum { SIZE = 1 << 20, REGION = 16 };
 
 static struct {
-    bool later; /* the store answers later */
+    bool later;      /* the store answers later */
+    bool sync_later; /* so do syncs of the metadata */
     struct repl_req *waiting[32];
     int waiting_n, writes, flushes, meta_writes, syncs;
     uint8_t meta[8][REPL_SUPER_SIZE];
@@ -46,7 +47,7 @@ static int meta_sync(void *ctx)
 {
     (void)ctx;
     world.syncs++;
-    return 1;
+    return !world.sync_later;
 }
 
 static void free_buf(struct repl_buf *b)
@@ -259,6 +260,31 @@ static void stop(void **state)
     repl_replica_free(r);
 }
 
+/* Also of one that misses something, and that nobody ever asked: it ends, and is not intact for that. */
+static void stop_incomplete(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    world.sync_later = true;
+    repl_replica_stop(r);
+    bool stopped = false, syncing = false;
+    for (int i = 0; i < 20 && !stopped; i++) { /* as a loop does: looked at after each turn */
+        int before = world.syncs;
+        if (syncing)
+            repl_replica_meta_synced(r, 0);
+        repl_replica_turn(r, 3 * S + i);
+        syncing = world.syncs > before;
+        stopped = repl_replica_stopped(r);
+    }
+    assert_true(stopped);
+    repl_replica_free(r);
+    world.sync_later = false;
+    r = start(0);
+    assert_false(last().flags & REPL_INTACT);
+    repl_replica_free(r);
+}
+
 /* Overlapping requests wait for each other, others do not; a full pool says so; flushes come in groups. */
 static void order(void **state)
 {
@@ -372,9 +398,11 @@ static void promises(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hot_regions), cmocka_unit_test(hot_most),     cmocka_unit_test(crash),
-        cmocka_unit_test(stop),        cmocka_unit_test(order),        cmocka_unit_test(failing),
-        cmocka_unit_test(promises),    cmocka_unit_test(joined_again),
+        cmocka_unit_test(hot_regions),     cmocka_unit_test(hot_most),
+        cmocka_unit_test(crash),           cmocka_unit_test(stop),
+        cmocka_unit_test(stop_incomplete), cmocka_unit_test(order),
+        cmocka_unit_test(failing),         cmocka_unit_test(promises),
+        cmocka_unit_test(joined_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
