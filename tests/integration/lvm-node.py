@@ -231,6 +231,16 @@ def check_broken(server, scratch):
         tap.ok("offers no volume groups" in said["message"], "and what to do", said)
         agent.delete("nowhere")
         tap.ok(wait_for(lambda: not agent.all()), "what was never made can go")
+    agent = Agent(program, server, scratch.file("n4"), "n4", "--audit", "1s")
+    os.mkdir(agent.folder)
+    with open(f"{agent.folder}/lvm", "w", encoding="utf-8"), agent:
+        agent.create("patient", "8Mi")
+        tap.ok(wait_for(lambda: f"{agent.folder}/lvm" in agent.status("patient").get("message", "")),
+               "a node whose LVM cannot be used says so", agent.status("patient"))
+        os.remove(f"{agent.folder}/lvm")
+        until(agent, "and makes the volume as soon as it can be", "patient", currentSize="8Mi")
+        agent.delete("patient")
+        tap.ok(wait_for(lambda: not agent.all()), "which can go")
     bad = run(program, "--kubeconfig", server.kubeconfig, "--data-dir", scratch.file("n3"), "--device-classes",
               scratch.file("bad.yaml", "device-classes: [{name: a}]"))
     tap.ran(bad, "a file of classes that is wrong", 1, stderr="a: volume-group must be")
