@@ -66,7 +66,34 @@ static struct zpool *create(const struct pool_wish *w, struct err *e)
     return p;
 }
 
-static struct zpool *import(const struct pool_wish *w, uint64_t guid, struct err *e)
+/* All devices that are wanted are at this node, as the API says: its own agents say so, and no others. */
+static bool is_here(const struct pool_wish *w)
+{
+    for (size_t i = 0; i < w->n_devices; i++) {
+        if (w->devices[i].not_ready)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the pool would say on its devices that somebody uses it. */
+static bool signs(const struct pool_wish *w, uint64_t guid, const struct zpool_found *found)
+{
+    bool all = true;
+    for (size_t i = 0; i < w->n_devices + w->n_others; i++) {
+        if (found[i].label == ZPOOL_LABEL_MEMBER && found[i].pool_guid == guid)
+            all &= found[i].signs;
+    }
+    return all;
+}
+
+/*
+ * A pool that another host had and did not export is taken over when that host is gone; and when its
+ * devices are here and it can be seen that nobody uses it, for a process that was killed while its pool
+ * moved away does not come again.
+ */
+static struct zpool *import(const struct pool_wish *w, uint64_t guid,
+                            const struct zpool_found *found, struct err *e)
 {
     size_t n = 0;
     _cleanup_free_ const char **paths =
@@ -75,8 +102,11 @@ static struct zpool *import(const struct pool_wish *w, uint64_t guid, struct err
         if (*device_at(w, i)->path)
             paths[n++] = device_at(w, i)->path;
     }
-    const struct zpool_import how = {
-        .guid = guid, .paths = paths, .n_paths = n, .take_over = w->take_over};
+    const struct zpool_import how = {.guid = guid,
+                                     .paths = paths,
+                                     .n_paths = n,
+                                     .take_over =
+                                         w->take_over || (is_here(w) && signs(w, guid, found))};
     crash_point("before the pool is imported");
     return zpool_import(&how, e);
 }
@@ -103,7 +133,7 @@ struct zpool *pool_open(const struct pool_wish *w, struct kube_recorder *recorde
     pool_judge(w, found, ret);
     struct zpool *p = NULL;
     if (ret->kind == POOL_IMPORT) {
-        p = import(w, ret->guid, &ret->why);
+        p = import(w, ret->guid, found, &ret->why);
         ret->phase = ret->why.code == ERR_UNAVAILABLE ? "UNAVAIL" : "Error";
         ret->host_id = p ? 0 : last_host(w, ret->guid, found);
     } else if (ret->kind == POOL_CREATE) {
@@ -291,7 +321,7 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
         struct pool_verdict v;
         pool_judge(w, found, &v);
         if (v.kind == POOL_IMPORT)
-            *p = import(w, v.guid, &v.why);
+            *p = import(w, v.guid, found, &v.why);
         if (!*p && v.kind != POOL_NOTHING && !was_destroyed(w, found)) {
             *e = v.why;
             return err_prefix(

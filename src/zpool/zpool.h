@@ -69,6 +69,7 @@ struct zpool_found {
     uint64_t txg;                    /* when its label was written, in the pool's count */
     uint32_t host_id;                /* who had the pool last */
     bool exported;                   /* cleanly; else that host may still have it */
+    bool signs;    /* while it is in use it says so here: one can see whether it is */
     bool complete; /* it has an uberblock; a label without one is left of a pool or device that was
                       being made when the process died */
     char pool_name[256], host_name[65]; /* "" where not known */

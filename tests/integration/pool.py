@@ -341,10 +341,13 @@ def test_migration(bench):
     disks, pool = bench.disks("move"), bench.pool("move")
     disks.make("m-a")
     pool.create(group("stripe", "m-a"))
+
+    def set_ready(name, status):
+        bench.api.must("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": [
+            {"type": "Ready", "status": status}]}}, content_type="application/merge-patch+json")
     for name in ("n1", "n2"):
-        bench.api.must("POST", "/api/v1/nodes", {
-            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
-            "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+        bench.api.must("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        set_ready(name, "True")
     with pool:
         pool.wait()
         guid = pool.status()["guid"]
@@ -357,17 +360,28 @@ def test_migration(bench):
             tap.ok(wait_for(lambda: "it was=imported" in second.text()), "the new one has it", second.text())
             tap.equal(second.wait(), "ONLINE", "and it is online")
             second.kill()
-        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n1"}}})
         pool.patch({"spec": {"hostName": "n1", "nodeSelector": {"kubernetes.io/hostname": "n1"}}})
         pool.stop()
         pool.start()
         tap.ok(wait_for(lambda: "last used by host" in pool.condition("Available").get("message", "")),
                "a pool that another node may have is not touched", pool.status())
-        bench.api.must("PATCH", "/api/v1/nodes/n2/status", {"status": {"conditions": [
-            {"type": "Ready", "status": "Unknown"}]}}, content_type="application/merge-patch+json")
+        taken = "the host that had the pool last is gone"
+        tap.ok(taken not in pool.text(), "nor about to be", pool.text()[-2000:])
+        set_ready("n2", "Unknown")
         tap.equal(pool.wait(), "ONLINE", "when that node is not ready it is taken over")
+        tap.ok(taken in pool.text(), "for that reason", pool.text()[-2000:])
         tap.equal(pool.status()["guid"], guid, "the same pool")
-        pool.stop()
+        # A process that is killed when it is about to let the pool go does not come again there.
+        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n2"}}})
+        set_ready("n2", "True")
+        pool.kill()
+        pool.patch({"spec": {"hostName": "n2", "nodeSelector": {"kubernetes.io/hostname": "n2"}}})
+        with second:
+            tap.ok(wait_for(lambda: second.text().count("it was=imported") == 2, 120),
+                   "a pool that was killed as it moved is taken by the node that has its devices", second.text()[-2000:])
+            tap.equal((second.wait(), second.status()["guid"]), ("ONLINE", guid), "the same pool again")
+            tap.ok(taken not in second.text(), "though the other node lives", second.text()[-2000:])
+            second.stop()
 
 
 def test_from_cstor(bench):
