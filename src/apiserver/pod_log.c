@@ -168,25 +168,10 @@ static const json_t *container_state(const json_t *pod, const char *container, c
     return json_at(container_status(pod, container), "state", state);
 }
 
-static json_int_t restarts_of(const json_t *pod, const char *container)
-{
-    return json_integer_value(json_object_get(container_status(pod, container), "restartCount"));
-}
-
-/* It has ended and waits to be started again: that will be another log. */
-static bool is_between(const json_t *pod, const char *container)
-{
-    const char *reason = json_str(container_state(pod, container, "waiting"), "reason");
-    return reason && str_eq(reason, "CrashLoopBackOff");
-}
-
 struct log_stream {
-    struct apiserver *server;
     struct pod_log_reader *reader;
     struct pod_log_follow *follow; /* NULL: as it is now, and no more */
     struct pod_log_watch *watch;
-    char *key, *uid, *container;
-    json_int_t restarts; /* of the container whose log it is */
 };
 
 static struct apiserver_object *find_pod(struct apiserver *a, const char *key)
@@ -196,22 +181,11 @@ static struct apiserver_object *find_pod(struct apiserver *a, const char *key)
     return apiserver_store_get(a->registry.store, str_get(&collection), key);
 }
 
-/* Whether nobody writes to the log any more. */
-static bool has_ended(const struct log_stream *s)
-{
-    static const char *const phases[] = {"Succeeded", "Failed", NULL};
-    _cleanup_(apiserver_object_unrefp) struct apiserver_object *o = find_pod(s->server, s->key);
-    json_auto_t *pod = o ? json_parse(o->bytes, o->size, NULL, NULL) : NULL;
-    const char *uid = json_str(json_object_get(pod, "metadata"), "uid");
-    const char *phase = json_str(json_object_get(pod, "status"), "phase");
-    return !uid || !str_eq(uid, s->uid) || (phase && str_in(phase, phases)) ||
-           container_state(pod, s->container, "terminated") || is_between(pod, s->container);
-}
-
 static ssize_t read_log(void *context, char *buf, size_t max)
 {
     struct log_stream *s = context;
-    return pod_log_read(s->reader, !s->follow || has_ended(s), buf, max);
+    bool ended = !s->follow || !pod_log_is_written(s->reader);
+    return pod_log_read(s->reader, ended, buf, max);
 }
 
 static void log_done(void *context)
@@ -219,9 +193,6 @@ static void log_done(void *context)
     struct log_stream *s = context;
     pod_log_unwatch(s->follow, s->watch);
     pod_log_reader_free(s->reader);
-    free(s->key);
-    free(s->uid);
-    free(s->container);
     free(s);
 }
 
@@ -235,18 +206,11 @@ static struct pod_log_follow *follow_of(struct apiserver *a)
     return f;
 }
 
-static void stream_log(struct call *c, int fd, const struct pod_log_options *o, const json_t *pod,
-                       const char *container)
+static void stream_log(struct call *c, int fd, const struct pod_log_options *o)
 {
     static const struct http_stream_ops ops = {read_log, log_done};
-    const char *uid = json_str(json_object_get(pod, "metadata"), "uid");
     struct log_stream *s = NEW(struct log_stream);
-    s->server = c->server;
     s->reader = pod_log_reader_new(fd, o);
-    s->key = mem_printf("%s/%s", c->path.namespace, c->path.name);
-    s->uid = mem_strdup(uid ? uid : "");
-    s->container = mem_strdup(container);
-    s->restarts = restarts_of(pod, container);
     s->follow = o->follow ? follow_of(c->server) : NULL;
     struct http_stream *stream = http_reply_stream(c->http, 200, "text/plain", &ops, s);
     if (!stream)
@@ -306,7 +270,7 @@ void call_log(struct call *c)
                                          container, previous, &e)
                           : -1;
     if (fd >= 0) {
-        stream_log(c, fd, &options, pod, container);
+        stream_log(c, fd, &options);
     } else if (e.code == ERR_OK || e.code == ERR_NOT_FOUND) {
         no_log(c, pod, container, previous);
     } else {

@@ -7,7 +7,8 @@
  *     2026-01-02T03:04:05.123456789Z text
  *
  * Readers see the text, and the time if they ask for it. A line without a time belongs to the one
- * before it.
+ * before it. Each instance of a container has a file of its own, which is locked (flock) while it may
+ * still be written to: whoever follows it needs no other word of its end.
  */
 #pragma once
 
@@ -46,7 +47,8 @@ struct pod_log_reader;
 /* Takes over the descriptor. */
 struct pod_log_reader *pod_log_reader_new(int fd, const struct pod_log_options *o);
 void pod_log_reader_free(struct pod_log_reader *r);
-int pod_log_reader_fd(const struct pod_log_reader *r);
+/* Whether somebody writes to it: who does has it locked from before it can be found until the end. */
+bool pod_log_is_written(const struct pod_log_reader *r);
 /*
  * Fills at most max bytes and returns how many; 0: nothing now; -1: the end. `ended`: nobody writes
  * to the log any more.

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,9 +67,12 @@ void pod_log_reader_free(struct pod_log_reader *r)
     free(r);
 }
 
-int pod_log_reader_fd(const struct pod_log_reader *r)
+bool pod_log_is_written(const struct pod_log_reader *r)
 {
-    return r->fd;
+    if (flock(r->fd, LOCK_SH | LOCK_NB) < 0)
+        return true;
+    flock(r->fd, LOCK_UN);
+    return false;
 }
 
 /* The time that a line begins with; the bytes it takes with the space behind it, 0: none. */

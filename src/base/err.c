@@ -142,18 +142,6 @@ const char *err_code_name(enum err_code code)
     return names[code];
 }
 
-bool err_code_parse(const char *name, enum err_code *ret_code)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        if (strcmp(names[i], name) == 0) {
-            *ret_code = (enum err_code)i;
-            return true;
-        }
-    }
-    *ret_code = ERR_UNKNOWN;
-    return false;
-}
-
 bool err_is_infeasible(enum err_code code)
 {
     return code == ERR_INVALID_ARGUMENT || code == ERR_OUT_OF_RANGE || code == ERR_NOT_FOUND ||

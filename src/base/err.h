@@ -57,7 +57,5 @@ int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf
 
 /* "INVALID_ARGUMENT"; "UNKNOWN" for a number that is no gRPC code. */
 const char *err_code_name(enum err_code code);
-/* ERR_UNKNOWN and false when the name is no code's. */
-bool err_code_parse(const char *name, enum err_code *ret_code);
 /* Errors that no retry can mend until somebody changes the request. */
 bool err_is_infeasible(enum err_code code);

@@ -19,7 +19,8 @@ struct bench_options {
     uint32_t block_size;
     uint64_t count, span, seed;  /* count 0: no limit; span 0: the whole volume */
     int64_t time_ns, warm_up_ns; /* time 0: no limit */
-    bool verify, fua, header_digest, reconnect, keep_going, progress;
+    int64_t reconnect_ns; /* how long a target may be away; 0: a lost connection is the end */
+    bool verify, fua, header_digest, keep_going, progress;
     bool expect_flushed; /* for CHECK: what was acknowledged and not flushed may be gone */
     const char *save_map, *load_map;
 };

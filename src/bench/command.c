@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "bench/bench.h"
 
+enum { RECONNECT_SECONDS = 300 }; /* the help says it too */
+
 /* A number between two bounds; the default when it was not given. */
 static bool take_number(const struct cli_args *args, const char *name, uint64_t otherwise,
                         uint64_t least, uint64_t most, uint64_t *ret)
@@ -96,8 +98,11 @@ static bool take_options(const struct cli_args *args, struct bench_options *o)
         return false;
     bool unbounded = o->count || o->work != BENCH_MIX;
     if (!take_seconds(args, "time", unbounded ? 0 : 10, &o->time_ns) ||
-        !take_seconds(args, "warm-up", 0, &o->warm_up_ns))
+        !take_seconds(args, "warm-up", 0, &o->warm_up_ns) ||
+        !take_seconds(args, "reconnect-for", RECONNECT_SECONDS, &o->reconnect_ns))
         return false;
+    if (!cli_get(args, "reconnect"))
+        o->reconnect_ns = 0;
     if (block % BENCH_SECTOR || block > (8 << 20)) {
         cli_misuse(args, "--block-size: a multiple of 512 bytes is wanted, up to 8Mi");
         return false;
@@ -111,7 +116,6 @@ static bool take_options(const struct cli_args *args, struct bench_options *o)
     o->initiator = initiator ? initiator : "iqn.2026-01.io.orlop:bench";
     o->fua = cli_get(args, "fua");
     o->header_digest = cli_get(args, "header-digest");
-    o->reconnect = cli_get(args, "reconnect");
     o->keep_going = cli_get(args, "keep-going");
     o->progress = isatty(STDERR_FILENO);
     o->url = args->words[1];

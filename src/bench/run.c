@@ -277,8 +277,10 @@ static void last_flush(struct run *u)
 static int turn(struct run *u, struct err *e)
 {
     for (unsigned i = 0; i < u->o->sessions; i++) {
-        u->polls[i] = (struct pollfd){.fd = bench_session_fd(u->seats[i].session),
-                                      .events = bench_session_events(u->seats[i].session)};
+        struct bench_session *s = u->seats[i].session;
+        short events = bench_session_events(s);
+        /* Who waits to connect anew wants nothing: its old connection would be ready for ever. */
+        u->polls[i] = (struct pollfd){.fd = events ? bench_session_fd(s) : -1, .events = events};
     }
     if (poll(u->polls, u->o->sessions, 100) < 0 && errno != EINTR)
         return err_errno(e, errno, "poll");
@@ -336,7 +338,8 @@ static int connect_all(struct run *u, struct err *e)
 {
     const struct bench_options *o = u->o;
     for (unsigned i = 0; i < o->sessions; i++) {
-        struct bench_session_options so = {o->url, o->initiator, i, o->header_digest, o->reconnect};
+        struct bench_session_options so = {o->url, o->initiator, i, o->header_digest,
+                                           o->reconnect_ns};
         u->seats[i].session = bench_session_new(&so, &u->r->size, &u->r->device_block, e);
         if (!u->seats[i].session)
             return -1;

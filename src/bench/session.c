@@ -7,13 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 struct bench_session {
     struct iscsi_context *iscsi;
     int lun;
     uint32_t block_size;
-    bool reconnect, lost;
+    int64_t reconnect_ns, seen; /* seen: when it was last logged in */
+    bool lost;
     bool away; /* not logged in: it is being connected anew */
     unsigned reconnects;
 };
@@ -94,14 +96,14 @@ struct bench_session *bench_session_new(const struct bench_session_options *o, u
 {
     struct bench_session *s = NEW(struct bench_session);
     s->iscsi = iscsi_create_context(o->initiator);
-    s->reconnect = o->reconnect;
+    s->reconnect_ns = o->reconnect_ns;
     if (log_in(s, o, e) < 0 || read_capacity(s, ret_size, e) < 0) {
         s->lost = true;
         bench_session_free(s);
         return NULL;
     }
     *ret_block_size = s->block_size;
-    if (s->reconnect) {
+    if (s->reconnect_ns) {
         iscsi_set_noautoreconnect(s->iscsi, 0);
         iscsi_set_reconnect_max_retries(s->iscsi, -1);
         iscsi_set_no_ua_on_reconnect(s->iscsi, 1);
@@ -176,7 +178,15 @@ int bench_session_service(struct bench_session *s, short events, struct err *e)
     }
     bool away = !iscsi_is_logged_in(s->iscsi);
     s->reconnects += s->away && !away;
+    int64_t now = clock_mono_ns(clock_system());
+    if (!away || !s->away)
+        s->seen = now;
     s->away = away;
+    if (away && s->reconnect_ns && now - s->seen > s->reconnect_ns) {
+        s->lost = true;
+        return err_set(e, ERR_UNAVAILABLE, "TargetGone", "the target has been away for %lld s",
+                       (long long)(s->reconnect_ns / CLOCK_SECOND));
+    }
     return 0;
 }
 

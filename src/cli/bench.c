@@ -33,6 +33,9 @@ static const struct cli_option options[] = {
     {"seed", 0, "N", .doc = "Of the random pattern and of the data."},
     {"reconnect", 0,
      .doc = "Connect anew when the connection is lost, and go on with what was under way."},
+    {"reconnect-for", 0, "SECONDS",
+     .doc = "With --reconnect: how long the target may be away (300); then the run ends, and has "
+            "failed."},
     {"keep-going", 'k', .doc = "Count errors and go on; without it the first ends the run."},
     {"header-digest", 0, .doc = "Checksums over the headers of the protocol."},
     {"initiator", 0, "NAME", .doc = "The initiator's name."},

@@ -3,10 +3,11 @@
  */
 #pragma once
 
+#include "api/kinds/kinds.h"
 #include "base/age.h"
 #include "cli/cli.h"
 #include "controllers/topolvm/capacity.h"
-#include "kube/client.h"
+#include "kube/groups.h"
 #include "kube/object.h"
 
 /* The API that the options mean; to be freed. */
@@ -19,10 +20,11 @@ json_t *ctl_forget_word(struct kube_client *client, bool force, struct err *e);
 /* Seconds since a Lease was renewed, if that is within the time that it promises; else -1. -2: an error. */
 int64_t ctl_lease_age(struct kube_client *client, const char *ns, const char *name, struct err *e);
 
-/* LogicalVolumes, in the group that the server has; of two, in the older. */
+/* Where new LogicalVolumes are made: in the group that the server has; of two, in the older. */
 struct kube_resource ctl_lvs(struct kube_client *c);
-/* "logicalvolume.topolvm.cybozu.com" */
-#define CTL_LV "logicalvolume." TOPOLVM_LEGACY
+/* "logicalvolume.topolvm.cybozu.com", with words for printf: where the object was found. */
+#define CTL_LV           "logicalvolume.%.*s"
+#define CTL_LV_GROUP(lv) (int)strcspn(json_str(lv, "apiVersion"), "/"), json_str(lv, "apiVersion")
 
 /* Rows of cells as kubectl shows them: as wide as the widest, three blanks between. */
 struct ctl_table {

@@ -57,9 +57,9 @@ static void add_object(const json_t *lv, const json_t *nodes, json_t *found)
 
 static json_t *audit(struct kube_client *client, struct err *e)
 {
-    const struct kube_resource lvs_r = ctl_lvs(client), nodes_r = kube_resource("v1", "Node");
+    const struct kube_resource nodes_r = kube_resource("v1", "Node");
     json_auto_t *nodes = kube_list(client, &nodes_r, NULL, NULL, e);
-    json_auto_t *lvs = nodes ? kube_list(client, &lvs_r, NULL, NULL, e) : NULL;
+    json_auto_t *lvs = nodes ? kube_list_any(client, &api_logical_volume, NULL, NULL, e) : NULL;
     if (!lvs)
         return NULL;
     json_t *found = json_array(), *it;

@@ -49,9 +49,8 @@ struct waiting {
 static int look(void *context, struct str *ret_progress, struct err *e)
 {
     const struct waiting *w = context;
-    const struct kube_resource r = ctl_lvs(w->client);
     struct err why = {0};
-    json_auto_t *lv = kube_get(w->client, &r, NULL, w->name, &why);
+    json_auto_t *lv = kube_get_any(w->client, &api_logical_volume, NULL, w->name, &why);
     if (!lv && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
@@ -105,7 +104,7 @@ static int create(const struct cli_args *args, struct kube_client *client, struc
     if (!made)
         return -1;
     if (!output || str_eq(output, "name"))
-        printf(CTL_LV "/%s%s\n", kube_name(made), output ? "" : " created");
+        printf(CTL_LV "/%s%s\n", CTL_LV_GROUP(lv), kube_name(made), output ? "" : " created");
     fflush(stdout);
     if (cli_get(args, "wait") && wait_until(args, client, kube_name(made), is_large, e) < 0)
         return err_prefix(e, "%s", kube_name(made));
@@ -155,13 +154,13 @@ static int refuse_claimed(struct kube_client *client, const json_t *lv, const ch
 
 static int resize(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(client);
     const char *name = args->words[0], *size = args->words[1];
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_MICRO, now);
-    json_auto_t *lv = kube_get(client, &r, NULL, name, e);
+    json_auto_t *lv = kube_get_any(client, &api_logical_volume, NULL, name, e);
     if (!lv || refuse_claimed(client, lv, size, e) < 0)
         return -1;
+    const struct kube_resource r = kube_resource_of(lv);
     if (json_integer_value(json_at(lv, "status", "code"))) { /* no answer to what is asked now */
         json_auto_t *wipe = json_pack("{s:{s:i,s:s}}", "status", "code", 0, "message", "");
         json_auto_t *wiped = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, wipe,
@@ -174,7 +173,7 @@ static int resize(const struct cli_args *args, struct kube_client *client, struc
     json_auto_t *asked = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, patch, NULL, e);
     if (!asked)
         return -1;
-    printf(CTL_LV "/%s resized\n", name);
+    printf(CTL_LV "/%s resized\n", CTL_LV_GROUP(lv), name);
     fflush(stdout);
     if (cli_get(args, "wait") && wait_until(args, client, name, is_large, e) < 0)
         return err_prefix(e, "%s", name);
@@ -197,8 +196,7 @@ int ctl_lv_resize(const struct cli_args *args)
 static int delete_one(const struct cli_args *args, struct kube_client *client, const char *name,
                       struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(client);
-    json_auto_t *lv = kube_get(client, &r, NULL, name, e);
+    json_auto_t *lv = kube_get_any(client, &api_logical_volume, NULL, name, e);
     struct err why = {0};
     json_auto_t *volume = lv && !cli_get(args, "force") ? ctl_volume_of(client, lv, &why) : NULL;
     if (!lv)
@@ -214,9 +212,10 @@ static int delete_one(const struct cli_args *args, struct kube_client *client, c
             "if its data may go",
             kube_name(volume));
     const struct kube_delete o = {.uid = kube_uid(lv), .grace_seconds = -1};
+    const struct kube_resource r = kube_resource_of(lv);
     if (kube_delete(client, &r, NULL, name, &o, e) < 0)
         return -1;
-    printf(CTL_LV " \"%s\" deleted\n", name);
+    printf(CTL_LV " \"%s\" deleted\n", CTL_LV_GROUP(lv), name);
     fflush(stdout);
     return cli_get(args, "wait") ? wait_until(args, client, name, is_gone, e) : 0;
 }

@@ -79,12 +79,12 @@ static bool is_wanted(const struct cli_args *args, const json_t *lv)
 /* Those that were named, or all; NULL with an error. */
 static json_t *find(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
-    const struct kube_resource r = ctl_lvs(client);
-    json_auto_t *all = args->count ? json_array() : kube_list(client, &r, NULL, NULL, e);
+    json_auto_t *all =
+        args->count ? json_array() : kube_list_any(client, &api_logical_volume, NULL, NULL, e);
     if (!all)
         return NULL;
     for (int i = 0; i < args->count; i++) {
-        json_t *lv = kube_get(client, &r, NULL, args->words[i], e);
+        json_t *lv = kube_get_any(client, &api_logical_volume, NULL, args->words[i], e);
         if (!lv)
             return NULL;
         json_array_append_new(all, lv);
@@ -107,7 +107,7 @@ static int show(const struct cli_args *args, struct kube_client *client, const j
     json_t *lv;
     if (output && str_eq(output, "name")) {
         json_array_foreach((json_t *)lvs, i, lv)
-            printf(CTL_LV "/%s\n", kube_name(lv));
+            printf(CTL_LV "/%s\n", CTL_LV_GROUP(lv), kube_name(lv));
     } else if (output && !wide && !str_eq(output, "table")) {
         json_auto_t *list = args->count == 1 ? json_incref(json_array_get(lvs, 0)) : ctl_list(lvs);
         ctl_print(list, output);

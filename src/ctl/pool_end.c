@@ -7,6 +7,7 @@
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/pools.h"
+#include "kube/groups.h"
 
 static int remove_pool(struct ctl_pool_change *c, json_t *cluster, struct err *e)
 {
@@ -33,7 +34,7 @@ static int delete (struct ctl_pool_change *c, struct err *e)
     json_auto_t *cluster = ctl_pool_cluster(c, e);
     if (!cluster)
         return -1;
-    const struct kube_resource r = ctl_resource_of(cluster);
+    const struct kube_resource r = kube_resource_of(cluster);
     const struct kube_delete o = {.uid = kube_uid(cluster), .grace_seconds = -1};
     if (kube_delete(c->client, &r, c->ns, c->name, &o, e) < 0)
         return -1;
@@ -71,7 +72,7 @@ static const json_t *instance_on(const json_t *instances, const char *node)
 /* word NULL: takes the mark off. */
 static int mark(struct ctl_pool_change *c, const json_t *instance, const char *word, struct err *e)
 {
-    const struct kube_resource r = ctl_resource_of(instance);
+    const struct kube_resource r = kube_resource_of(instance);
     json_auto_t *patch =
         json_pack("{s:{s:{s:s?}}}", "metadata", "annotations", API_POOL_FORGOTTEN, word);
     json_auto_t *now =

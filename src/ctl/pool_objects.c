@@ -7,62 +7,28 @@
  */
 #include "api/admit.h"
 #include "api/convert.h"
-#include "base/map.h"
 #include "ctl/pools.h"
+#include "kube/groups.h"
 
 static const char *const versions[] = {"openebs.io/v1alpha1", "cstor.openebs.io/v1"};
-
-struct kube_resource ctl_resource_of(const json_t *object)
-{
-    const char *version = json_str(object, "apiVersion");
-    bool published = version && str_eq(version, versions[1]);
-    return kube_resource(versions[published], json_str(object, "kind"));
-}
 
 json_t *ctl_cstor_get(struct kube_client *client, const struct api_kind *kind, const char *ns,
                       const char *name, struct err *e)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-        const struct kube_resource r = kube_resource(versions[i], kind->kind);
-        struct err why = {0};
-        json_auto_t *found = kube_get(client, &r, ns, name, &why);
-        if (found)
-            return api_read(kind, found);
-        if (i == 0 || why.code != ERR_NOT_FOUND)
-            *e = why; /* of two that are not there, the first is the name that people know */
-        if (why.code != ERR_NOT_FOUND)
-            return NULL;
-    }
-    return NULL;
+    json_auto_t *found = kube_get_any(client, kind, ns, name, e);
+    return found ? api_read(kind, found) : NULL;
 }
 
 json_t *ctl_cstor_list(struct kube_client *client, const struct api_kind *kind, const char *ns,
                        const char *labels, struct err *e)
 {
-    json_auto_t *all = json_array();
-    struct map seen = {0};
-    size_t missing = 0;
-    bool failed = false;
-    for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-        const struct kube_resource r = kube_resource(versions[i], kind->kind);
-        const struct kube_query q = {.labels = labels};
-        struct err why = {0};
-        json_auto_t *items = kube_list(client, &r, ns, &q, &why);
-        missing += !items;
-        if (!items && (why.code != ERR_NOT_FOUND || missing == ARRAY_SIZE(versions))) {
-            failed = true;
-            *e = why;
-            break;
-        }
-        size_t j;
-        json_t *item;
-        json_array_foreach(items, j, item) {
-            if (!map_set(&seen, kube_uid(item), all))
-                json_array_append_new(all, api_read(kind, item));
-        }
-    }
-    map_done(&seen);
-    return failed ? NULL : json_incref(all);
+    const struct kube_query q = {.labels = labels};
+    json_auto_t *found = kube_list_any(client, kind, ns, &q, e);
+    json_t *all = found ? json_array() : NULL, *item;
+    size_t i;
+    json_array_foreach(found, i, item)
+        json_array_append_new(all, api_read(kind, item));
+    return all;
 }
 
 /* As the version has it. */
@@ -79,7 +45,7 @@ static json_t *form_of(const struct api_kind *kind, const json_t *object, size_t
 json_t *ctl_cstor_update(struct kube_client *client, const struct api_kind *kind,
                          const json_t *object, const struct kube_write *w, struct err *e)
 {
-    const struct kube_resource r = ctl_resource_of(object);
+    const struct kube_resource r = kube_resource_of(object);
     json_auto_t *body = form_of(kind, object, str_eq(r.api_version, versions[1]));
     return kube_update(client, &r, body, w, e);
 }

@@ -5,6 +5,7 @@
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/pools.h"
+#include "kube/groups.h"
 
 /* Asks every pool of the cluster, or that of --node. */
 static int ask(struct ctl_pool_change *c, const char *annotation, const char *what, struct err *e)
@@ -22,7 +23,7 @@ static int ask(struct ctl_pool_change *c, const char *annotation, const char *wh
     json_array_foreach(instances, i, instance) {
         if (node && !str_eq(ctl_node_of(instance, json_object_get(instance, "spec")), node))
             continue;
-        const struct kube_resource r = ctl_resource_of(instance);
+        const struct kube_resource r = kube_resource_of(instance);
         json_auto_t *is =
             kube_patch(c->client, &r, c->ns, kube_name(instance), KUBE_MERGE_PATCH, patch, NULL, e);
         if (!is)

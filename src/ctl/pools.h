@@ -24,8 +24,6 @@ json_t *ctl_cstor_update(struct kube_client *client, const struct api_kind *kind
                          const json_t *object, const struct kube_write *w, struct err *e);
 json_t *ctl_cstor_create(struct kube_client *client, const struct api_kind *kind,
                          const json_t *object, struct err *e);
-/* The collection that such an object was found in. */
-struct kube_resource ctl_resource_of(const json_t *object);
 
 struct kube_resource ctl_disks(void);
 /* Where they are: --namespace, else the context's, else openebs. NULL: everywhere. */

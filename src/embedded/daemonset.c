@@ -250,7 +250,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
 static void map_pod(struct kube_controller *c, const struct kube_object *pod, void *context)
 {
     (void)context;
-    pods_map_owner(c, pod, "DaemonSet");
+    kube_map_owner(c, pod, "DaemonSet");
 }
 
 static void map_node(struct kube_controller *c, const struct kube_object *node, void *context)

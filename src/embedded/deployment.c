@@ -249,7 +249,7 @@ static void map_pod(struct kube_controller *c, const struct kube_object *pod, vo
     _cleanup_(kube_object_unrefp) struct kube_object *set =
         kube_informer_get(d->sets, pod->ns, pod->owner_name);
     if (set)
-        pods_map_owner(c, set, "Deployment");
+        kube_map_owner(c, set, "Deployment");
 }
 
 static bool went(const struct kube_object *old, const struct kube_object *now)
@@ -261,7 +261,7 @@ static void map_set(struct kube_controller *c, const struct kube_object *set, vo
 {
     struct deployments *d = context;
     if (*set->owner_uid) {
-        pods_map_owner(c, set, "Deployment");
+        kube_map_owner(c, set, "Deployment");
         return;
     }
     json_auto_t *tree = kube_object_json(set);

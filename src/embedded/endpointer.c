@@ -129,7 +129,7 @@ static void map_pod(struct kube_controller *c, const struct kube_object *object,
 static void map_slice(struct kube_controller *c, const struct kube_object *slice, void *context)
 {
     (void)context;
-    pods_map_owner(c, slice, "Service");
+    kube_map_owner(c, slice, "Service");
 }
 
 int embedded_endpoints(struct kube_manager *m, struct err *e)

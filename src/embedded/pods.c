@@ -293,12 +293,6 @@ bool pods_is_observed(const json_t *owner)
     return pods_integer(owner, "status", "observedGeneration", 0) >= kube_generation(owner);
 }
 
-void pods_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind)
-{
-    if (str_eq(object->owner_kind, kind))
-        kube_controller_add(c, object->ns, object->owner_name);
-}
-
 /* Writes the owners of an object, if it is still as it was looked at. */
 static int write_owners(struct kube_client *client, const struct kube_resource *resource,
                         const json_t *object, json_t *owners, struct err *e)

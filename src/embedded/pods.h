@@ -67,9 +67,6 @@ json_t *pods_read(struct kube_client *client, const struct kube_resource *resour
 /* Whether what its status says was looked at with its present spec in mind. */
 bool pods_is_observed(const json_t *owner);
 
-/* Adds the owner that controls it, if it is of that kind. */
-void pods_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind);
-
 /*
  * Takes what is selected and nobody's, and lets go what is no longer selected. Changes the array to
  * what the owner has then. ABORTED when somebody else was faster.

@@ -261,7 +261,7 @@ static void map_pod(struct kube_controller *c, const struct kube_object *pod, vo
 {
     struct replicas *r = context;
     if (*pod->owner_uid) {
-        pods_map_owner(c, pod, "ReplicaSet");
+        kube_map_owner(c, pod, "ReplicaSet");
         return;
     }
     json_auto_t *tree = kube_object_json(pod);

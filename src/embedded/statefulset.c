@@ -355,7 +355,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
 static void map_owned(struct kube_controller *c, const struct kube_object *object, void *context)
 {
     (void)context;
-    pods_map_owner(c, object, "StatefulSet");
+    kube_map_owner(c, object, "StatefulSet");
 }
 
 int embedded_stateful_sets(struct kube_manager *m, struct err *e)

@@ -150,9 +150,9 @@ bool kube_generation_changed(const struct kube_object *old, const struct kube_ob
            strcmp(old->uid, now->uid) != 0;
 }
 
-void kube_map_owner(struct kube_controller *c, const struct kube_object *object, void *context)
+void kube_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind)
 {
-    if (strcmp(object->owner_kind, context) == 0)
+    if (strcmp(object->owner_kind, kind) == 0)
         kube_controller_add(c, object->ns, object->owner_name);
 }
 

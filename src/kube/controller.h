@@ -61,8 +61,8 @@ struct kube_source {
 void kube_controller_watch(struct kube_controller *c, struct kube_source source);
 /* The object itself changed, not only its status or metadata; appeared, gone and deleting count. */
 bool kube_generation_changed(const struct kube_object *old, const struct kube_object *now);
-/* A map to the owner that controls the object, if it is of the kind that context names (a string). */
-void kube_map_owner(struct kube_controller *c, const struct kube_object *object, void *context);
+/* For maps: adds the owner that controls the object, if it is of that kind. */
+void kube_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind);
 
 /* From any thread: work on this one. ns may be NULL or "". */
 void kube_controller_add(struct kube_controller *c, const char *ns, const char *name);

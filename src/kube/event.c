@@ -18,7 +18,7 @@
 #include "kube/event_impl.h"
 
 enum { WAITING_MAX = 256, MESSAGE_MAX = 1024, NAME_MAX_BYTES = 200 };
-static const int64_t last_wait_ns = CLOCK_SECOND;
+static const int64_t last_wait_ns = 5 * CLOCK_SECOND;
 
 struct note {
     struct list_link link;

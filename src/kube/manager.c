@@ -202,11 +202,6 @@ const struct clock *kube_manager_clock(struct kube_manager *m)
     return m->clock;
 }
 
-unsigned kube_manager_health_port(const struct kube_manager *m)
-{
-    return m->health ? http_server_port(m->health) : 0;
-}
-
 void kube_manager_on_stop(struct kube_manager *m, void (*fn)(void *context), void *context)
 {
     vec_push(&m->stops, (struct manager_stop){fn, context});

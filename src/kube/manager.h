@@ -57,4 +57,3 @@ void kube_manager_add_check(struct kube_manager *m, const char *name,
 
 /* Until stop_fd is readable; 0 then, and -1 when leadership was lost or a start failed. */
 int kube_manager_run(struct kube_manager *m, int stop_fd, struct err *e);
-unsigned kube_manager_health_port(const struct kube_manager *m);

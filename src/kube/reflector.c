@@ -16,7 +16,8 @@ enum {
     SLACK_SECONDS = 30,  /* that a server may take longer */
     LEAST_MS = 100,      /* between two attempts */
     MOST_SECONDS = 30,
-    BRIEF_MS = 1000, /* a watch that ends sooner and without an event did not work */
+    MISSING_SECONDS = 10, /* between two looks for a kind that the server has not yet */
+    BRIEF_MS = 1000,      /* a watch that ends sooner and without an event did not work */
     EVENT_MAX_BYTES = 4 << 20,
     REFUSALS = 3,        /* answers to a watch in a row that make a list worth trying */
     TRIM_OBJECTS = 1000, /* a list of so many leaves memory worth giving back */
@@ -286,8 +287,10 @@ static enum next none_yet(struct kube_reflector *r)
         r->missing = true;
         r->o.ops->replace(r->o.context);
     }
-    return kube_call_sleep(r->client, r->call, r->backoff.most_ns, NULL) < 0 ? NEXT_STOP
-                                                                             : NEXT_LIST;
+    int64_t pause = r->backoff.most_ns < MISSING_SECONDS * CLOCK_SECOND
+                        ? r->backoff.most_ns
+                        : MISSING_SECONDS * CLOCK_SECOND;
+    return kube_call_sleep(r->client, r->call, pause, NULL) < 0 ? NEXT_STOP : NEXT_LIST;
 }
 
 static enum next list_once(struct kube_reflector *r)

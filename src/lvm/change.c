@@ -87,16 +87,10 @@ int lvm_remove(struct lvm *l, const char *vg, const char *name, struct err *e)
     return RUN(l, LVM_TO_REMOVE, e, "lvremove", "-f", "-y", of);
 }
 
-int lvm_rename(struct lvm *l, const char *vg, const char *name, const char *to, struct err *e)
-{
-    return RUN(l, LVM_TO_CHANGE, e, "lvrename", vg, name, to);
-}
-
-int lvm_tag(struct lvm *l, const char *vg, const char *name, const char *tag, bool add,
-            struct err *e)
+int lvm_tag(struct lvm *l, const char *vg, const char *name, const char *tag, struct err *e)
 {
     _cleanup_free_ char *of = mem_printf("%s/%s", vg, name);
-    return RUN(l, LVM_TO_CHANGE, e, "lvchange", add ? "--addtag" : "--deltag", tag, of);
+    return RUN(l, LVM_TO_CHANGE, e, "lvchange", "--addtag", tag, of);
 }
 
 int lvm_activate(struct lvm *l, const char *vg, struct err *e)

@@ -27,19 +27,6 @@ static int64_t due_of(const struct pki_facts *facts)
     return facts->from + (facts->until - facts->from) / 3 * 2;
 }
 
-int64_t node_join_due(const char *kubeconfig)
-{
-    struct kube_config config = {0};
-    struct pki_facts facts = {0};
-    int64_t due = 0;
-    if (kube_config_load(kubeconfig, NULL, &config, NULL) < 0)
-        return 0;
-    if (config.certificate && pki_cert_read(config.certificate, &facts, NULL) == 0)
-        due = due_of(&facts);
-    kube_config_done(&config);
-    return due;
-}
-
 static json_t *encoded(const char *text)
 {
     _cleanup_(str_done) struct str out = {0};

@@ -34,8 +34,6 @@ struct node_join_options {
  * which. What may pass (no server yet) is UNAVAILABLE or DEADLINE_EXCEEDED: try again.
  */
 int node_join(const struct node_join_options *o, bool *ret_changed, struct err *e);
-/* When the kubeconfig is to be looked at again, in seconds since 1970; 0: there is none. */
-int64_t node_join_due(const char *kubeconfig);
 
 /* join_keep.c */
 

@@ -49,7 +49,8 @@ static json_t *wanted(struct node_lvs *s)
     json_t *annotations = json_object();
     json_auto_t *classes = json_array(), *orphans = orphan_list(s);
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(s);
-    vec_for_each(&s->classes.classes, c) {
+    _cleanup_(lv_classes_unrefp) struct lv_classes *in_force = lv_classes(s);
+    vec_for_each(&in_force->set.classes, c) {
         struct lvm_room room;
         lvm_class_room(c, v, &room);
         if (!room.there)
@@ -163,10 +164,11 @@ static void collect(void *context, struct metrics_out *out)
 {
     struct node_lvs *s = context;
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(s);
+    _cleanup_(lv_classes_unrefp) struct lv_classes *in_force = lv_classes(s);
     for (size_t i = 0; i < ARRAY_SIZE(gauges); i++) {
         const struct gauge *g = &gauges[i];
         metrics_out_family(out, g->name, g->help, METRICS_GAUGE);
-        vec_for_each(&s->classes.classes, c) {
+        vec_for_each(&in_force->set.classes, c) {
             struct lvm_room room;
             lvm_class_room(c, v, &room);
             if (room.there && (!g->thin || room.pool))

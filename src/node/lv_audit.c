@@ -2,8 +2,10 @@
  * Does LVM have what the API says, and the other way round?
  *
  * A volume with our tag is an orphan when no object has its uid, neither before the report was made
- * (else its object may just have gone, and it with it) nor after (else it may just have been made). An
- * object whose volume is missing is left to its reconcile, which looks for itself.
+ * (else its object may just have gone, and it with it) nor after (else it may just have been made), and no
+ * status names it: objects that were restored have other uids than their volumes. While the server has no
+ * LogicalVolumes at all, nothing is known of any. An object whose volume is missing is left to its reconcile,
+ * which looks for itself.
  */
 #include "base/log.h"
 #include "base/str.h"
@@ -27,9 +29,9 @@ void lv_orphans_done(struct node_lvs *s)
 /* The uids of all objects. Those with a volume that the view has not are looked at. */
 static void know(struct node_lvs *s, const struct lvm_view *v, struct map *uids)
 {
-    for (size_t i = 0; i < s->n_groups; i++) {
+    for (size_t i = 0; i < KUBE_PAIR; i++) {
         struct kube_objects list = {0};
-        kube_informer_list(s->groups[i].informer, NULL, &list);
+        kube_informer_list(s->lvs.informers[i], NULL, &list);
         vec_for_each(&list, it) {
             map_set(uids, (*it)->uid, s);
             if (v && strstr((*it)->text, s->n->name.node) && !lv_find(v, (*it)->uid))
@@ -58,6 +60,12 @@ static void note(struct node_lvs *s, const struct lvm_lv *lv, char *owner)
     o->seen = true;
 }
 
+static bool is_named(struct node_lvs *s, const struct lvm_lv *lv)
+{
+    json_auto_t *object = lv_object(s, LV_BY_VOLUME, lv->name);
+    return object != NULL;
+}
+
 static void find_orphans(struct node_lvs *s, const struct lvm_view *v, const struct map *before,
                          const struct map *after)
 {
@@ -66,7 +74,7 @@ static void find_orphans(struct node_lvs *s, const struct lvm_view *v, const str
         ((struct lv_orphan *)it->value)->seen = false;
     vec_for_each(&v->lvs, lv) {
         char *owner = lvm_lv_tag(lv, LV_OWNER);
-        if (owner && !map_has(before, lv->name) && !map_has(after, lv->name))
+        if (owner && !map_has(before, lv->name) && !map_has(after, lv->name) && !is_named(s, lv))
             note(s, lv, owner);
         else
             free(owner);
@@ -98,7 +106,10 @@ static void say(struct node_lvs *s)
     }
 }
 
-/* The server itself is asked, not a cache: has it an object with this uid under the owner's name? */
+/*
+ * The server itself is asked, not a cache: has it an object under the owner's name whose volume this is, by uid
+ * or by status? Who owns it is known only where the server has the owner's group.
+ */
 static int confirm_absent(struct node_lvs *s, const struct lv_orphan *o, bool *ret_absent,
                           struct err *e)
 {
@@ -106,17 +117,19 @@ static int confirm_absent(struct node_lvs *s, const struct lv_orphan *o, bool *r
     *ret_absent = false;
     if (!slash || !slash[1])
         return 0;
-    for (size_t i = 0; i < s->n_groups; i++) {
+    _cleanup_free_ char *group = mem_strndup(o->owner, (size_t)(slash - o->owner));
+    for (size_t i = 0; i < KUBE_PAIR; i++) {
         struct err why = {0};
-        json_auto_t *there = kube_get(s->n->client, &s->groups[i].kind, NULL, slash + 1, &why);
-        if (there && str_eq(kube_uid(there), o->lv))
+        json_auto_t *there = kube_get(s->n->client, &s->lvs.resources[i], NULL, slash + 1, &why);
+        if (there &&
+            (str_eq(kube_uid(there), o->lv) || str_eq(lv_text(there, "status", "volumeID"), o->lv)))
             return 0;
         if (!there && why.code != ERR_NOT_FOUND) {
             *e = why;
             return -1;
         }
     }
-    *ret_absent = s->n_groups > 0;
+    *ret_absent = kube_pair_served(&s->lvs, group);
     return 0;
 }
 
@@ -149,7 +162,8 @@ int lv_audit(struct node_lvs *s, struct err *e)
     int status = lv_look(s, LV_PATIENCE, &v, e);
     if (status == 0) {
         know(s, v, &after);
-        find_orphans(s, v, &before, &after);
+        if (kube_pair_served(&s->lvs, NULL))
+            find_orphans(s, v, &before, &after);
         say(s);
         lv_pools_warn(s, v);
         if (s->n->options.lvs.reclaim_orphans)

@@ -26,9 +26,9 @@ static uint64_t round_up(uint64_t size, uint64_t extent)
 }
 
 /* The class that the volume is of. */
-static const struct lvm_class *class_of(const struct node_lvs *s, const struct lvm_lv *lv)
+static const struct lvm_class *class_of(const struct lvm_classes *set, const struct lvm_lv *lv)
 {
-    vec_for_each(&s->classes.classes, c) {
+    vec_for_each(&set->classes, c) {
         if (str_eq(c->vg, lv->vg) && (c->pool ? str_eq(c->pool, lv->pool) : !*lv->pool))
             return c;
     }
@@ -80,11 +80,12 @@ static int make_snapshot(struct node_lvs *s, const struct lv_wish *w, const stru
 }
 
 static int make_locked(struct node_lvs *s, const struct lv_wish *w, const struct lvm_lv *origin,
-                       const struct lvm_class *c, uint64_t *ret_given, struct err *e)
+                       const struct lvm_classes *set, const struct lvm_class *c,
+                       uint64_t *ret_given, struct err *e)
 {
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(s);
     char *const *more = NULL;
-    if (*w->options && !(more = lvm_classes_options(&s->classes, w->options, e)))
+    if (*w->options && !(more = lvm_classes_options(set, w->options, e)))
         return -1;
     const struct lvm_vg *vg = lvm_view_vg(v, c->vg);
     uint64_t bytes = round_up(origin ? origin->size : w->size, vg ? vg->extent : 0);
@@ -108,15 +109,16 @@ static int make_locked(struct node_lvs *s, const struct lv_wish *w, const struct
 
 int lv_make(struct node_lvs *s, const struct lv_wish *w, const struct lvm_lv *origin, struct err *e)
 {
+    _cleanup_(lv_classes_unrefp) struct lv_classes *classes = lv_classes(s);
     const struct lvm_class *c;
     uint64_t given = 0;
-    if (lvm_classes_find(&s->classes, w->class, &c, e) < 0)
+    if (lvm_classes_find(&classes->set, w->class, &c, e) < 0)
         return -1;
-    if (origin && !(c = class_of(s, origin)))
+    if (origin && !(c = class_of(&classes->set, origin)))
         return err_set(e, ERR_FAILED_PRECONDITION, "NoDeviceClass",
                        "no device class has the volume group and pool of %s", w->source);
     lv_change_begin(s);
-    int status = make_locked(s, w, origin, c, &given, e);
+    int status = make_locked(s, w, origin, &classes->set, c, &given, e);
     lv_change_end(s, c, given);
     return status;
 }
@@ -139,11 +141,20 @@ static int grow_locked(struct node_lvs *s, const struct lvm_lv *lv, const struct
 
 int lv_grow(struct node_lvs *s, const struct lvm_lv *lv, uint64_t size, struct err *e)
 {
-    const struct lvm_class *c = class_of(s, lv);
+    _cleanup_(lv_classes_unrefp) struct lv_classes *classes = lv_classes(s);
+    const struct lvm_class *c = class_of(&classes->set, lv);
     uint64_t given = 0;
     lv_change_begin(s);
     int status = grow_locked(s, lv, c, size, &given, e);
     lv_change_end(s, c, c ? given : 0);
+    return status;
+}
+
+int lv_tag(struct node_lvs *s, const struct lvm_lv *lv, const char *tag, struct err *e)
+{
+    lv_change_begin(s);
+    int status = lvm_tag(s->lvm, lv->vg, lv->name, tag, e);
+    lv_change_end(s, NULL, 0);
     return status;
 }
 

@@ -6,6 +6,8 @@
 #include <pthread.h>
 
 #include "base/map.h"
+#include "base/str.h"
+#include "kube/pair.h"
 #include "lvm/class.h"
 #include "lvm/lvm.h"
 #include "node/impl.h"
@@ -13,37 +15,36 @@
 #include "node/vg_disks.h"
 
 #define LV_OWNER "orlop.io/owner" /* the tag: orlop.io/owner=GROUP/NAME */
-enum { LV_GROUPS = 2 };
 
 /* Room that was given since the last report began. */
 struct lv_given {
-    const struct lvm_class *class;
+    char *of; /* "vg/pool", or "vg/": classes may share it */
     uint64_t bytes, change;
 };
 
-struct lv_group {
-    const char *group; /* "topolvm.io" */
-    char *finalizer;
-    struct kube_resource kind;
-    struct kube_informer *informer;
+/* Immutable; lv_classes.c counts the references. */
+struct lv_classes {
+    _Atomic unsigned refs;
+    struct lvm_classes set;
 };
 
 struct node_lvs {
     struct node *n;
     struct lvm *lvm;
     struct err broken; /* why there is no LVM here; code 0: there is */
-    struct lvm_classes classes;
     struct node_vg_disks disks;
-    struct lv_group groups[LV_GROUPS];
-    size_t n_groups;
+    struct kube_pair lvs;
     struct kube_controller *volumes; /* keys are uids */
-    struct kube_controller *keeper;  /* LV_AUDIT, LV_ANNOUNCE */
+    struct kube_controller *keeper;  /* LV_AUDIT, LV_ANNOUNCE, LV_CLASSES; one worker */
+    struct str classes_text;         /* of the file, as it is in force; the keeper's */
+    char *classes_problem; /* what was last said to be wrong with it; NULL; the keeper's */
 
     pthread_mutex_t change; /* one change at a time, and what is decided with it */
 
     pthread_mutex_t lock; /* of all below; taken after the other */
     pthread_cond_t news;
     struct lvm_view *view;
+    struct lv_classes *classes;
     uint64_t changes, seen; /* how many were made; how many the view has */
     uint64_t freed;         /* the last that gave room back */
     int64_t seen_at;        /* when the report began */
@@ -67,6 +68,7 @@ struct lv_orphan {
 
 #define LV_AUDIT    "audit"
 #define LV_ANNOUNCE "announce"
+#define LV_CLASSES  "classes"
 
 /* lv_view.c */
 
@@ -101,6 +103,7 @@ struct lv_wish {
 int lv_make(struct node_lvs *s, const struct lv_wish *w, const struct lvm_lv *origin,
             struct err *e);
 int lv_grow(struct node_lvs *s, const struct lvm_lv *lv, uint64_t size, struct err *e);
+int lv_tag(struct node_lvs *s, const struct lvm_lv *lv, const char *tag, struct err *e);
 /* Wipes it first. */
 int lv_remove(struct node_lvs *s, const struct lvm_view *v, const struct lvm_lv *lv, struct err *e);
 /* The volume with that name, in whichever group; NULL. */
@@ -110,8 +113,8 @@ const struct lvm_lv *lv_find(const struct lvm_view *v, const char *name);
 
 struct lv_work {
     struct node_lvs *s;
-    const struct lv_group *group;
-    json_t *object; /* a tree of our own */
+    json_t *object;                   /* a tree of our own */
+    const struct kube_resource *kind; /* of the group that it is of */
     const char *uid;
 };
 const char *lv_text(const json_t *object, const char *part, const char *key); /* "" */
@@ -131,10 +134,12 @@ int lv_fail(struct lv_work *w, const struct err *why, struct err *e);
 /* The volume is there: what it is called and how large it is, as LVM says. */
 int lv_tell(struct lv_work *w, const struct lvm_lv *lv, struct err *e);
 /* The object with that uid, or that name, in whichever group: a tree of the caller's own; NULL. */
-json_t *lv_object(struct node_lvs *s, const char *index, const char *value,
-                  const struct lv_group **ret_group);
-#define LV_BY_UID  "uid"
-#define LV_BY_NAME "name"
+json_t *lv_object(struct node_lvs *s, const char *index, const char *value);
+#define LV_BY_UID    "uid"
+#define LV_BY_NAME   "name"
+#define LV_BY_VOLUME "volume" /* status.volumeID */
+/* The group that the object is of: "topolvm.io". */
+const char *lv_group(const struct lv_work *w);
 
 /* lv_reconcile.c */
 int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_result *ret,
@@ -143,6 +148,20 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
 /* lv_audit.c */
 int lv_audit(struct node_lvs *s, struct err *e);
 void lv_orphans_done(struct node_lvs *s);
+
+/* lv_classes.c */
+
+/* A reference to those in force. */
+struct lv_classes *lv_classes(struct node_lvs *s);
+void lv_classes_unref(struct lv_classes *c);
+DEFINE_CLEANUP(struct lv_classes *, lv_classes_unref)
+/* At the start: a file that is wrong is an error. */
+int lv_classes_load(struct node_lvs *s, struct err *e);
+/* Later: it is said to be wrong, and the classes stay. */
+int lv_classes_look(struct node_lvs *s, struct err *e);
+/* Makes devices of all volumes in the groups of the classes. */
+void lv_classes_activate(struct node_lvs *s, const struct lvm_classes *set,
+                         const struct lvm_view *v);
 
 /* lv_pools.c */
 void lv_pools_warn(struct node_lvs *s, const struct lvm_view *v);

@@ -2,7 +2,7 @@
  * One LogicalVolume.
  *
  *     not deleting, no volumeID     finalizer ─> create, unless it is there ─> look ─> status
- *     not deleting, volumeID        not there: lost. too small: extend ─> look ─> status
+ *     not deleting, volumeID        finalizer; not there: lost. too small: extend ─> look ─> status
  *     deleting, our finalizer       wipe, remove ─> look: gone? ─> finalizer
  *
  * Each arrow can be the last before kill -9: what is in LVM and in the object says where to go on.
@@ -28,8 +28,7 @@ static int look_again(struct lv_work *w, struct lvm_view **v, struct err *e)
 static int find_source(struct lv_work *w, const struct lvm_view *v, const char *name,
                        const struct lvm_lv **ret_origin, struct err *e)
 {
-    const struct lv_group *group;
-    json_auto_t *source = lv_object(w->s, LV_BY_NAME, name, &group);
+    json_auto_t *source = lv_object(w->s, LV_BY_NAME, name);
     if (!source)
         return err_set(e, ERR_NOT_FOUND, "NoSource", "the source %s is not there", name);
     if (!str_eq(lv_text(source, "spec", "nodeName"), w->s->n->name.node))
@@ -41,6 +40,12 @@ static int find_source(struct lv_work *w, const struct lvm_view *v, const char *
     return *ret_origin ? 0
                        : err_set(e, ERR_UNAVAILABLE, "SourceNotReady",
                                  "the source %s has no volume yet", name);
+}
+
+/* To be freed. */
+static char *tag_of(const struct lv_work *w)
+{
+    return mem_printf(LV_OWNER "=%s/%s", lv_group(w), kube_name(w->object));
 }
 
 static int create(struct lv_work *w, struct err *e)
@@ -58,7 +63,7 @@ static int create(struct lv_work *w, struct err *e)
     };
     if (!*wish.class)
         wish.class = lv_text(w->object, "spec", "deviceClass");
-    _cleanup_free_ char *tag = mem_printf(LV_OWNER "=%s/%s", w->group->group, kube_name(w->object));
+    _cleanup_free_ char *tag = tag_of(w);
     wish.tag = tag;
     if ((*wish.source && find_source(w, v, wish.source, &origin, &why) < 0) ||
         lv_make(w->s, &wish, origin, &why) < 0)
@@ -74,7 +79,7 @@ static int create(struct lv_work *w, struct err *e)
 static int is_wanted(struct lv_work *w, struct err *e)
 {
     struct err why = {0};
-    json_t *live = kube_get(w->s->n->client, &w->group->kind, NULL, kube_name(w->object), &why);
+    json_t *live = kube_get(w->s->n->client, w->kind, NULL, kube_name(w->object), &why);
     if (!live && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
@@ -141,7 +146,21 @@ static int find_own(struct lv_work *w, const struct lvm_view *v, const char *id,
     return err_set(e, ERR_FAILED_PRECONDITION, "NotOurs",
                    "the volume %s is not this object's: it has another uid, and no tag " LV_OWNER
                    "=%s/%s",
-                   id, w->group->group, kube_name(w->object));
+                   id, lv_group(w), kube_name(w->object));
+}
+
+/* One that another agent made, TopoLVM's own, is ours by its name: now also by its tag, for the audit. */
+static void adopt(struct lv_work *w, const struct lvm_lv *lv)
+{
+    _cleanup_free_ char *owner = lvm_lv_tag(lv, LV_OWNER);
+    struct err why = {0};
+    if (owner)
+        return;
+    _cleanup_free_ char *tag = tag_of(w);
+    if (lv_tag(w->s, lv, tag, &why) < 0)
+        log_warn("cannot tag a logical volume", LOG_S("name", kube_name(w->object)), LOG_ERR(&why));
+    else
+        log_info("took over a logical volume", LOG_S("name", kube_name(w->object)));
 }
 
 static int lost(struct lv_work *w, const char *id, struct err *e)
@@ -154,10 +173,13 @@ static int lost(struct lv_work *w, const char *id, struct err *e)
     return lv_fail(w, &why, e);
 }
 
-/* It has a volumeID: is it there, and large enough? */
-static int keep(struct lv_work *w, const char *id, struct err *e)
+/* It has a volumeID: is it there, and large enough? One that came from a backup may lack the finalizer. */
+static int keep(struct lv_work *w, struct err *e)
 {
     struct err why = {0};
+    if (lv_finalizer_add(w, e) < 0)
+        return -1;
+    _cleanup_free_ char *id = mem_strdup(lv_text(w->object, "status", "volumeID"));
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
     const struct lvm_lv *lv;
     if (!lv_find(v, id) && look_again(w, &v, &why) < 0) /* so grave a verdict needs a fresh look */
@@ -166,6 +188,7 @@ static int keep(struct lv_work *w, const char *id, struct err *e)
         return lv_fail(w, &why, e);
     if (!lv)
         return lost(w, id, e);
+    adopt(w, lv);
     uint64_t wanted = lv_size(w->object, "spec", "size");
     if (lv->size >= wanted || lvm_lv_is_read_only(lv))
         return lv_tell(w, lv, e);
@@ -227,7 +250,7 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
     struct lv_work w = {.s = context, .uid = uid};
     (void)ns;
     (void)ret;
-    w.object = lv_object(w.s, LV_BY_UID, uid, &w.group);
+    w.object = lv_object(w.s, LV_BY_UID, uid);
     if (!w.object) { /* gone, and its volume with it */
         lv_judge(&w, false);
         if (w.s->keeper)
@@ -235,15 +258,14 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
         return 0;
     }
     int status = 0;
+    w.kind = kube_pair_of(&w.s->lvs, w.object);
     const char *id = lv_text(w.object, "status", "volumeID");
     if (!str_eq(lv_text(w.object, "spec", "nodeName"), w.s->n->name.node))
         status = 0;
     else if (w.s->broken.code)
         status = lv_was_judged(&w) ? 0 : lv_fail(&w, &w.s->broken, e);
     else
-        status = kube_deleting(w.object) ? remove_volume(&w, e)
-                 : *id                   ? keep(&w, id, e)
-                                         : make(&w, e);
+        status = kube_deleting(w.object) ? remove_volume(&w, e) : *id ? keep(&w, e) : make(&w, e);
     json_decref(w.object);
     return status;
 }

@@ -28,6 +28,8 @@ static void forget_given(struct node_lvs *s)
     for (size_t i = 0; i < s->given.len; i++) {
         if (s->given.p[i].change > s->seen)
             s->given.p[kept++] = s->given.p[i];
+        else
+            free(s->given.p[i].of);
     }
     s->given.len = kept;
 }
@@ -86,6 +88,12 @@ void lv_change_begin(struct node_lvs *s)
     pthread_mutex_lock(&s->change);
 }
 
+/* To be freed. */
+static char *room_of(const struct lvm_class *c)
+{
+    return mem_printf("%s/%s", c->vg, c->pool ? c->pool : "");
+}
+
 void lv_change_end(struct node_lvs *s, const struct lvm_class *class, uint64_t bytes)
 {
     pthread_mutex_lock(&s->lock);
@@ -96,7 +104,7 @@ void lv_change_end(struct node_lvs *s, const struct lvm_class *class, uint64_t b
     if (!class)
         s->freed = s->changes;
     else if (bytes)
-        vec_push(&s->given, (struct lv_given){class, bytes, s->changes});
+        vec_push(&s->given, (struct lv_given){room_of(class), bytes, s->changes});
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
     pthread_mutex_unlock(&s->change);
@@ -116,12 +124,11 @@ void lv_room(struct node_lvs *s, const struct lvm_view *v, const struct lvm_clas
              struct lvm_room *ret)
 {
     uint64_t given = 0;
+    _cleanup_free_ char *of = room_of(c);
     lvm_class_room(c, v, ret);
     pthread_mutex_lock(&s->lock);
-    vec_for_each(&s->given, it) { /* of the same group, unless one of them is a pool's */
-        if (it->class == c || (!it->class->pool && !c->pool && str_eq(it->class->vg, c->vg)))
-            given += it->bytes;
-    }
+    vec_for_each(&s->given, it)
+        given += str_eq(it->of, of) ? it->bytes : 0;
     pthread_mutex_unlock(&s->lock);
     ret->free = ret->free > given ? ret->free - given : 0;
 }

@@ -27,30 +27,27 @@ uint64_t lv_size(const json_t *object, const char *part, const char *key)
                : 0;
 }
 
-json_t *lv_object(struct node_lvs *s, const char *index, const char *value,
-                  const struct lv_group **ret_group)
+json_t *lv_object(struct node_lvs *s, const char *index, const char *value)
 {
-    json_t *found = NULL;
-    for (size_t i = 0; !found && i < s->n_groups; i++) {
-        struct kube_objects list = {0};
-        kube_informer_find(s->groups[i].informer, index, value, &list);
-        if (list.len) {
-            found = kube_object_json(list.p[0]);
-            *ret_group = &s->groups[i];
-        }
-        kube_objects_done(&list);
-    }
-    return found;
+    _cleanup_(kube_objects_done) struct kube_objects list = {0};
+    kube_pair_find(&s->lvs, index, value, &list);
+    return list.len ? kube_object_json(list.p[0]) : NULL;
 }
 
 /*
  * The names of finalizer and annotation in each group. Whoever came from one to the other may have
  * brought the old ones along: all count.
  */
+static const char *const groups[KUBE_PAIR] = {"topolvm.cybozu.com", "topolvm.io"};
 static const char *const finalizers[] = {"topolvm.cybozu.com/logicalvolume",
                                          "topolvm.io/logicalvolume", NULL};
 static const char *const annotations[] = {"topolvm.cybozu.com/resize-requested-at",
                                           "topolvm.io/resize-requested-at", NULL};
+
+const char *lv_group(const struct lv_work *w)
+{
+    return groups[w->kind - w->s->lvs.resources];
+}
 
 const char *lv_finalizer(const json_t *object)
 {
@@ -98,7 +95,7 @@ static int write_status(struct lv_work *w, const json_t *status, struct err *e)
     if (before ? json_equal(before, status) : !json_object_size(status))
         return 0;
     crash_point("status");
-    int done = kube_status_write(w->s->n->client, &w->group->kind, &w->object, status, e);
+    int done = kube_status_write(w->s->n->client, w->kind, &w->object, status, e);
     crash_point("status");
     return done;
 }
@@ -154,8 +151,8 @@ int lv_finalizer_add(struct lv_work *w, struct err *e)
     if (lv_finalizer(w->object))
         return 0;
     crash_point("finalizer");
-    int status =
-        kube_finalizer_add(w->s->n->client, &w->group->kind, &w->object, w->group->finalizer, e);
+    int status = kube_finalizer_add(w->s->n->client, w->kind, &w->object,
+                                    finalizers[w->kind - w->s->lvs.resources], e);
     crash_point("finalizer");
     return status;
 }
@@ -167,7 +164,7 @@ int lv_finalizer_remove(struct lv_work *w, struct err *e)
         if (!kube_finalizer_has(w->object, *name))
             continue;
         crash_point("finalizer");
-        status = kube_finalizer_remove(w->s->n->client, &w->group->kind, &w->object, *name, e);
+        status = kube_finalizer_remove(w->s->n->client, w->kind, &w->object, *name, e);
         crash_point("finalizer");
     }
     return status;

@@ -11,11 +11,9 @@
 #include "metrics/metrics.h"
 #include "node/lv_impl.h"
 
-enum { WORKERS = 16, CLASSES_BYTES = 1 << 20 };
-static const int64_t AUDIT_NS = 300 * CLOCK_SECOND, GRACE_NS = 600 * CLOCK_SECOND;
-
-/* The seed's first: where both are the same objects, that one is used. */
-static const char *const versions[LV_GROUPS] = {"topolvm.cybozu.com/v1", "topolvm.io/v1"};
+enum { WORKERS = 16 };
+static const int64_t AUDIT_NS = 300 * CLOCK_SECOND, GRACE_NS = 600 * CLOCK_SECOND,
+                     CLASSES_NS = 10 * CLOCK_SECOND;
 
 static void by_uid(const json_t *object, struct kube_index_values *out)
 {
@@ -27,7 +25,15 @@ static void by_name(const json_t *object, struct kube_index_values *out)
     kube_index_add(out, kube_name(object));
 }
 
-static const struct kube_index indexes[] = {{LV_BY_UID, by_uid}, {LV_BY_NAME, by_name}};
+static void by_volume(const json_t *object, struct kube_index_values *out)
+{
+    const char *id = lv_text(object, "status", "volumeID");
+    if (*id)
+        kube_index_add(out, id);
+}
+
+static const struct kube_index indexes[] = {
+    {LV_BY_UID, by_uid}, {LV_BY_NAME, by_name}, {LV_BY_VOLUME, by_volume}};
 
 /* Only those of this node; most say so without being parsed. */
 static void map_own(struct kube_controller *c, const struct kube_object *object, void *context)
@@ -44,8 +50,11 @@ static int keep_up(void *context, const char *ns, const char *name, struct kube_
     (void)ns;
     if (str_eq(name, LV_ANNOUNCE))
         return lv_announce(s, e);
+    bool audit = str_eq(name, LV_AUDIT);
     ret->again_ns = s->n->options.lvs.audit_ns;
-    return lv_audit(s, e);
+    if (!audit && ret->again_ns > CLASSES_NS)
+        ret->again_ns = CLASSES_NS;
+    return audit ? lv_audit(s, e) : lv_classes_look(s, e);
 }
 
 static void free_all(void *context)
@@ -54,50 +63,24 @@ static void free_all(void *context)
     if (s->lvm && s->disks.count)
         node_vg_disks_stop(&s->disks, s->lvm);
     node_vg_disks_done(&s->disks);
-    for (size_t i = 0; i < s->n_groups; i++)
-        free(s->groups[i].finalizer);
     map_for_each(&s->judged, it)
         free(it->value);
     map_done(&s->judged);
     lv_orphans_done(s);
     map_done(&s->pools);
+    vec_for_each(&s->given, it)
+        free(it->of);
     vec_done(&s->given);
     lvm_view_unref(s->view);
-    lvm_classes_done(&s->classes);
+    lv_classes_unref(s->classes);
+    str_done(&s->classes_text);
+    free(s->classes_problem);
     if (s->lvm)
         lvm_close(s->lvm);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->change);
     free(s);
-}
-
-static void add_group(struct node_lvs *s, const char *version)
-{
-    struct lv_group *g = &s->groups[s->n_groups++];
-    size_t size = strcspn(version, "/");
-    g->kind = kube_resource(version, "LogicalVolume");
-    g->group = size == strlen("topolvm.io") ? "topolvm.io" : "topolvm.cybozu.com";
-    g->finalizer = mem_printf("%s/logicalvolume", g->group);
-    g->informer = kube_manager_informer(s->n->manager, g->kind, NULL, NULL, NULL);
-    for (size_t i = 0; i < ARRAY_SIZE(indexes); i++)
-        kube_informer_add_index(g->informer, &indexes[i]);
-    kube_controller_watch(
-        s->volumes, (struct kube_source){.informer = g->informer, .map = map_own, .context = s});
-}
-
-static int read_classes(struct node_lvs *s, const char *path, struct err *e)
-{
-    _cleanup_(str_done) struct str text = {0};
-    if (!path) {
-        lvm_classes_default(&s->classes);
-        return 0;
-    }
-    if (file_read(path, CLASSES_BYTES, &text, e) < 0)
-        return -1;
-    return lvm_classes_parse(str_get(&text), text.len, &s->classes, e) < 0
-               ? err_prefix(e, "%s", path)
-               : 0;
 }
 
 /* LVM as it is: disks of our own if there are to be some, devices of all volumes. */
@@ -113,11 +96,7 @@ static int open_lvm(struct node_lvs *s, struct err *e)
          node_vg_disks_start(&s->disks, s->lvm, n->options.data_dir, own, &o->disks, e) < 0) ||
         lvm_look(s->lvm, &s->view, e) < 0)
         return -1;
-    vec_for_each(&s->classes.classes, c) {
-        struct err why = {0};
-        if (lvm_view_vg(s->view, c->vg) && lvm_activate(s->lvm, c->vg, &why) < 0)
-            log_warn("not all volumes have devices", LOG_S("vg", c->vg), LOG_ERR(&why));
-    }
+    lv_classes_activate(s, &s->classes->set, s->view);
     return 0;
 }
 
@@ -156,11 +135,12 @@ static int setup_keeper(struct node_lvs *s, struct err *e)
         return -1;
     kube_controller_watch(s->keeper,
                           (struct kube_source){.informer = s->n->nodes, .map = lv_map_node});
-    for (size_t i = 0; i < s->n_groups; i++) /* the audit must not begin before they are known */
-        kube_controller_watch(s->keeper, (struct kube_source){.informer = s->groups[i].informer,
-                                                              .map = lv_map_nothing});
+    /* The audit must not begin before they are known. */
+    kube_pair_watch(&s->lvs, s->keeper, (struct kube_source){.map = lv_map_nothing});
     kube_controller_add(s->keeper, "", LV_AUDIT);
     kube_controller_add(s->keeper, "", LV_ANNOUNCE);
+    if (s->n->options.lvs.classes_file)
+        kube_controller_add(s->keeper, "", LV_CLASSES);
     lv_metrics_setup(s);
     return 0;
 }
@@ -184,7 +164,7 @@ static struct node_lvs *new_lvs(struct node *n)
 int node_lvs_setup(struct node *n, struct err *e)
 {
     struct node_lvs *s = new_lvs(n);
-    if (read_classes(s, n->options.lvs.classes_file, e) < 0)
+    if (lv_classes_load(s, e) < 0)
         return -1;
     bool wanted = check_wanted(n, &s->broken) == 0, works = wanted && open_lvm(s, &s->broken) == 0;
     if (wanted && !works)
@@ -193,9 +173,10 @@ int node_lvs_setup(struct node *n, struct err *e)
         s->broken = (struct err){0};
     if (add_controller(s, "logicalvolumes", works ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
         return -1;
-    for (size_t i = 0; i < LV_GROUPS; i++) {
-        if (kube_serves(n->client, versions[i]))
-            add_group(s, versions[i]);
-    }
+    /* The seed's group first: where both are the same objects, that one is used. */
+    kube_pair_init(&s->lvs, n->manager, "topolvm.cybozu.com/v1", "topolvm.io/v1", "LogicalVolume");
+    for (size_t i = 0; i < ARRAY_SIZE(indexes); i++)
+        kube_pair_add_index(&s->lvs, &indexes[i]);
+    kube_pair_watch(&s->lvs, s->volumes, (struct kube_source){.map = map_own, .context = s});
     return works ? setup_keeper(s, e) : 0;
 }

@@ -120,16 +120,21 @@ void replica_send(struct repl_replica *r, int link, struct repl_msg *m, const vo
     r->ops->send(r->ctx, link, m, payload, owner);
 }
 
+/* The rebuild is over: a flush that is under way, or still to come, is no longer the end of it. */
+static void rebuild_forget(struct repl_replica *r)
+{
+    r->done_owed = r->mark_owed = false;
+    if (!GUARD(11, false))
+        r->flush_done = r->flush_mark = false;
+    pieces_forget(r);
+}
+
 static void unbind(struct repl_replica *r)
 {
     ops_drop_waiting(r);
     r->bound = -1;
     r->promise_owed = false;
-    /* A flush that is under way is no longer the end of that target's rebuild. */
-    r->done_owed = r->mark_owed = false;
-    if (!GUARD(11, false))
-        r->flush_done = r->flush_mark = false;
-    pieces_forget(r);
+    rebuild_forget(r);
 }
 
 static void drop_link(struct repl_replica *r, int link, const char *why)
@@ -235,7 +240,7 @@ static void join(struct repl_replica *r, uint64_t count, uint64_t number)
     r->join = number;
     r->complete = false;
     r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
-    pieces_forget(r);
+    rebuild_forget(r);
     memset(r->done_bits, 0, sizeof(r->done_bits));
 }
 

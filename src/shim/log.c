@@ -1,10 +1,12 @@
 /*
  * The log of a container. Whatever goes wrong with the file, the output is taken: a full disk must
- * not stop the program that writes.
+ * not stop the program that writes. The file is locked before it has its name, and until it is
+ * closed: whoever follows it knows by that whether more can come.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -18,15 +20,22 @@ enum { USUAL_BYTES = 10 * 1024 * 1024 };
 
 static void open_new(struct shim_log *l)
 {
-    struct stat st;
-    l->fd = open(l->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
-    l->size = l->fd >= 0 && fstat(l->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+    char new[4096];
+    if (snprintf(new, sizeof(new), "%s.new", l->path) >= (int)sizeof(new))
+        return;
+    unlink(new);
+    l->fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0640);
+    if (l->fd < 0)
+        return;
+    flock(l->fd, LOCK_EX | LOCK_NB);
+    rename(new, l->path);
 }
 
 void shim_log_open(struct shim_log *l, const struct shim_spec *s)
 {
     l->fd = -1;
     l->used = 0;
+    l->size = 0;
     l->path = s->log;
     l->most = s->log_bytes ? s->log_bytes : USUAL_BYTES;
     if (!l->path)

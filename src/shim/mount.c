@@ -1,8 +1,13 @@
 /*
  * A container's view of the host: a mount namespace of its own, with its volumes bound into place.
  *
- * What the host mounts and unmounts later is followed (the namespace is a slave); nothing that is
- * done here reaches the host. A place that does not exist cannot be made without leaving it behind,
+ * What the host mounts and unmounts later is followed (the namespace is a slave), where the host's mounts are
+ * shared, as systemd makes them; nothing that is done here reaches the host. Where they are not shared, the
+ * container keeps a copy of every mount that there was when it started, and whatever is unmounted on the host stays
+ * in use until it ends. Taking copies away here would take from a host process what it may have come for, and
+ * sharing the host's mounts is for its owner to say: docs/guides/pods.md tells how.
+ *
+ * A place that does not exist cannot be made without leaving it behind,
  * so the nearest folder above it is replaced by a copy in memory whose entries are bound to the
  * originals: the container sees all that was there, and its new place.
  */

@@ -93,7 +93,7 @@ class World:
     def __init__(self, system, ledger):
         self.system, self.ledger = system, ledger
         self.replicas = {n: REPLICAS for n in range(DEPLOYMENTS)}
-        self.claims = set(range(CLAIMS))
+        self.claims, self.next_claim = set(range(CLAIMS)), CLAIMS  # no name twice: the first may still be on its way out
         self.maps = {n: 0 for n in range(MAPS)}
         self.ends = time.monotonic() + 1e9
 
@@ -119,8 +119,8 @@ class World:
             self.claims -= set(gone)
             self.delete("-n", "openebs", "blockdeviceclaims", *(f"claim-{n}" for n in gone))
         elif turn == 2 and len(self.claims) < CLAIMS:
-            first = max(self.claims, default=0) + 1
-            new = range(first, first + min(10, CLAIMS - len(self.claims)))
+            new = range(self.next_claim, self.next_claim + min(10, CLAIMS - len(self.claims)))
+            self.next_claim = new.stop
             self.claims |= set(new)
             self.apply([claim(n) for n in new])
         else:

@@ -115,7 +115,7 @@ def damage(scratch):
         tap.equal((result.returncode, said["errors"]), (1, 1), "the first error ends a run")
 
 
-def killed(scratch, number, flags, how):
+def killed(scratch, number, flags, how, why=""):
     """The target is killed in the middle of writes, and started again; what it owes is there."""
     volume, saved = scratch.file(f"killed-{number}"), scratch.file(f"killed-map-{number}")
     target = Target(target_program, scratch.path, "file:" + volume, "16Mi").start()
@@ -137,8 +137,8 @@ def killed(scratch, number, flags, how):
                    said["said"].get("reconnects", 0) > 0), (0, 0, {}, True),
                   "a run that connects anew goes on without an error")
     else:
-        tap.ok(said["result"].returncode == 1 and said["said"]["errors"],
-               "a run that does not connect anew ends with the target", said["result"].stderr)
+        tap.ok(said["result"].returncode == 1 and said["said"]["errors"] and why in said["result"].stderr,
+               "a run that does not connect anew, or not in time, ends with the target", said["result"].stderr)
     result, checked = bench(target, "--check", "--load-map", saved)
     tap.ok(result.returncode == 0 and checked["verify"]["checked"] > 100,
            "all that was acknowledged is there after a kill -9", result.stderr + str(checked))
@@ -171,5 +171,6 @@ with Scratch() as folder:
     damage(folder)
     killed(folder, 1, [], False)
     killed(folder, 2, ["--reconnect", "-t", "4"], True)
+    killed(folder, 3, ["--reconnect", "--reconnect-for", "1"], False, "the target has been away for 1 s")
     command_line(folder)
 tap.done()

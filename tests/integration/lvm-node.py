@@ -100,6 +100,63 @@ def retry(agent):
     agent.delete("small")
 
 
+def tags(agent):
+    return {lv["lv_name"]: lv["lv_tags"] for lv in agent.lvm.report("lvs", "lv_name,lv_tags")}
+
+
+def say_volume(agent, name, volume_id):
+    said = agent.client.ask("PATCH", agent.path(name) + "/status",
+                            {"status": {"volumeID": volume_id, "currentSize": "8Mi", "code": None}},
+                            content_type="application/merge-patch+json")
+    tap.equal(said.status, 200, f"the status of {name} says that it has a volume")
+
+
+def restore(agent, volume_id):
+    """While the agent is away: the object of that volume goes and comes again with another uid and without
+    finalizers, as from a backup."""
+    agent.patch("keep", metadata={"finalizers": None})
+    agent.delete("keep")
+    agent.create("keep", "8Mi", vgName="spared")
+    say_volume(agent, "keep", volume_id)
+
+
+def taken_over(agent):
+    """An object comes whose volume TopoLVM had made, which knows no tags of ours."""
+    uid = agent.create("moved", "8Mi", vgName="nobody")["metadata"]["uid"]
+    until(agent, "an object without a volume", "moved", code=5)
+    tap.ran(agent.lvm.run("lvcreate", "-an", "-Zn", "-Wn", "-L", "8M", "-n", uid, "orlop"), "a volume without a tag")
+    say_volume(agent, "moved", uid)
+    tap.ok(wait_for(lambda: tags(agent).get(uid) == "orlop.io/owner=topolvm.cybozu.com/moved"),
+           "gets one when its object comes", tags(agent))
+    return uid
+
+
+def check_new_classes(agent, path):
+    """The file of classes is read again while the agent runs."""
+    def write(text):
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(path + ".new", path)
+    agent.create("later", "8Mi", vgName="late")
+    until(agent, "a class that there is not", "later", code=5)
+    write("device-classes: [{name: late}]")
+    said = 'the device classes stay as they were'
+    tap.ok(wait_for(lambda: said in agent.text()), "a file that is wrong is said to be", agent.text()[-500:])
+    events = "/api/v1/events?fieldSelector=reason%3DBadDeviceClasses"
+    tap.ok(wait_for(lambda: agent.client.ask("GET", events).json["items"]), "by an event too")
+    agent.create("before", "8Mi", vgName="striped")
+    until(agent, "and the classes from before are in force", "before", currentSize="8Mi")
+    write(CLASSES.replace("lvcreate-option-classes", "- {name: late, volume-group: orlop, spare-gb: 0}\n"
+                          "lvcreate-option-classes"))
+    until(agent, "when the class comes, the volume is made", "later", currentSize="8Mi")
+    tap.ok(wait_for(lambda: agent.annotation("capacity.topolvm.io/late")), "and its room is offered")
+    write(CLASSES)
+    tap.ok(wait_for(lambda: not agent.annotation("capacity.topolvm.io/late")), "until it goes")
+    tap.equal(agent.text().count(said), 1, "what is wrong was said once")
+    agent.delete("later", "before")
+    tap.equal(settle(agent.agree), "", "its volumes stay, and can be deleted")
+
+
 def check_orphans(agent):
     keep = agent.create("keep", "8Mi", vgName="spared")
     until(agent, "a volume with an object", "keep", currentSize="8Mi")
@@ -112,14 +169,18 @@ def check_orphans(agent):
     tap.ran(stray("foreign", None), "one of somebody else")
     tap.ok(wait_for(lambda: agent.metrics().get('orlop_logicalvolume_orphans{node="n1"}') == 2),
            "two are orphans", agent.text()[-500:])
+    moved = taken_over(agent)
     agent.stop()
+    restore(agent, keep["metadata"]["uid"])
     agent.start("--reclaim-orphans", "--orphan-grace", "1s")
-    wanted = {keep["metadata"]["uid"], "foreign"}
+    wanted = {keep["metadata"]["uid"], "foreign", moved}
     tap.ok(wait_for(lambda: set(agent.lvm.volumes()) == wanted), "which go when that is asked for",
            agent.lvm.volumes())
     tap.ok(wait_for(lambda: not agent.annotation("topolvm.io/orphans")), "and are orphans no more")
+    agent.grow("keep", "16Mi")
+    until(agent, "one of an object that was restored is not an orphan, and grows", "keep", currentSize="16Mi")
     agent.lvm.run("lvremove", "-f", "-y", "orlop/foreign")
-    agent.delete("keep")
+    agent.delete("keep", "moved")
 
 
 def check_hostile(agent):
@@ -160,12 +221,14 @@ def check_broken(server, scratch):
 
 with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") as log, \
         Server(apiserver, scratch.file("api"), log=log) as server:
-    agent = Agent(program, server, scratch.file("n1"), "n1", "--audit", "1s", "--device-classes",
-                  scratch.file("classes.yaml", CLASSES), disks="2x1Gi")
+    classes = scratch.file("classes.yaml", CLASSES)
+    agent = Agent(program, server, scratch.file("n1"), "n1", "--audit", "1s", "--device-classes", classes,
+                  disks="2x1Gi")
     with agent:
         check_classes(agent)
         check_stripes(agent)
         retry(agent)
+        check_new_classes(agent, classes)
         check_orphans(agent)
         check_hostile(agent)
         tap.equal(settle(agent.agree), "", "nothing is left")

@@ -65,6 +65,14 @@ class Cluster:
                    for c in self.claim(name).get("status", {}).get("conditions", []))
 
 
+def made(c, group):
+    name = f"v-{group}"
+    c.agent.create(name, "8Mi", group)
+    tap.ok(wait_for(lambda: [lv for lv in c.volumes(group) if lv["metadata"]["name"] == name
+                             and lv.get("status", {}).get("currentSize") == "8Mi"], 120),
+           f"a volume of {group}", c.volumes(group))
+
+
 def both(c):
     for name, group in (("old", OLD), ("new", NEW)):
         c.server.create(CLAIMS, claim(name, group, "256Mi"))
@@ -82,13 +90,19 @@ def both(c):
     c.server.create(CLAIMS, claim("much", NEW, "300Mi"))
     tap.ok(wait_for(lambda: c.waits("much"), 60), "and is not promised to the other", c.claim("much"))
     env = {**os.environ, "KUBECONFIG": c.server.kubeconfig}
-    tap.equal(len(json.loads(run(orlop, "lv", "list", "-o", "json", env=env).stdout)["items"]), 2,
-              "orlop lv list shows the older group's")
+    listed = json.loads(run(orlop, "lv", "list", "-o", "json", env=env).stdout)["items"]
+    tap.equal(sorted(lv["apiVersion"] for lv in listed), [f"{OLD}/v1", f"{OLD}/v1", f"{NEW}/v1"],
+              "orlop lv list shows both groups'")
     c.server.kubectl("delete", "pvc", "old", "new", "more", "--wait=false")
     c.has("much", "300Mi", "it has its volume when there is room")
     c.server.kubectl("delete", "pvc", "much", "--wait=false")
     tap.ok(wait_for(lambda: not c.all(), 60), "all go", c.all())
     c.agree("from LVM too")
+    for group in (OLD, NEW):
+        made(c, group)
+    forgotten = run(orlop, "node", "forget", "n1", "--force", env=env)
+    tap.ok("forgotten, 2 logical volumes" in forgotten.stdout, "a node is forgotten with the volumes of both",
+           forgotten.stdout + forgotten.stderr)
 
 
 def one(c):
@@ -98,12 +112,16 @@ def one(c):
         c.has(name, "64Mi", f"a claim of the class of {group}, where there is only {NEW}")
     tap.equal(len(c.all()), 2, "both are in the one group")
     env = {**os.environ, "KUBECONFIG": c.server.kubeconfig}
-    made = run(orlop, "lv", "create", "x", "--node", "n1", "--size", "64Mi", "--wait", env=env)
-    tap.ok(made.returncode == 0 and len(c.all()) == 3, "orlop lv create finds it", made.stderr)
+    created = run(orlop, "lv", "create", "x", "--node", "n1", "--size", "64Mi", "--wait", env=env)
+    tap.ok(created.returncode == 0 and len(c.all()) == 3, "orlop lv create finds it", created.stderr)
     c.agree("LVM has them")
     c.server.kubectl("delete", "pvc", "old", "new", "--wait=false")
     run(orlop, "lv", "delete", "x", env=env)
     tap.ok(wait_for(lambda: not c.all(), 60), "all go", c.all())
+    tap.ran(c.server.kubectl("apply", f"-f={top}/deploy/crds/{OLD}_logicalvolumes.yaml"), "the other group comes")
+    tap.ran(c.server.kubectl("wait", "--for=condition=Established", "crd", f"logicalvolumes.{OLD}",
+                             "--timeout=60s"), "later")
+    made(c, OLD)
 
 
 for groups, test in (((OLD, NEW), both), ((NEW,), one)):

@@ -56,8 +56,8 @@ class VolumeNodes(Nodes):
     def _renew(self, client, name):
         """Ready again, if this machine was too busy for a while."""
         super()._renew(client, name)
-        status = client.ask("GET", f"/api/v1/nodes/{name}").json.get("status", {})
-        conditions = status.get("conditions", [])
+        reply = client.ask("GET", f"/api/v1/nodes/{name}")
+        conditions = reply.json.get("status", {}).get("conditions", []) if reply.status == 200 else []
         for condition in conditions:
             if condition["type"] == "Ready" and condition["status"] != "True":
                 condition.update(status="True", reason="KubeletReady", lastTransitionTime=now())

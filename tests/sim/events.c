@@ -1,5 +1,6 @@
 /*
- * Chance, the heap of events, and what is said of a life. Events at one time keep the order in which they were made.
+ * Chance, the heap of events, and what is said of a life. Events at one time keep the order in which they were made,
+ * also those that were put off: one that waits twice is not overtaken by one that waits once.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -57,23 +58,34 @@ static bool earlier(const struct event *a, const struct event *b)
     return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-void world_event(struct sim *s, int64_t at, int kind, int a, int b, uint32_t life, void *p)
+static void push(struct sim *s, struct event e)
 {
     if (s->heap_n == s->heap_size) {
         s->heap_size = s->heap_size ? 2 * s->heap_size : 256;
         s->heap = mem_realloc_array(s->heap, s->heap_size, sizeof(*s->heap));
     }
-    struct event e = {.at = at < s->now ? s->now : at,
-                      .order = ++s->orders,
-                      .kind = kind,
-                      .a = a,
-                      .b = b,
-                      .life = life,
-                      .p = p};
     size_t i = s->heap_n++;
     for (; i && earlier(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
         s->heap[i] = s->heap[(i - 1) / 2];
     s->heap[i] = e;
+}
+
+void world_event(struct sim *s, int64_t at, int kind, int a, int b, uint32_t life, void *p)
+{
+    push(s, (struct event){.at = at < s->now ? s->now : at,
+                           .order = ++s->orders,
+                           .kind = kind,
+                           .a = a,
+                           .b = b,
+                           .life = life,
+                           .p = p});
+}
+
+void world_put_off(struct sim *s, const struct event *e, int64_t at)
+{
+    struct event later = *e;
+    later.at = at;
+    push(s, later);
 }
 
 bool world_step(struct sim *s, struct event *ret_e)

@@ -237,6 +237,7 @@ void sim_trace(struct sim *s, const char *fmt, ...) __attribute__((format(printf
 
 /* world.c */
 void world_event(struct sim *s, int64_t at, int kind, int a, int b, uint32_t life, void *p);
+void world_put_off(struct sim *s, const struct event *e, int64_t at);
 bool world_step(struct sim *s, struct event *ret_e); /* false: nothing left */
 void world_handle(struct sim *s, struct event *e);
 void world_done(struct sim *s);

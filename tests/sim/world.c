@@ -344,7 +344,7 @@ void world_handle(struct sim *s, struct event *e)
     struct process *p = process_of(s, e);
     bool conn = e->kind == EV_MESSAGE || e->kind == EV_BROKEN;
     if (p && p->up && p->frozen_until > s->now && (conn || e->life == p->life)) {
-        world_event(s, p->frozen_until, e->kind, e->a, e->b, e->life, e->p);
+        world_put_off(s, e, p->frozen_until);
         return;
     }
     if (p && (!p->up || (!conn && e->life != p->life))) {

@@ -8,8 +8,10 @@
  * themselves leaves no LogicalVolume behind either. A node that does not answer is waited for, not
  * asked again: its LogicalVolume going is what wakes this.
  */
+#include "api/kinds/kinds.h"
 #include "controllers/topolvm/topolvm.h"
 #include "kube/condition.h"
+#include "kube/groups.h"
 
 static bool is_ours(const json_t *volume)
 {
@@ -33,7 +35,7 @@ static int end(struct topolvm *t, json_t **volume, struct err *e)
     json_auto_t *lv = topolvm_ledger_volume(t->ledger, *volume);
     if (!lv) { /* not in the cache: ask, so that nothing is left that was only not seen yet */
         struct err why = {0};
-        lv = topolvm_lvs_ask(&t->ledger->lvs, t->client, kube_name(*volume), &why);
+        lv = kube_get_any(t->client, &api_logical_volume, NULL, kube_name(*volume), &why);
         if (!lv && why.code != ERR_NOT_FOUND) {
             *e = why;
             return -1;
@@ -43,7 +45,7 @@ static int end(struct topolvm *t, json_t **volume, struct err *e)
         return 0;
     const struct kube_delete o = {.uid = kube_uid(lv ? lv : *volume), .grace_seconds = -1};
     if (lv)
-        return kube_delete(t->client, topolvm_lvs_of(&t->ledger->lvs, lv), NULL, kube_name(lv), &o,
+        return kube_delete(t->client, kube_pair_of(&t->ledger->lvs, lv), NULL, kube_name(lv), &o,
                            e);
     if (!kube_deleting(*volume) &&
         kube_delete(t->client, &t->volumes_r, NULL, kube_name(*volume), &o, e) < 0)
@@ -97,6 +99,6 @@ int topolvm_setup_reclaim(struct topolvm *t, struct kube_manager *m, struct err 
     if (!c)
         return -1;
     kube_controller_watch(c, (struct kube_source){.informer = t->volumes});
-    topolvm_lvs_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
+    kube_pair_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
     return 0;
 }

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,6 +146,12 @@ static void test_follow(void **state)
     o.follow = true;
     append(T0 "a\n2026", strlen(T0 "a\n2026"));
     struct pod_log_reader *r = reader(o);
+    int writer = open(path, O_WRONLY | O_CLOEXEC);
+    assert_false(pod_log_is_written(r));
+    assert_int_equal(flock(writer, LOCK_EX | LOCK_NB), 0);
+    assert_true(pod_log_is_written(r));
+    close(writer);
+    assert_false(pod_log_is_written(r));
     assert_false(drain(r, false, 4096, &out));
     assert_string_equal(str_get(&out), "a\n"); /* half a line is not sent: its time is not known */
     append("-01-02T03:04:06Z b\nc", strlen("-01-02T03:04:06Z b\nc"));

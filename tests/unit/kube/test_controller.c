@@ -243,12 +243,17 @@ static void test_predicate(void **state)
     assert_true(kube_generation_changed(was, OBJECT(.generation = 1, .uid = "2")));
 }
 
+static void map_set(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    (void)context;
+    kube_map_owner(c, object, "Set");
+}
+
 static void test_owner(void **state)
 {
     struct fixture *f = *state;
-    kube_controller_watch(f->controller, (struct kube_source){.predicate = kube_generation_changed,
-                                                              .map = kube_map_owner,
-                                                              .context = (void *)"Set"});
+    kube_controller_watch(
+        f->controller, (struct kube_source){.predicate = kube_generation_changed, .map = map_set});
     kube_controller_start(f->controller, NULL);
     tell(0, NULL, OBJECT(.owner_kind = "Other", .owner_name = "wrong"));
     tell(0, NULL, OBJECT(0));

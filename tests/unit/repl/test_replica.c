@@ -108,9 +108,10 @@ static struct repl_msg last(void)
     return world.sent[(world.sent_n + 31) % 32];
 }
 
+static uint8_t block[REPL_SUPER_SIZE]; /* of the last view */
+
 static void view_and_join(struct repl_replica *r, uint32_t epoch, int64_t now)
 {
-    uint8_t block[REPL_SUPER_SIZE];
     struct repl_super s = {.generation = 1};
     s.view = (struct repl_view){.version = (uint64_t)epoch << 32 | 1,
                                 .size = SIZE,
@@ -295,6 +296,31 @@ static void order(void **state)
     repl_replica_free(r);
 }
 
+/* A DONE that waits for a write before it is not the end of the rebuild that a second JOIN begins. */
+static void joined_again(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    struct repl_replica_status st;
+    view_and_join(r, 1, 3 * S);
+    world.later = true;
+    give(r, (struct repl_msg){.type = REPL_JOIN, .seq = 0, .offset = 2}, NULL);
+    give(r, write_at(1, 0), page);
+    repl_replica_turn(r, 3 * S);
+    give(r, (struct repl_msg){.type = REPL_DONE, .length = REPL_SUPER_SIZE}, block);
+    give(r, (struct repl_msg){.type = REPL_JOIN, .seq = 5, .offset = 3}, NULL);
+    world.sent_n = 0;
+    world.later = false;
+    repl_replica_stored(r, world.waiting[0], 0);
+    repl_replica_turn(r, 3 * S);
+    for (int i = 0; i < world.sent_n; i++)
+        assert_int_not_equal(world.sent[i].type, REPL_DONE_OK);
+    repl_replica_status(r, &st);
+    assert_true(st.super->pos == repl_pos(1, 0));
+    repl_replica_free(r);
+}
+
 /* A store that cannot write is as if the replica had crashed. */
 static void failing(void **state)
 {
@@ -346,9 +372,9 @@ static void promises(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hot_regions), cmocka_unit_test(hot_most), cmocka_unit_test(crash),
-        cmocka_unit_test(stop),        cmocka_unit_test(order),    cmocka_unit_test(failing),
-        cmocka_unit_test(promises),
+        cmocka_unit_test(hot_regions), cmocka_unit_test(hot_most),     cmocka_unit_test(crash),
+        cmocka_unit_test(stop),        cmocka_unit_test(order),        cmocka_unit_test(failing),
+        cmocka_unit_test(promises),    cmocka_unit_test(joined_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,9 +175,11 @@ static void test_log(void **state)
     /* Another instance: that was the previous one. */
     shim_log_open(&l, &s);
     int follower = open(log, O_RDONLY);
+    assert_int_equal(flock(follower, LOCK_SH | LOCK_NB), -1); /* more may come */
     for (int i = 0; i < 7; i++)
         shim_log_write(&l, "0123456789\n", 11, 5);
     shim_log_close(&l, 5);
+    assert_int_equal(flock(follower, LOCK_SH | LOCK_NB), 0);
     struct stat followed, named;
     assert_int_equal(fstat(follower, &followed), 0);
     assert_int_equal(stat(log, &named), 0);
