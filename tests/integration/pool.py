@@ -281,6 +281,28 @@ def test_faults(bench):
     tap.equal(data(disks, "verify", 16, names=["x-b"]).stdout, "0\n", "the side that was damaged has all data")
 
 
+def test_paths(bench):
+    """A device that was away comes back at another path, and another one is at its own."""
+    disks, pool = bench.disks("paths"), bench.pool("paths")
+    disks.make("y-a", "y-b")
+    pool.create(group("mirror", "y-a", "y-b"))
+    with pool:
+        pool.wait()
+        pool.stop()
+        os.rename(disks.path("y-b"), disks.path("y-moved"))
+        disks.file("y-b")
+        pool.start()
+        tap.ok(wait_for(lambda: pool.phase() == "DEGRADED" and pool.states().get("y-b") == "UNAVAIL"),
+               "a device that is away, and another in its place", pool.status())
+        tap.ran(run("cmp", "-n", str(128 * MEBI), disks.path("y-b"), "/dev/zero"), "which is not touched")
+        disks.change("y-b", {"spec": {"path": disks.path("y-moved")}})
+        tap.ok(wait_for(lambda: pool.phase() == "ONLINE" and pool.states() == {"y-a": "ONLINE", "y-b": "ONLINE"}),
+               "it is back, elsewhere", pool.status())
+        tap.ok(wait_for(lambda: "DeviceBack" in pool.events()), "and people are told", pool.events())
+        tap.equal(pool.text().count("it was=imported"), 1, "by the same process")
+        pool.stop()
+
+
 def test_only_device(bench):
     """A pool on one device, which fails for a while, and then forgets what was written to it."""
     disks, pool = bench.disks("only"), bench.pool("only")
@@ -425,7 +447,7 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
-    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_only_device, test_full, test_migration,
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_paths, test_only_device, test_full, test_migration,
                  test_from_cstor):
         if not only or test.__name__ in only:
             test(bench)
