@@ -373,9 +373,13 @@ def test_migration(bench):
     with pool:
         pool.wait()
         guid = pool.status()["guid"]
-        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n2"}}})
         pool.patch({"spec": {"hostName": "n2", "nodeSelector": {"kubernetes.io/hostname": "n2"}}})
         tap.ok(wait_for(lambda: "the pool was exported" in pool.text()), "the old node lets the pool go")
+        pool.patch({"spec": {"hostName": "n1", "nodeSelector": {"kubernetes.io/hostname": "n1"}}})
+        tap.ok(wait_for(lambda: "it was=imported" in pool.text()), "and has it again when it is to stay", pool.text()[-2000:])
+        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n2"}}})
+        pool.patch({"spec": {"hostName": "n2", "nodeSelector": {"kubernetes.io/hostname": "n2"}}})
+        tap.ok(wait_for(lambda: pool.text().count("the pool was exported") == 2), "it moves after all")
         second = bench.pool("move")
         second.log += ".n2"
         with second:
