@@ -262,6 +262,13 @@ def check_delete(w):
     put(w.server, replica("pvc-1", "fast-1"), NS)
     w.expect("a pool with a replica", "pool delete fast --node n2", status=1, stderr="[pool-in-use]")
     w.expect("the cluster with it", "pool delete fast", status=1, stderr="[pool-in-use]")
+    w.expect("nor is it forgotten", "pool forget fast --node n2", status=1, stderr="[pool-in-use]")
+    mark = "orlop.io/forgotten"
+    tap.ok(mark not in w.get("CStorPoolInstance", "fast-1")["metadata"].get("annotations", {}), "or marked for that")
+    w.expect("the only pool of a cluster", "pool forget small --node n3",
+             stdout="cstorpoolinstance.openebs.io/small-0 forgotten; it is the last pool of the cluster, which goes "
+             "with: orlop pool delete small\n")
+    tap.ok(mark in w.get("CStorPoolInstance", "small-0")["metadata"]["annotations"], "is marked")
     w.expect("another pool", "pool delete fast --node n4",
              stdout="cstorpoolcluster.openebs.io/fast changed\n")
     tap.equal(len(w.groups("fast")), 2, "is gone from the manifest")
