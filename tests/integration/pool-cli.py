@@ -208,6 +208,8 @@ def check_changes(w):
              stdout="cstorpoolcluster.openebs.io/fast changed\n")
     tap.equal(w.groups("fast")[0][0], ("mirror", ["bd-n1-b", "bd-n1-e"]), "is in the manifest")
     w.expect("a second one", "pool replace fast bd-n1-b bd-n3-d", status=1)
+    w.expect("what is missing is said", "pool replace fast bd-n1-b", status=2, stderr=": NEW is missing")
+    w.expect("all of it", "pool replace fast", status=2, stderr=": OLD NEW are missing")
     w.expect("a move without disks", "pool migrate fast n3 n1", status=1, stderr="[")
     w.expect("a pool that is not there", "pool migrate fast n9 n1", status=1,
              stderr='fast has no pool on node "n9"')
