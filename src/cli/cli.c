@@ -251,6 +251,16 @@ static bool is_group(const char *name)
     return false;
 }
 
+/* One that people run by its name; others that happen to be called as a group are not. */
+static bool is_program(const char *name)
+{
+    for (const char *const(*p)[2] = cli_programs; (*p)[0]; p++) {
+        if (str_eq((*p)[0], name))
+            return true;
+    }
+    return false;
+}
+
 /* A group is no command: what there is of it, as help or because none was named. */
 static int run_group(int argc, char **argv)
 {
@@ -288,8 +298,10 @@ int cli_main(int argc, char **argv)
         name == argv[1] ? cli_command_at(argc - 1, argv + 1, &words) : cli_command_find(name);
     if (command)
         return run_command(command, argc - words, argv + words, command->run);
-    cli_exec(name, argv + 1);
-    return is_group(name) ? run_group(argc - 1, argv + 1) : unknown_command(name);
+    bool group = is_group(name);
+    if (!group || is_program(name))
+        cli_exec(name, argv + 1);
+    return group ? run_group(argc - 1, argv + 1) : unknown_command(name);
 }
 
 int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)

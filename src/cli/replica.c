@@ -19,6 +19,9 @@ static const struct cli_option options[] = {
          "another is refused."},
     {"store", 's', "STORE",
      .doc = "Where the data is (file:DIR/data): file:PATH or file:PATH?direct=1."},
+    {"direct", 0, NULL,
+     .doc = "Keep the data in DIR/data past the page cache, where the file system can; it says so "
+            "when it cannot."},
     CLI_KEY_OPTIONS,
     {"except", 0, "UUID,...", .doc = "Replicas that erase leaves alone, by their file `id`."},
     CLI_SERVING_OPTIONS,

@@ -1,5 +1,8 @@
 #include "ctl/volume.h"
 
+#include "api/kinds/jiva.h"
+#include "base/quantity.h"
+
 int ctl_volume_open(const struct cli_args *args, struct ctl_volume *ret)
 {
     struct err e = {0};
@@ -35,8 +38,15 @@ unsigned ctl_volume_healthy(const json_t *volume, size_t *ret_all)
         const char *mode = json_str(it, "mode");
         healthy += mode && str_eq(mode, "RW");
     }
-    *ret_all = json_array_size(replicas);
+    size_t wanted = api_jiva_factor(volume), there = json_array_size(replicas);
+    *ret_all = there > wanted ? there : wanted;
     return healthy;
+}
+
+bool ctl_volume_is_trouble(const json_t *condition)
+{
+    const char *status = json_str(condition, "status"), *type = json_str(condition, "type");
+    return !status || !str_eq(status, type && str_eq(type, "Deleting") ? "False" : "True");
 }
 
 const json_t *ctl_volume_trouble(const json_t *volume)
@@ -44,10 +54,19 @@ const json_t *ctl_volume_trouble(const json_t *volume)
     size_t i;
     json_t *it;
     json_array_foreach((json_t *)json_at(volume, "status", "conditions"), i, it) {
-        const char *status = json_str(it, "status"), *type = json_str(it, "type");
-        bool good = status && str_eq(status, type && str_eq(type, "Deleting") ? "False" : "True");
-        if (!good)
+        if (ctl_volume_is_trouble(it))
             return it;
     }
     return NULL;
+}
+
+int ctl_volume_size(const struct cli_args *args, const char *text)
+{
+    struct err e = {0};
+    uint64_t bytes;
+    if (quantity_parse_bytes(text, &bytes, &e) < 0)
+        return cli_misuse(args, "%s", e.msg);
+    if (strspn(text, "0123456789") == strlen(text))
+        return cli_misuse(args, "'%s' has no unit: write %sGi for that many GiB", text, text);
+    return CLI_DONE;
 }

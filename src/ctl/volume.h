@@ -16,7 +16,11 @@ struct ctl_volume {
 int ctl_volume_open(const struct cli_args *args, struct ctl_volume *ret);
 void ctl_volume_close(struct ctl_volume *v);
 
-/* Replicas that have everything; *ret_all: how many there are. */
+/* Replicas that have everything; *ret_all: how many there are, or are to be. */
 unsigned ctl_volume_healthy(const json_t *volume, size_t *ret_all);
 /* The first condition that says that something is wrong; NULL. Borrowed. */
 const json_t *ctl_volume_trouble(const json_t *volume);
+/* Whether a condition says that something is wrong. */
+bool ctl_volume_is_trouble(const json_t *condition);
+/* CLI_DONE when the text is a size; else what is wrong with it was said. */
+int ctl_volume_size(const struct cli_args *args, const char *text);

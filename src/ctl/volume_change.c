@@ -2,7 +2,6 @@
  * volume create and delete: one write each, and with --wait until the volume is ready or gone.
  */
 #include "api/kinds/jiva.h"
-#include "base/quantity.h"
 #include "ctl/commands.h"
 #include "ctl/volume.h"
 
@@ -79,13 +78,13 @@ int ctl_volume_create(const struct cli_args *args)
 {
     const char *replicas = cli_get(args, "replicas");
     struct err e = {0};
-    uint64_t bytes;
-    if (quantity_parse_bytes(args->words[1], &bytes, &e) < 0)
-        return cli_misuse(args, "%s", e.msg);
+    int status = ctl_volume_size(args, args->words[1]);
+    if (status != CLI_DONE)
+        return status;
     if (replicas && (strspn(replicas, "0123456789") != strlen(replicas) || !*replicas))
         return cli_misuse(args, "--replicas takes a number, not '%s'", replicas);
     _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
-    int status = ctl_volume_open(args, &v);
+    status = ctl_volume_open(args, &v);
     if (status != CLI_DONE)
         return status;
     return create(&v, &e) < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);

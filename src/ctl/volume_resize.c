@@ -8,7 +8,6 @@
  */
 #include <poll.h>
 
-#include "base/quantity.h"
 #include "base/stop.h"
 #include "ctl/commands.h"
 #include "ctl/volume.h"
@@ -46,8 +45,9 @@ static void report(const json_t *resize, struct str *last)
 {
     _cleanup_(str_done) struct str line = {0};
     const json_t *it, *replicas = json_at(resize, "status", "replicas");
-    const char *phase = ctl_text(resize, "status", "phase");
-    str_appendf(&line, "%s: %s", *phase ? phase : "INIT", ctl_text(resize, "status", "message"));
+    const char *phase = ctl_text(resize, "status", "phase"),
+               *message = ctl_text(resize, "status", "message");
+    str_appendf(&line, "%s: %s", *phase ? phase : "INIT", *message ? message : "It was asked for");
     for (size_t i = 0; (it = json_array_get(replicas, i)); i++)
         str_appendf(&line, "%s%s %s %s", i ? ", " : "; ", json_str(it, "address"),
                     json_str(it, "state"), json_str(it, "capacity"));
@@ -108,12 +108,11 @@ static int resize(struct ctl_volume *v, int stop_fd, struct err *e)
 int ctl_volume_resize(const struct cli_args *args)
 {
     struct err e = {0};
-    uint64_t bytes;
-    int stop_fd;
-    if (quantity_parse_bytes(args->words[1], &bytes, &e) < 0)
-        return cli_misuse(args, "%s", e.msg);
+    int stop_fd, status = ctl_volume_size(args, args->words[1]);
+    if (status != CLI_DONE)
+        return status;
     _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
-    int status = ctl_volume_open(args, &v);
+    status = ctl_volume_open(args, &v);
     if (status != CLI_DONE)
         return status;
     if (stop_catch(&stop_fd, &e) < 0 || resize(&v, stop_fd, &e) < 0)

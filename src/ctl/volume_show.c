@@ -194,10 +194,14 @@ static void print_more(const json_t *volume)
         }
         putchar('\n');
     }
+    const char *gap = "\n";
     for (size_t i = 0; (it = json_array_get(conditions, i)); i++) {
-        printf("%s", i ? "" : "\n");
+        if (!ctl_volume_is_trouble(it))
+            continue;
+        printf("%s", gap);
         put(json_str(it, "message"));
         putchar('\n');
+        gap = "";
     }
 }
 

@@ -78,6 +78,10 @@ static int list(struct ctl_volume *v, const char *name, struct err *e)
         ctl_print(all ? all : none, output);
         return 0;
     }
+    if (!json_array_size(all)) {
+        fprintf(stderr, "No snapshots of %s\n", name);
+        return 0;
+    }
     struct ctl_table t;
     ctl_table_init(&t, titles);
     for (size_t i = 0; (it = json_array_get(all, i)); i++)
@@ -109,11 +113,9 @@ int ctl_volume_snapshot(const struct cli_args *args)
     uuid_format(&id, o.id);
     if (ctl_wait(args, "volume show", is_done, &o, &e) < 0)
         return cli_fail(args, "%s", e.msg);
-    static const char *const done[][2] = {
-        {"create", "created"}, {"delete", "deleted"}, {"revert", "is what the volume is"}};
-    for (size_t i = 0; i < ARRAY_SIZE(done); i++) {
-        if (str_eq(done[i][0], verb))
-            printf("snapshot %s of %s %s\n", o.name, o.volume, done[i][1]);
-    }
+    if (str_eq(verb, "revert"))
+        printf("%s reverted to snapshot %s\n", o.volume, o.name);
+    else
+        printf("snapshot %s of %s %sd\n", o.name, o.volume, verb);
     return cli_finish(args);
 }

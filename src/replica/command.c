@@ -18,6 +18,8 @@ struct serving {
     struct io_loop *loop;
     struct replio_replica *replica;
     struct io_watch stop_watch;
+    const char *dir;
+    struct err failure;
 };
 
 static void stopped(void *context)
@@ -34,23 +36,55 @@ static void stop_asked(struct io_watch *watch)
     replio_replica_stop(s->replica, stopped, s);
 }
 
+/* Past the page cache if that was asked for; a file system without is no reason not to serve. */
+static struct replio_replica *open_replica(struct replio_replica_options *o, struct err *e)
+{
+    struct err why = {0};
+    struct replio_replica *r = replio_replica_open(o, o->direct ? &why : e);
+    if (r || !o->direct)
+        return r;
+    o->direct = false;
+    r = replio_replica_open(o, e);
+    if (r)
+        log_warn("no direct I/O here: data goes through the page cache", LOG_S("dir", o->dir),
+                 LOG_ERR(&why));
+    return r;
+}
+
+static void failed(void *context, const char *why)
+{
+    struct serving *s = context;
+    err_set(
+        &s->failure, ERR_DATA_LOSS, "ReplicaFailed",
+        "the replica in %s ends: %s. Mend that and start it again: the target brings it up to date",
+        s->dir, why);
+    io_loop_stop(s->loop);
+}
+
 static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd, struct err *e)
 {
-    struct serving s = {.stop_watch = {.readable = stop_asked}};
+    static struct serving s = {.stop_watch = {.readable = stop_asked}};
+    s.dir = o->dir;
     s.loop = io_loop_new(io, e);
     if (!s.loop)
         return -1;
     o->loop = s.loop;
-    s.replica = replio_replica_open(o, e);
+    o->failed = failed;
+    o->context = &s;
+    s.replica = open_replica(o, e);
     if (s.replica) {
         struct replio_replica_status status;
         char id[UUID_TEXT_MAX];
         replio_replica_status(s.replica, &status);
         log_info("replica serves", LOG_S("dir", o->dir), LOG_S("id", uuid_format(&status.id, id)),
                  LOG_S("target", o->target), LOG_U("port", o->port),
-                 LOG_S("io", io_loop_backend(s.loop)));
+                 LOG_S("io", io_loop_backend(s.loop)), LOG_B("direct", o->direct));
         io_watch_add(s.loop, &s.stop_watch, stop_fd);
         io_loop_run(s.loop);
+        if (s.failure.code) { /* requests may be under way: what they use goes with the process */
+            *e = s.failure;
+            return -1;
+        }
         replio_replica_free(s.replica);
         io_loop_turn(s.loop, 0); /* what was being closed is gone */
         log_info("replica stopped", LOG_S("dir", o->dir));
@@ -70,10 +104,14 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
         .dir = cli_get(args, "dir"),
         .store = cli_get(args, "store"),
         .source = cli_get(args, "source"),
+        .direct = cli_get(args, "direct") != NULL,
     };
     if (!o->dir || !target || !volume)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "serve needs --dir, --target and --volume");
+    if (o->store && o->direct)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "--direct is about DIR/data: with --store write file:PATH?direct=1");
     if ((key_file && replio_key_read(key_file, ret_key, e) < 0) ||
         (io && io_backend_parse(io, ret_io, e) < 0) ||
         net_parse(target, PORT, ret_address, &o->port, e) < 0)

@@ -65,7 +65,7 @@ static int check_name(const char *dir, const char *except, struct err *e)
 {
     _cleanup_free_ char *path = mem_printf("%s/id", dir);
     _cleanup_(str_done) struct str id = {0};
-    if (file_read(path, 100, &id, NULL) < 0)
+    if (file_read(path, 100, &id, NULL) < 0 || !id.len)
         return 0;
     id.p[strcspn(id.p, "\n")] = '\0';
     return strstr(except, id.p) ? err_set(e, ERR_FAILED_PRECONDITION, "InUse",

@@ -86,7 +86,8 @@ static int sync_dir(const char *dir, struct err *e)
 static int open_store(struct replio_replica *r, const struct replio_replica_options *o,
                       struct err *e)
 {
-    _cleanup_free_ char *data = mem_printf("%s/data", o->dir), *name = mem_printf("file:%s", data);
+    _cleanup_free_ char *data = mem_printf("%s/data", o->dir),
+                        *name = mem_printf("file:%s%s", data, o->direct ? "?direct=1" : "");
     struct store_options options = {
         .loop = o->loop,
         .size = o->store || access(data, F_OK) == 0 ? 0 : NEW_SIZE,

@@ -40,6 +40,9 @@ static void sync_done(struct io_request *r, int64_t result)
     f->syncing = false;
     if (result < 0 && !f->broken)
         f->broken = (int)-result;
+    if (result <
+        0) /* what was not written counts as written in the page cache: nobody may read it there */
+        posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
     if (!list_empty(&f->waiting))
         io_loop_defer(f->loop, &f->sync_later);
     for (struct list_link *l; (l = list_take(&served));)
@@ -126,6 +129,19 @@ static const struct store_ops file_ops = {
     .close = close_file,
 };
 
+/* Whether the disk below takes blocks as small as the store's, which some with large sectors do not. */
+static int probe_direct(const struct file *f, const char *path, uint32_t block_size, struct err *e)
+{
+    enum { ALIGN = 4096 };
+    void *block = NULL;
+    if (posix_memalign(&block, ALIGN, ALIGN) != 0)
+        return err_errno(e, ENOMEM, "%s", path);
+    ssize_t n = pread(f->fd, block, block_size, 0);
+    int error = n < 0 ? errno : 0;
+    free(block);
+    return error ? err_errno(e, error, "no direct I/O of %u bytes in %s", block_size, path) : 0;
+}
+
 static int prepare(struct file *f, const char *path, const struct store_options *o, struct err *e)
 {
     struct stat st;
@@ -151,7 +167,7 @@ static int prepare(struct file *f, const char *path, const struct store_options 
     f->store.size = size - size % o->block_size;
     if (!f->store.size)
         return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSize", "%s is empty: give it a size", path);
-    return 0;
+    return f->direct ? probe_direct(f, path, o->block_size, e) : 0;
 }
 
 int store_file_check(const char *rest, struct err *e)

@@ -7,10 +7,11 @@ import json
 import os
 import signal
 import sys
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from initiator import Initiator  # noqa: E402
-from jiva import ENABLED, GIBI, LOCK, PATIENCE, Jiva, kill, resize, volume  # noqa: E402
+from jiva import ENABLED, GIBI, LOCK, PATIENCE, Jiva, kill, resize, volume, wake  # noqa: E402
 from namespaces import own_network  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
@@ -163,45 +164,87 @@ def check_quota(s):
     tap.ran(s.kubectl("delete", "quota", "storage"), "no quota")
 
 
-def check_replica_down(s):
-    replicas = s.replicas("my-jiva")
-    address, pid = sorted(replicas.items())[0]
-    kill(pid, signal.SIGSTOP)
+def rebuilding(s, name):
+    """The replica that is being rebuilt, as the status has it."""
+    replicas = s.volume(name).get("status", {}).get("replicaStatus", [])
+    return next((r for r in replicas if r["state"] == "Rebuilding" and r.get("rebuildPercent", 100) < 100), None)
+
+
+def begin_rebuild(s, name, byte, which):
+    """A replica is killed, misses writes, and comes back to a rebuild that takes its time."""
+    agents = s.hold_down(name, skip=which)
     try:
-        tap.ok(wait_for(lambda: s.state("my-jiva")[0] == "Syncing", PATIENCE), "a frozen replica is noticed",
-               s.state("my-jiva"))
-        s.apply(resize("degraded", "my-jiva", "18Gi"))
-        tap.ok(wait_for(lambda: s.resize("degraded").get("reason") == "WaitsForReplicas", PATIENCE),
-               "a resize waits for it", s.resize("degraded"))
-        tap.equal((s.resize("degraded")["phase"], s.volume("my-jiva")["status"]["capacity"]), ("INIT", "16Gi"),
-                  "in INIT, and nothing has grown")
+        wait_for(lambda: "Offline" in s.state(name)[2], PATIENCE)
+        tap.ran(qemu_io(s.url(name), f"write -P {byte} 0 32M", "flush"), "a killed replica misses writes")
+        tap.ran(s.rate(name, "64Ki"), "rebuilds are slowed down")
     finally:
-        kill(pid, signal.SIGCONT)
-    tap.equal(s.phase("degraded", "COMPLETED", "FAILED").get("phase"), "COMPLETED", f"{address} is back: it goes on")
-    tap.ok(s.ready("my-jiva"), "all are healthy", s.state("my-jiva"))
+        wake(*agents)
+    tap.ok(wait_for(lambda: rebuilding(s, name), PATIENCE), "it is back, and is being rebuilt", s.state(name))
+
+
+def check_rebuild(s):
+    """A resize while a replica is rebuilt; a volume that is deleted while one is, by a target that does not answer."""
+    tap.ran(s.orlop_("volume", "create", "mends", "48Mi", "--wait", "--reclaim", "Delete"), "a volume to mend")
+    begin_rebuild(s, "mends", 0x61, 0)
+    s.apply(resize("rebuilt", "mends", "64Mi"))
+    tap.ok(wait_for(lambda: s.resize("rebuilt").get("reason") == "WaitsForReplicas", PATIENCE),
+           "a resize waits for the rebuild", s.resize("rebuilt"))
+    tap.ok(rebuilding(s, "mends") and s.resize("rebuilt")["phase"] == "INIT" and
+           s.volume("mends")["status"]["capacity"] == "48Mi", "in INIT: it goes on, and nothing has grown",
+           (s.resize("rebuilt"), s.state("mends")))
+    show = s.orlop_("volume", "show", "mends")
+    tap.ok("WO Rebuilding  [" in show.stdout and "s left" in show.stdout, "the command has a bar for it", show.stdout)
+    tap.ran(s.rate("mends", "0"), "it may take all it can")
+    tap.equal(s.phase("rebuilt", "COMPLETED", "FAILED").get("phase"), "COMPLETED", "and then the resize goes on")
+    tap.ok(s.ready("mends"), "all are healthy", s.state("mends"))
+    tap.ran(qemu_io(s.url("mends"), "read -P 0x61 0 32M", "read -P 0 48M 16M"), "with all that was written")
+
+    begin_rebuild(s, "mends", 0x62, 1)
+    s.apply(resize("too-late", "mends", "80Mi"))
+    wait_for(lambda: s.resize("too-late").get("reason") == "WaitsForReplicas", PATIENCE)
+    kill(s.target("mends"), signal.SIGSTOP)
+    tap.ran(s.orlop_("volume", "delete", "mends", "--wait", "--timeout", str(PATIENCE)),
+            "a volume is deleted while it is rebuilt, and its target does not answer")
+    status = s.phase("too-late", "FAILED", "COMPLETED")
+    tap.ok(status.get("phase") == "FAILED" and status["reason"] in ("VolumeDeleted", "VolumeNotFound"),
+           "the resize that waited for it is FAILED", status)
+    tap.equal(s.folders("mends"), set(), "its data is gone")
+    tap.ok(wait_for(lambda: not s.pods(of="mends"), PATIENCE), "and its pods", s.pods(of="mends"))
 
 
 def check_load(s, scratch):
     """Replicas and target are killed under a load whose data is checked."""
     tap.ran(s.orlop_("volume", "create", "busy", "64Mi", "--wait", "--reclaim", "Delete"), "a volume by command")
     load = s.bench("busy", "--verify", "--reconnect", "-q", "8", "-r", "50", "-t", "600", "--flush-every", "50",
-                   "--span", "64Mi", "--save-map", scratch.file("map"), wait=False)
-    one, two, three = s.replicas("busy").values()
-    kill(one)
-    tap.ok(wait_for(lambda: len(s.replicas("busy")) == 3 and one not in s.replicas("busy").values(), PATIENCE)
-           and s.ready("busy"), "a replica that is killed comes back", s.state("busy"))
-    tap.equal(len({p["metadata"]["name"] for p in s.pods("jiva-replica", "busy")}), 3, "in the same pod")
-    for pid in (two, three):
-        kill(pid, signal.SIGSTOP)
-    tap.ok(wait_for(lambda: s.condition("busy", "Serving").get("reason") == "QuorumLost", PATIENCE),
-           "two are gone: I/O waits, and the volume says why", s.volume("busy").get("status"))
-    tap.ok("I/O waits: 1 of 3" in s.condition("busy", "Serving")["message"], "with the figures",
-           s.condition("busy", "Serving"))
-    show = s.orlop_("volume", "show", "busy")
-    tap.ok("Offline" in show.stdout and "I/O waits" in show.stdout, "the command shows it", show.stdout)
-    for pid in (two, three):
-        kill(pid, signal.SIGCONT)
-    tap.ok(s.ready("busy"), "they are back: it goes on", s.state("busy"))
+                   "--span", "16Mi", "--save-map", scratch.file("map"), wait=False)
+    pods = {p["metadata"]["name"] for p in s.pods("jiva-replica", "busy")}
+    agents = s.hold_down("busy", skip=2)
+    try:
+        tap.ok(wait_for(lambda: "Offline" in s.state("busy")[2], PATIENCE), "a replica is killed", s.state("busy"))
+    finally:
+        wake(*agents)
+    tap.ok(s.ready("busy"), "and comes back", s.state("busy"))
+    tap.equal({p["metadata"]["name"] for p in s.pods("jiva-replica", "busy")}, pods, "in the same pod")
+    agents = s.hold_down("busy", 2)
+    try:
+        tap.ok(wait_for(lambda: s.condition("busy", "Serving").get("reason") == "QuorumLost", PATIENCE),
+               "two are killed: I/O waits, and the volume says why", s.volume("busy").get("status"))
+        tap.ok("I/O waits: 1 of 3" in s.condition("busy", "Serving")["message"], "with the figures",
+               s.condition("busy", "Serving"))
+        show = s.orlop_("volume", "show", "busy")
+        tap.ok("Offline" in show.stdout and "I/O waits" in show.stdout, "the command shows it", show.stdout)
+        s.apply(resize("two-killed", "busy", "96Mi"))
+        tap.ok(wait_for(lambda: s.resize("two-killed").get("reason") == "WaitsForReplicas", PATIENCE),
+               "a resize waits for them", s.resize("two-killed"))
+        wake(agents.pop())
+        tap.ok(wait_for(lambda: s.condition("busy", "Serving").get("status") == "True", PATIENCE),
+               "one is back: I/O goes on", s.condition("busy", "Serving"))
+        tap.equal((s.resize("two-killed")["phase"], s.volume("busy")["status"]["capacity"]), ("INIT", "64Mi"),
+                  "the resize is in INIT, and nothing has grown")
+    finally:
+        wake(*agents)
+    tap.equal(s.phase("two-killed", "COMPLETED", "FAILED").get("phase"), "COMPLETED", "all are back: it goes on")
+    tap.ok(s.ready("busy"), "all are healthy", s.state("busy"))
     target = s.target("busy")
     kill(target)
     tap.ok(wait_for(lambda: s.target("busy") not in (0, target), PATIENCE) and s.ready("busy"),
@@ -215,13 +258,11 @@ def check_load(s, scratch):
     tap.ok(load.returncode == 0 and '"verify"' in text, "no I/O failed, nothing was lost", text + errors)
     result = json.loads(text) if text.startswith("{") else {}
     print(f"# {result.get('verify')}")
-    check = s.bench("busy", "--span", "64Mi", "--load-map", scratch.file("map"), "--check")
+    check = s.bench("busy", "--span", "16Mi", "--load-map", scratch.file("map"), "--check")
     tap.ok(check.returncode == 0, "everything acknowledged is there", check.stdout + check.stderr)
-    folders = [d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}") if ".busy." in d]
-    tap.equal(len(folders), 3, "three folders have its data")
-    tap.ran(s.orlop_("volume", "delete", "busy", "--wait"), "it is deleted")
-    tap.equal([d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}") if ".busy." in d], [],
-              "with its data, as it was said")
+    tap.equal(len(s.folders("busy")), 3, "three folders have its data")
+    tap.ran(s.orlop_("volume", "delete", "busy", "--wait", "--timeout", str(PATIENCE)), "it is deleted")
+    tap.equal(s.folders("busy"), set(), "with its data, as it was said")
 
 
 def check_mending(s):
@@ -236,6 +277,13 @@ def check_mending(s):
     tap.ok(wait_for(lambda: s.get("deployment", "my-jiva-rep")[0]["spec"]["replicas"] == 3 and
                     s.get("service", "my-jiva-svc")[0]["spec"]["ports"][0]["targetPort"] == 3260, PATIENCE),
            "what is changed is put right")
+    for kind, end in (("service", "svc"), ("deployment", "rep")):
+        s.kubectl("patch", kind, f"my-jiva-{end}", "--type=merge", "-p", json.dumps(
+            {"metadata": {"ownerReferences": None, "labels": {"openebs.io/cas-type": None}}}))
+        tap.ok(wait_for(lambda k=kind, n=f"my-jiva-{end}": [
+            o for o in s.get(k, n) if o["metadata"].get("ownerReferences")
+            and o["metadata"]["labels"].get("openebs.io/cas-type") == "jiva"], PATIENCE),
+            f"a {kind} without owner and label has them again", s.get(kind, f"my-jiva-{end}"))
     tap.ok(s.ready("my-jiva"), "the volume is ready again", s.volume("my-jiva"))
     tap.equal(s.portal("my-jiva"), before, "at the same address")
     tap.ran(qemu_io(s.url("my-jiva"), "read -P 0x5a 0 1M", "read -P 0x77 6143M 1M"), "with its data")
@@ -277,14 +325,43 @@ def check_snapshots(s):
     tap.equal([x["name"] for x in s.volume("my-jiva")["status"]["snapshots"]], ["third"], "which there is")
 
 
+def metrics(s, name):
+    """What Prometheus gets of the volume's target; "" when it gets nothing."""
+    try:
+        with urllib.request.urlopen(f"http://{s.portal(name).rsplit(':', 1)[0]}:9500/metrics", timeout=60) as reply:
+            return reply.read().decode()
+    except OSError:
+        return ""
+
+
+def check_policy(s):
+    """What a published policy says is done, or it is said that it is not."""
+    condition = s.condition("published", "PolicyHonoured")
+    tap.ok(condition.get("reason") == "ReplicaSCIgnored" and "openebs-hostpath" in condition["message"],
+           "a storage class for replicas is said to have no effect", condition)
+    flags = []
+    for pid in s.replicas("published").values():
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            if os.readlink(f"/proc/{pid}/fd/{fd}").endswith("/data"):
+                with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
+                    flags += [int(line.split()[1], 8) for line in f if line.startswith("flags:")]
+    log = run("grep", "-rl", "no direct I/O here", s.folder).stdout
+    tap.ok(flags and (all(f & os.O_DIRECT for f in flags) or log), "without enableBufio, data goes past the page cache "
+           "or the replica says that it cannot", (flags, log))
+    tap.equal(metrics(s, "published"), "", "with disableMonitor there are no metrics")
+    tap.ok("openebs_size_of_volume" in metrics(s, "my-jiva"), "else there are", metrics(s, "my-jiva")[:2000])
+
+
 def check_factor(s):
     """The published form; fewer replicas and more, one at a time."""
     published = {"apiVersion": "openebs.io/v1", "kind": "JivaVolume",
                  "metadata": {"name": "published", "namespace": "default"},
                  "spec": {"capacity": "32Mi", "pv": "published",
-                          "policy": {"target": {"replicationFactor": 1}}}}
-    tap.ran(s.apply(published), "a volume in the published form")
+                          "policy": {"replicaSC": "openebs-hostpath", "enableBufio": False,
+                                     "target": {"replicationFactor": 1, "disableMonitor": True}}}}
+    tap.ran(s.apply(published), "a volume in the published form", stderr="replicaSC: has no effect")
     tap.ok(s.ready("published", 1), "is ready, with one replica", s.volume("published"))
+    check_policy(s)
     got = json.loads(s.kubectl("get", "jivavolumes.v1.openebs.io", "published", "-o", "json").stdout)
     tap.equal(f"{got['spec']['iscsiSpec']['targetIP']}:{got['spec']['iscsiSpec']['targetPort']}",
               s.portal("published"), "and says in that form where it is")
@@ -298,13 +375,12 @@ def check_factor(s):
     s.kubectl("patch", "jv", "published", "--type=merge", "-p", '{"spec": {"lun": 3}}')
     tap.ok(wait_for(lambda: qemu_io(s.url("published"), "read -P 0x44 0 8M").returncode == 0, PATIENCE),
            "its data is there under another LUN", s.url("published"))
-    folders = lambda: [d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}")  # noqa: E731
-                       if ".published." in d]
-    tap.ok(wait_for(lambda: len(folders()) == 2, PATIENCE), "the folder of who left is erased", folders())
+    tap.ok(wait_for(lambda: len(s.folders("published")) == 2, PATIENCE), "the folder of who left is erased",
+           s.folders("published"))
     tap.ran(qemu_io(s.url("published"), "read -P 0x44 0 8M"), "the data is there")
     got = s.volume("published")
     tap.ran(s.kubectl("delete", "jv", "published", "--timeout=120s"), "it is deleted")
-    tap.equal(len(folders()), 2, "and its data stays, as nobody said otherwise")
+    tap.equal(len(s.folders("published")), 2, "and its data stays, as nobody said otherwise")
     kept = {k: got["metadata"]["annotations"][k] for k in ("jiva.openebs.io/volume-id", "jiva.openebs.io/nodes")}
     s.apply(volume("again", "32Mi", 2, **kept, **{"jiva.openebs.io/reclaim-policy": "Delete"}))
     tap.ok(wait_for(lambda: s.condition("again", "Serving"), PATIENCE), "a volume with its identity", s.volume("again"))
@@ -314,7 +390,7 @@ def check_factor(s):
     tap.ok(s.ready("published", 2), "of the same name it has its data", s.volume("published"))
     tap.ran(qemu_io(s.url("published"), "read -P 0x44 0 8M"), "which is what it was")
     tap.ran(s.kubectl("delete", "jv", "published", "--timeout=120s"), "it is deleted again")
-    tap.equal(folders(), [], "and its data with it")
+    tap.equal(s.folders("published"), set(), "and its data with it")
 
 
 def check_commands(s):
@@ -332,8 +408,7 @@ def check_commands(s):
                                  if r["metadata"]["name"].startswith("my-jiva-")], PATIENCE),
            "leaves no resize behind")
     tap.ran(s.orlop_("volume", "delete", "my-jiva", "--erase", "--wait"), "deleted with its data")
-    tap.equal([d for n in (1, 2, 3) for d in os.listdir(f"{s.folder}/jiva/node-{n}") if ".my-jiva." in d], [],
-              "nothing of it is left on the nodes")
+    tap.equal(s.folders("my-jiva"), set(), "nothing of it is left on the nodes")
     tap.ok(wait_for(lambda: not s.pods(of="my-jiva") and not s.get("service", "my-jiva-svc"), PATIENCE),
            "nor in the API", s.pods(of="my-jiva"))
 
@@ -341,14 +416,14 @@ def check_commands(s):
 if not own_network():
     tap.skip("Jiva volumes", "no network namespaces here")
     tap.done()
-with Scratch() as scratch, Jiva(orlop, scratch.file("data"), "--nodes", "3") as system:
+with Scratch() as scratch, Jiva(orlop, scratch.file("data"), "--nodes", "3", "--lost-after", "10m") as system:
     check_seed(system)
     check_rights(system)
     check_resize(system)
     check_refusals(system)
     check_turns(system)
     check_quota(system)
-    check_replica_down(system)
+    check_rebuild(system)
     check_load(system, scratch)
     check_mending(system)
     check_snapshots(system)

@@ -142,6 +142,29 @@ class Jiva(System):
                 pass
         return agent
 
+    def hold_down(self, name, count=1, skip=0):
+        """Kills replicas of a volume, with the agents of their nodes frozen, so that nobody starts them again:
+        the agents, for wake(). One that was killed before is started after a delay only: skip it."""
+        nodes = {p["status"]["podIP"]: p["spec"]["nodeName"] for p in self.pods("jiva-replica", name)}
+        agents = []
+        for address, pid in sorted(self.replicas(name).items())[skip:skip + count]:
+            agents.append(self.pid(nodes[address]))
+            os.kill(agents[-1], signal.SIGSTOP)
+            os.kill(pid, signal.SIGKILL)
+        return agents
+
+    def rate(self, name, text):
+        """Limits what rebuilds of the volume take in a second."""
+        return run(self.orlop, "target", "rate", "--rebuild-rate", text, "--control",
+                   f"/proc/{self.target(name)}/root/run/orlop/control/target.sock")
+
+    def folders(self, name):
+        """The nodes that have a folder of the volume's."""
+        found = set()
+        for node in os.listdir(f"{self.folder}/jiva"):
+            found |= {node for d in os.listdir(f"{self.folder}/jiva/{node}") if f".{name}." in d}
+        return found
+
     def bench(self, name, *words, wait=True):
         argv = [os.path.join(os.path.dirname(self.orlop), "orlop-bench"), "bench", "iscsi", self.url(name),
                 "-o", "json", *words]
@@ -158,3 +181,8 @@ class Jiva(System):
 
 def kill(pid, signum=signal.SIGKILL):
     os.kill(pid, signum)
+
+
+def wake(*pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)

@@ -18,10 +18,15 @@ const char *jiva_text(const json_t *object, const char *part, const char *key)
     return text ? text : "";
 }
 
+const char *jiva_annotation(const json_t *object, const char *key)
+{
+    const char *text = kube_annotation(object, key);
+    return text ? text : "";
+}
+
 const char *jiva_id(const json_t *volume)
 {
-    const char *id = kube_annotation(volume, API_JIVA_ID);
-    return id ? id : "";
+    return jiva_annotation(volume, API_JIVA_ID);
 }
 
 uint64_t jiva_bytes(const json_t *quantity)
@@ -31,9 +36,8 @@ uint64_t jiva_bytes(const json_t *quantity)
 
 json_t *jiva_list(const json_t *volume, const char *annotation)
 {
-    const char *at = kube_annotation(volume, annotation);
     json_t *list = json_array();
-    for (at = at ? at : ""; *at; at += *at == ',') {
+    for (const char *at = jiva_annotation(volume, annotation); *at; at += *at == ',') {
         size_t n = strcspn(at, ",");
         if (n)
             json_array_append_new(list, json_stringn(at, n));
@@ -192,6 +196,7 @@ static void jiva_free(void *context)
 {
     struct jiva *j = context;
     map_done(&j->rehoming);
+    map_done(&j->promised);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }

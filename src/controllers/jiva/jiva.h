@@ -2,11 +2,11 @@
  * Jiva volumes, the part that keeps no data: what a JivaVolume and a JivaVolumeResize become.
  *
  *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     objects.c,
- *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       volume.c
+ *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       children.c
  *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this
  *                 │     (account, Role)     volume alone: it fills the volume's status
  *                 └─> Deployment NAME-rep   replicas, one a node: who gets which node,    replicas.c
- *                                           how many there are, what a lost node means
+ *                                           how many there are; lost nodes          rehome.c
  *     JivaVolume deleted ──> target, replicas, data if that was said, the rest            remove.c
  *     JivaVolumeResize ──lock──order──> orlop-volume grows ──> spec.capacity ──unlock     resize.c
  *
@@ -41,7 +41,7 @@
 #define JIVA_VOLUME_LABEL     "openebs.io/persistent-volume"
 #define JIVA_COMPONENT        "openebs.io/component"
 
-enum { JIVA_ISCSI_PORT = 3260, JIVA_REPLICA_PORT = 6060 };
+enum { JIVA_ISCSI_PORT = 3260, JIVA_REPLICA_PORT = 6060, JIVA_METRICS_PORT = 9500 };
 
 /* What the program was told; before the setup. */
 struct jiva_settings {
@@ -63,7 +63,8 @@ struct jiva {
         struct kube_informer *informer;
     } secrets, accounts, roles, bindings, services, deployments;
     pthread_mutex_t lock;
-    struct map rehoming; /* volumes, by key; with the lock */
+    struct map rehoming; /* volumes that are re-homed, by key; with the lock */
+    struct map promised; /* sizes that volumes may grow to, by key; with the lock */
 };
 
 /* A volume that is worked on. */
@@ -99,6 +100,8 @@ json_t *jiva_list(const json_t *volume, const char *annotation);
 bool jiva_listed(const json_t *list, const char *name);
 /* The annotation's value for a list; null when it is empty. */
 json_t *jiva_list_text(const json_t *list);
+/* The annotation's text; "". */
+const char *jiva_annotation(const json_t *object, const char *key);
 const char *jiva_id(const json_t *volume); /* "" before it has one */
 /* Bytes of a quantity; 0 when it is none. */
 uint64_t jiva_bytes(const json_t *quantity);
@@ -121,12 +124,34 @@ json_t *jiva_eraser(const json_t *volume, const char *node);
 /* Makes live what is wanted, member by member; false when it was so. */
 bool jiva_impose(json_t *live, const json_t *wanted);
 
+/* children.c: all of them are there, and as they have to be. */
+int jiva_ensure_children(struct jiva_work *w, struct err *e);
+
 /* replicas.c */
 /* How many pods NAME-rep is to have, when it has `now`: it changes by one at a time. */
 unsigned jiva_replica_count(const json_t *volume, unsigned now);
 /* Before it has fewer: which pod goes. 1 when that is said. */
 int jiva_choose_leaver(struct jiva_work *w, struct err *e);
 int jiva_place_replicas(struct jiva_work *w, struct err *e);
+/* The node that has the pod, or that it was told to go to; "". */
+const char *jiva_node_of(const json_t *pod);
+/* Whether one of the pods is there, and stays. */
+bool jiva_has_pod(const json_t *pods, const char *node);
+/* Lists of names, with one more or less. */
+json_t *jiva_with(const json_t *list, const char *name);
+json_t *jiva_without(const json_t *list, const char *name);
+int jiva_write_lists(struct jiva_work *w, const json_t *nodes, const json_t *stale, struct err *e);
+
+/* rehome.c */
+/* How long the node has been silent; INT64_MAX: there is none; 0: it is ready. */
+int64_t jiva_silence(struct jiva *j, const char *node);
+/* It serves, and one of its replicas is away or has not all data. */
+bool jiva_misses_replica(const json_t *volume);
+/* Takes a node that is lost off the volume's list: whoever comes next goes elsewhere. */
+int jiva_rehome(struct jiva_work *w, struct err *e);
+/* Pods of nodes that were given up go without asking the node. */
+int jiva_drop_pods(struct jiva_work *w, const json_t *pods, struct err *e);
+int jiva_erase_stale(struct jiva_work *w, const json_t *pods, struct err *e);
 /* Has the folder on a node erased; 1 when it is gone, 0 while it is under way. */
 int jiva_erase(struct jiva_work *w, const char *node, struct err *e);
 

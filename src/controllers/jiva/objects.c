@@ -82,19 +82,36 @@ json_t *jiva_role_binding(const json_t *volume)
     return o;
 }
 
+static bool says(const json_t *policy, const char *key, bool usually)
+{
+    const json_t *said = json_object_get(policy, key);
+    return said ? json_is_true(said) : usually;
+}
+
+static bool is_monitored(const json_t *volume)
+{
+    return !says(json_at(volume, "spec", "policy", "target"), "disableMonitor", false);
+}
+
+static json_t *port_of(const char *name, int port)
+{
+    return json_pack("{s:s,s:i,s:i,s:s}", "name", name, "port", port, "targetPort", port,
+                     "protocol", "TCP");
+}
+
 /* Replicas must reach a target that is not ready: it is they who make it so. */
 json_t *jiva_service(const json_t *volume)
 {
     json_t *o = child(volume, "v1", "Service", "-svc", "jiva-controller-service");
     json_object_set_new(json_object_get(o, "metadata"), "annotations",
                         json_pack("{s:s}", "orlop.io/forward", "false"));
+    json_t *ports = json_pack("[o,o]", port_of("iscsi", JIVA_ISCSI_PORT),
+                              port_of("replication", JIVA_REPLICA_PORT));
+    if (is_monitored(volume))
+        json_array_append_new(ports, port_of("metrics", JIVA_METRICS_PORT));
     json_object_set_new(o, "spec",
-                        json_pack("{s:o,s:b,s:[{s:s,s:i,s:i,s:s},{s:s,s:i,s:i,s:s}]}", "selector",
-                                  labels(volume, "jiva-controller"), "publishNotReadyAddresses", 1,
-                                  "ports", "name", "iscsi", "port", JIVA_ISCSI_PORT, "targetPort",
-                                  JIVA_ISCSI_PORT, "protocol", "TCP", "name", "replication", "port",
-                                  JIVA_REPLICA_PORT, "targetPort", JIVA_REPLICA_PORT, "protocol",
-                                  "TCP"));
+                        json_pack("{s:o,s:b,s:o}", "selector", labels(volume, "jiva-controller"),
+                                  "publishNotReadyAddresses", 1, "ports", ports));
     return o;
 }
 
@@ -192,6 +209,25 @@ static json_t *deployment(const json_t *volume, const char *suffix, const char *
     return o;
 }
 
+static void serve_metrics(json_t *target, const char *address)
+{
+    _cleanup_free_ char *at = mem_printf("%s:%d", address, JIVA_METRICS_PORT);
+    json_t *args = json_object_get(target, "args"), *ports = json_object_get(target, "ports");
+    json_array_append_new(args, json_string("--metrics"));
+    json_array_append_new(args, json_string(at));
+    json_array_append_new(
+        ports, json_pack("{s:s,s:i}", "name", "metrics", "containerPort", JIVA_METRICS_PORT));
+}
+
+/* So that Prometheus finds it, where it goes by annotations. */
+static json_t *scraping(bool monitored)
+{
+    _cleanup_free_ char *port = mem_printf("%d", JIVA_METRICS_PORT);
+    return monitored ? json_pack("{s:s,s:s,s:s}", "prometheus.io/scrape", "true",
+                                 "prometheus.io/path", "/metrics", "prometheus.io/port", port)
+                     : json_pack("{s:s}", "prometheus.io/scrape", "false");
+}
+
 json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key,
                                const char *account)
 {
@@ -211,6 +247,8 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address, const 
         env_of("POD_IP", "status.podIP"), "volumeMounts", mount_at("control", RUN "/control"),
         mount_at("key", RUN "/key"), "ports", "name", "iscsi", "containerPort", JIVA_ISCSI_PORT,
         "name", "replication", "containerPort", JIVA_REPLICA_PORT);
+    if (is_monitored(volume))
+        serve_metrics(target, at);
     json_t *manager = json_pack("{s:s,s:o,s:[s,s,s,s,s,s,s,s],s:[o,o]}", "name", "manager", "image",
                                 image("orlop-volume"), "args", "--kind", "JivaVolume",
                                 "--namespace", kube_namespace(volume), "--name", kube_name(volume),
@@ -232,8 +270,9 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address, const 
     /* Tokens of an account that was made anew are not those of the old one. */
     json_t *meta =
         json_object_get(json_object_get(json_object_get(o, "spec"), "template"), "metadata");
-    json_object_set_new(json_object_get(meta, "annotations"), "orlop.io/account",
-                        json_string(account));
+    json_t *notes = json_object_get(meta, "annotations");
+    json_object_set_new(notes, "orlop.io/account", json_string(account));
+    json_object_update_new(notes, scraping(is_monitored(volume)));
     return o;
 }
 
@@ -262,6 +301,8 @@ json_t *jiva_replica_deployment(const json_t *volume, const char *address, const
         RUN "/key/key", "env", env_of("POD_IP", "status.podIP"),
         env_of("NODE_NAME", "spec.nodeName"), "volumeMounts", "name", "data", "mountPath",
         RUN "/data", "subPathExpr", folder, mount_at("key", RUN "/key"));
+    if (!says(json_at(volume, "spec", "policy"), "enableBufio", true))
+        json_array_append_new(json_object_get(replica, "args"), json_string("--direct"));
     json_t *anti = json_pack("{s:{s:[{s:s,s:{s:o}}]}}", "podAntiAffinity",
                              "requiredDuringSchedulingIgnoredDuringExecution", "topologyKey",
                              "kubernetes.io/hostname", "labelSelector", "matchLabels",
@@ -303,47 +344,4 @@ json_t *jiva_eraser(const json_t *volume, const char *node)
                   "--dir", path, "--volume", jiva_id(volume), "--except", str_get(&members),
                   "volumeMounts", mount_at("data", RUN "/data"), "volumes", data_volume()));
     return o;
-}
-
-/* Whether live has all of what is wanted; lists have to be of the same length. */
-static bool has(const json_t *live, const json_t *wanted)
-{
-    const char *key;
-    json_t *value;
-    size_t i;
-    if (json_is_object(wanted)) {
-        json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
-            if (!has(json_object_get(live, key), value))
-                return false;
-        }
-        return json_is_object(live);
-    }
-    if (json_is_array(wanted)) {
-        if (!json_is_array(live) || json_array_size(live) != json_array_size(wanted))
-            return false;
-        json_array_foreach((json_t *)(uintptr_t)wanted, i, value) {
-            if (!has(json_array_get(live, i), value))
-                return false;
-        }
-        return true;
-    }
-    return live && json_equal(live, wanted);
-}
-
-bool jiva_impose(json_t *live, const json_t *wanted)
-{
-    const char *key;
-    json_t *value;
-    bool changed = false;
-    json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
-        json_t *there = json_object_get(live, key);
-        if (has(there, value))
-            continue;
-        changed = true;
-        if (json_is_object(value) && json_is_object(there))
-            jiva_impose(there, value);
-        else
-            json_object_set(live, key, value);
-    }
-    return changed;
 }

@@ -4,6 +4,9 @@
  * A ResourceQuota counts claims. A volume that stands behind a claim was counted with it, when the claim
  * asked for more. One without a claim uses storage of the namespace all the same: of a quota on
  * requests.storage there is left what claims and such volumes do not use.
+ *
+ * Several resizes are looked at side by side, and the cache does not have at once what was written for
+ * one of them. So what has been promised is noted here, until its resize has ended.
  */
 #include "base/quantity.h"
 #include "controllers/jiva/resize.h"
@@ -17,8 +20,13 @@ static bool is_claimed(struct jiva *j, const json_t *volume)
     return pv && json_at(pv, "spec", "claimRef", "name");
 }
 
-/* What the namespace's volumes without a claim have or are promised. */
-static uint64_t unclaimed(struct jiva *j, const char *ns)
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What the namespace's volumes without a claim have or are promised, but for one. With the lock. */
+static uint64_t unclaimed(struct jiva *j, const char *ns, const char *but)
 {
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     uint64_t sum = 0;
@@ -26,42 +34,61 @@ static uint64_t unclaimed(struct jiva *j, const char *ns)
     for (size_t i = 0; i < found.len; i++) {
         json_auto_t *volume = kube_object_json(found.p[i]);
         const char *order = kube_annotation(volume, API_JIVA_RESIZE_ORDER);
-        json_auto_t *text = json_string(order ? order : "");
-        uint64_t size = jiva_bytes(json_at(volume, "spec", "capacity")), more = jiva_bytes(text);
-        if (!is_claimed(j, volume))
-            sum += more > size ? more : size;
+        uint64_t promised = (uint64_t)(uintptr_t)map_get(&j->promised, found.p[i]->key);
+        uint64_t size = jiva_bytes(json_at(volume, "spec", "capacity"));
+        if (!str_eq(found.p[i]->name, but) && !is_claimed(j, volume))
+            sum += larger(size, larger(promised, api_jiva_bytes(order)));
     }
     return sum;
 }
 
+void resizing_forget(const struct resizing *g)
+{
+    struct jiva *j = g->w.j;
+    _cleanup_free_ char *key = mem_printf("%s/%s", g->w.ns, g->w.name);
+    pthread_mutex_lock(&j->lock);
+    map_remove(&j->promised, key);
+    pthread_mutex_unlock(&j->lock);
+}
+
+/* Says that a quota has no room. */
+static void explain(const struct resizing *g, const char *quota, const uint64_t n[3],
+                    struct str *ret_why)
+{
+    char text[3][QUANTITY_TEXT_MAX];
+    for (size_t k = 0; k < 3; k++) {
+        struct quantity q = quantity_from_int((int64_t)n[k], QUANTITY_BINARY_SI);
+        quantity_format(&q, text[k]);
+    }
+    str_appendf(ret_why,
+                "Waits for quota: ResourceQuota \"%s\" allows " RESOURCE
+                " of %s, %s are used, and %s more are wanted; raise it, or free storage in "
+                "namespace \"%s\"",
+                quota, text[2], text[1], text[0], g->w.ns);
+}
+
 bool resizing_over_quota(const struct resizing *g, struct str *ret_why)
 {
+    struct jiva *j = g->w.j;
     _cleanup_(kube_objects_done) struct kube_objects quotas = {0};
-    if (is_claimed(g->w.j, g->w.volume))
+    _cleanup_free_ char *key = mem_printf("%s/%s", g->w.ns, g->w.name);
+    if (is_claimed(j, g->w.volume))
         return false;
-    kube_informer_list(g->w.j->quotas, g->w.ns, &quotas);
+    kube_informer_list(j->quotas, g->w.ns, &quotas);
     uint64_t before = jiva_bytes(json_at(g->w.volume, "spec", "capacity"));
     uint64_t more = g->wanted > before ? g->wanted - before : 0;
-    for (size_t i = 0; i < quotas.len; i++) {
+    pthread_mutex_lock(&j->lock);
+    uint64_t volumes = before + unclaimed(j, g->w.ns, g->w.name);
+    for (size_t i = 0; i < quotas.len && !ret_why->len; i++) {
         json_auto_t *quota = kube_object_json(quotas.p[i]);
         const json_t *hard = json_at(quota, "spec", "hard", RESOURCE);
         uint64_t most = jiva_bytes(hard);
-        uint64_t used =
-            jiva_bytes(json_at(quota, "status", "used", RESOURCE)) + unclaimed(g->w.j, g->w.ns);
-        if (!hard || used + more <= most)
-            continue;
-        char text[3][QUANTITY_TEXT_MAX];
-        const uint64_t n[3] = {more, used, most};
-        for (size_t k = 0; k < 3; k++) {
-            struct quantity q = quantity_from_int((int64_t)n[k], QUANTITY_BINARY_SI);
-            quantity_format(&q, text[k]);
-        }
-        str_appendf(ret_why,
-                    "Waits for quota: ResourceQuota \"%s\" allows " RESOURCE
-                    " of %s, %s are used, and %s more are wanted; raise it, or free storage in "
-                    "namespace \"%s\"",
-                    kube_name(quota), text[2], text[1], text[0], g->w.ns);
-        return true;
+        uint64_t used = jiva_bytes(json_at(quota, "status", "used", RESOURCE)) + volumes;
+        if (hard && used + more > most)
+            explain(g, kube_name(quota), (const uint64_t[3]){more, used, most}, ret_why);
     }
-    return false;
+    if (!ret_why->len)
+        map_set(&j->promised, key, (void *)(uintptr_t)g->wanted);
+    pthread_mutex_unlock(&j->lock);
+    return ret_why->len > 0;
 }

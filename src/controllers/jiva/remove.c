@@ -13,8 +13,9 @@
 
 static const int64_t LOOK_AGAIN = 10 * CLOCK_SECOND;
 
-/* 1 when neither the Deployment nor a pod of it is left. */
-static int end_part(struct jiva_work *w, const char *suffix, const char *component, struct err *e)
+/* 1 when neither the Deployment nor a pod of it is left; else *ret_lost, if a pod is on a lost node. */
+static int end_part(struct jiva_work *w, const char *suffix, const char *component, char **ret_lost,
+                    struct err *e)
 {
     _cleanup_free_ char *name = mem_printf("%s-%s", w->name, suffix);
     json_auto_t *deployment = kube_informer_json(w->j->deployments.informer, w->ns, name, NULL);
@@ -26,11 +27,12 @@ static int end_part(struct jiva_work *w, const char *suffix, const char *compone
     json_t *pod;
     json_array_foreach(pods, i, pod) {
         const char *node = jiva_text(pod, "spec", "nodeName");
-        json_auto_t *there = *node ? kube_informer_json(w->j->nodes, NULL, node, NULL) : NULL;
-        if (*node && !there) { /* it was forgotten: nobody will say that the pod has ended */
-            if (jiva_delete(w->j, &w->j->pods_r, pod, true, e) < 0)
-                return -1;
-        }
+        int64_t silent = *node ? jiva_silence(w->j, node) : 0;
+        /* It was forgotten: nobody will say that the pod has ended. */
+        if (silent == INT64_MAX && jiva_delete(w->j, &w->j->pods_r, pod, true, e) < 0)
+            return -1;
+        if (silent && silent != INT64_MAX && !*ret_lost)
+            *ret_lost = mem_strdup(node);
     }
     return !deployment && !json_array_size(pods);
 }
@@ -78,21 +80,35 @@ static int say_deleting(struct jiva_work *w, const char *reason, const char *mes
     return jiva_say(w, json_pack("{s:s,s:s}", "phase", "Deleting", "status", "Offline"), &c, e);
 }
 
+/* Ends a part, or says what it waits for; 1 when it is gone. */
+static int end_or_say(struct jiva_work *w, const char *suffix, const char *component,
+                      const char *reason, const char *message, struct err *e)
+{
+    _cleanup_free_ char *lost = NULL;
+    int gone = end_part(w, suffix, component, &lost, e);
+    if (gone)
+        return gone;
+    if (!lost)
+        return say_deleting(w, reason, message, e);
+    _cleanup_free_ char *text =
+        mem_printf("%s; waits for node %s, which is lost. If it will not be back, run: orlop node "
+                   "forget %s",
+                   message, lost, lost);
+    return say_deleting(w, "NodeUnavailable", text, e);
+}
+
 int jiva_remove(struct jiva_work *w, struct err *e)
 {
     if (!kube_finalizer_has(w->volume, JIVA_FINALIZER))
         return 0;
     jiva_again(w, LOOK_AGAIN);
-    int gone = end_part(w, "ctrl", "jiva-controller", e);
+    int gone =
+        end_or_say(w, "ctrl", "jiva-controller", "TargetEnds",
+                   "The target ends first, so that all that was written is with the replicas", e);
+    if (gone > 0)
+        gone = end_or_say(w, "rep", "jiva-replica", "ReplicasEnd", "The replicas end", e);
     if (gone <= 0)
-        return gone < 0 ? -1
-                        : say_deleting(w, "TargetEnds",
-                                       "The target ends first, so that all that "
-                                       "was written is with the replicas",
-                                       e);
-    gone = end_part(w, "rep", "jiva-replica", e);
-    if (gone <= 0)
-        return gone < 0 ? -1 : say_deleting(w, "ReplicasEnd", "The replicas end", e);
+        return gone;
     if (wants_erasure(w)) {
         gone = erase_all(w, e);
         if (gone <= 0)

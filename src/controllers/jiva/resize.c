@@ -27,7 +27,7 @@
 #include "base/quantity.h"
 #include "base/rfc3339.h"
 
-enum { WORKERS = 4 };
+enum { WORKERS = 4, TEXT_MAX = 600 };
 static const int64_t LOOK_AGAIN = 30 * CLOCK_SECOND;
 
 static const char *phase_of(const json_t *resize)
@@ -35,16 +35,9 @@ static const char *phase_of(const json_t *resize)
     return jiva_text(resize, "status", "phase");
 }
 
-static const char *annotation_of(const json_t *volume, const char *key)
+bool resizing_is_over(const json_t *resize)
 {
-    const char *text = kube_annotation(volume, key);
-    return text ? text : "";
-}
-
-static bool holds_lock(const struct resizing *g)
-{
-    return g->w.volume &&
-           str_eq(annotation_of(g->w.volume, API_JIVA_RESIZE_LOCK), kube_name(g->resize));
+    return str_eq(phase_of(resize), "COMPLETED") || str_eq(phase_of(resize), "FAILED");
 }
 
 /* Telling. */
@@ -79,126 +72,71 @@ json_t *resizing_now(const struct resizing *g)
     return json_string(text);
 }
 
-/* It waits: the phase stays, and it is said for what. */
-static int wait_for(struct resizing *g, const char *reason, const char *message, struct err *e)
+int resizing_wait(struct resizing *g, const char *reason, const char *message, struct err *e)
 {
     jiva_again(&g->w, LOOK_AGAIN);
     const char *phase = phase_of(g->resize);
     return tell(g, *phase ? phase : "INIT", reason, message, NULL, e);
 }
 
-/* Takes lock and order off the volume, if they are ours and nobody has acted on them since. */
-static int unlock(struct resizing *g, struct err *e)
-{
-    if (!holds_lock(g))
-        return 0;
-    return jiva_annotate(&g->w, "unlock",
-                         json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER), e);
-}
-
 static int fail(struct resizing *g, const char *reason, const char *message, struct err *e)
 {
-    if (unlock(g, e) < 0)
+    if (resizing_unlock(g, e) < 0)
         return -1;
     return tell(g, "FAILED", reason, message, NULL, e);
 }
 
-/* Before the lock: whether it can be done at all. 1 when it can, 0 when it has failed. */
-static int is_feasible(struct resizing *g, struct err *e)
+/* Why it cannot be done at all, as a reason and a text; NULL: it can. */
+static const char *why_never(const struct resizing *g, char text[TEXT_MAX])
 {
     const json_t *volume = g->w.volume;
-    char text[600];
-    const char *reason = NULL;
     if (!volume) {
-        reason = "VolumeNotFound";
-        snprintf(text, sizeof(text), "There is no JivaVolume \"%s\" in namespace \"%s\"", g->w.name,
+        snprintf(text, TEXT_MAX, "There is no JivaVolume \"%s\" in namespace \"%s\"", g->w.name,
                  g->w.ns);
-    } else if (kube_deleting(volume)) {
-        reason = "VolumeDeleted";
-        snprintf(text, sizeof(text), "JivaVolume \"%s\" is being deleted", g->w.name);
-    } else if (!str_eq(annotation_of(volume, API_JIVA_RESIZE_ENABLED), "true")) {
-        reason = "NotEnabled";
-        snprintf(text, sizeof(text),
+        return "VolumeNotFound";
+    }
+    if (kube_deleting(volume)) {
+        snprintf(text, TEXT_MAX, "JivaVolume \"%s\" is being deleted", g->w.name);
+        return "VolumeDeleted";
+    }
+    if (!str_eq(jiva_annotation(volume, API_JIVA_RESIZE_ENABLED), "true")) {
+        snprintf(text, TEXT_MAX,
                  "JivaVolume \"%s\" does not let itself be resized; to allow it: kubectl annotate "
                  "jivavolume %s -n %s " API_JIVA_RESIZE_ENABLED "=true",
                  g->w.name, g->w.name, g->w.ns);
-    } else if (g->wanted < jiva_bytes(json_at(volume, "spec", "capacity"))) {
-        reason = "CannotShrink";
-        snprintf(text, sizeof(text), "JivaVolume \"%s\" has %s, and a volume does not shrink to %s",
+        return "NotEnabled";
+    }
+    if (g->wanted < jiva_bytes(json_at(volume, "spec", "capacity"))) {
+        snprintf(text, TEXT_MAX, "JivaVolume \"%s\" has %s, and a volume does not shrink to %s",
                  g->w.name, jiva_text(volume, "spec", "capacity"),
                  jiva_text(g->resize, "spec", "capacity"));
-    }
-    if (!reason)
-        return 1;
-    return fail(g, reason, text, e) < 0 ? -1 : 0;
-}
-
-/* The lock. */
-
-static bool is_over(const json_t *resize)
-{
-    return str_eq(phase_of(resize), "COMPLETED") || str_eq(phase_of(resize), "FAILED");
-}
-
-/* The oldest resize of the volume that waits, other than ours, and came before; NULL. To be freed. */
-static char *who_is_before(struct resizing *g)
-{
-    _cleanup_free_ char *key = mem_printf("%s/%s", g->w.ns, g->w.name);
-    _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    const char *ours = jiva_text(g->resize, "metadata", "creationTimestamp");
-    kube_informer_find(g->w.j->resizes, "volume", key, &found);
-    for (size_t i = 0; i < found.len; i++) {
-        json_auto_t *it = kube_object_json(found.p[i]);
-        int order = strcmp(jiva_text(it, "metadata", "creationTimestamp"), ours);
-        if (!order)
-            order = strcmp(kube_name(it), kube_name(g->resize));
-        if (order < 0 && !is_over(it) && !kube_deleting(it))
-            return mem_strdup(kube_name(it));
+        return "CannotShrink";
     }
     return NULL;
 }
 
-/* A lock whose holder is no more, or has ended, is taken off; 1 when it was. */
-static int break_lock(struct resizing *g, const char *holder, struct err *e)
+/*
+ * Whether it can be done at all: 1 when it can, 0 when it has failed. That is final, so it is judged by
+ * what the server has: the cache may not know yet of a volume that was made with its resize, or that
+ * was just allowed to be resized.
+ */
+static int is_feasible(struct resizing *g, struct err *e)
 {
+    char text[TEXT_MAX];
+    if (!why_never(g, text))
+        return 1;
     struct err why = {0};
-    json_auto_t *other = kube_get(g->w.j->client, &g->w.j->resizes_r, g->w.ns, holder, &why);
-    const char *about = other ? kube_label(other, API_JIVA_NAME) : NULL;
-    if (!other && why.code != ERR_NOT_FOUND) {
+    json_t *now = kube_get(g->w.j->client, &g->w.j->volumes_r, g->w.ns, g->w.name, &why);
+    if (!now && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
     }
-    if (other && about && str_eq(about, g->w.name))
-        return 0; /* it lives, or it will take the lock off itself */
-    return jiva_annotate(&g->w, "break lock",
-                         json_pack("{s:n,s:n}", API_JIVA_RESIZE_LOCK, API_JIVA_RESIZE_ORDER), e) < 0
-               ? -1
-               : 1;
-}
-
-/* 1 with the lock; 0 while it waits for it. */
-static int lock(struct resizing *g, struct err *e)
-{
-    if (holds_lock(g))
+    json_decref(g->w.volume);
+    g->w.volume = now;
+    const char *reason = why_never(g, text);
+    if (!reason)
         return 1;
-    const char *holder = annotation_of(g->w.volume, API_JIVA_RESIZE_LOCK);
-    _cleanup_free_ char *before = *holder ? mem_strdup(holder) : who_is_before(g);
-    if (*holder) {
-        int broken = break_lock(g, before, e);
-        if (broken < 0)
-            return -1;
-        if (broken)
-            return lock(g, e);
-    }
-    if (before) {
-        _cleanup_free_ char *text =
-            mem_printf("Waits for its turn: JivaVolumeResize \"%s\" comes before", before);
-        return wait_for(g, "WaitsForTurn", text, e);
-    }
-    if (jiva_annotate(&g->w, "lock", json_pack("{s:s}", API_JIVA_RESIZE_LOCK, kube_name(g->resize)),
-                      e) < 0)
-        return -1;
-    return 1;
+    return fail(g, reason, text, e) < 0 ? -1 : 0;
 }
 
 /* With the lock. */
@@ -226,7 +164,12 @@ static const char *why_not_now(const struct resizing *g, const char **ret_reason
         const char *state = json_str(it, "state");
         healthy += state && str_eq(state, "Healthy");
     }
-    if (snapshot_runs(volume)) {
+    const char *earlier = json_str(json_at(volume, "status", "resize"), "name");
+    if (earlier) {
+        *ret_reason = "WaitsForTarget";
+        str_appendf(text, "Waits until the target is through with the resize before, \"%s\"",
+                    earlier);
+    } else if (snapshot_runs(volume)) {
         *ret_reason = "SnapshotRunning";
         str_append(text, "Waits for the snapshot that is being taken of the volume");
     } else if (!str_eq(jiva_text(volume, "status", "phase"), "Ready") ||
@@ -268,7 +211,7 @@ static int begin(struct resizing *g, struct err *e)
             return -1;
     }
     if (why_not_now(g, &reason, &text))
-        return wait_for(g, reason, str_get(&text), e);
+        return resizing_wait(g, reason, str_get(&text), e);
     return tell(g, "IN-PROGRESS", "Growing", "Target and replicas grow", NULL, e);
 }
 
@@ -276,7 +219,7 @@ static int init(struct resizing *g, struct err *e)
 {
     int ok = is_feasible(g, e);
     if (ok > 0)
-        ok = lock(g, e);
+        ok = resizing_lock(g, e);
     if (ok > 0)
         ok = is_feasible(g, e); /* while it waited another may have made it larger */
     return ok <= 0 ? ok : begin(g, e);
@@ -297,9 +240,12 @@ static bool has_grown(const struct resizing *g)
 
 static int in_progress(struct resizing *g, struct err *e)
 {
-    if (!g->w.volume || kube_deleting(g->w.volume))
-        return is_feasible(g, e);
-    int locked = lock(g, e); /* taken off by hand: it is taken again, or waited for */
+    if (!g->w.volume || kube_deleting(g->w.volume)) {
+        int ok = is_feasible(g, e);
+        if (ok <= 0)
+            return ok;
+    }
+    int locked = resizing_lock(g, e); /* taken off by hand: it is taken again, or waited for */
     if (locked <= 0)
         return locked;
     const json_t *growth = taken(g);
@@ -312,7 +258,7 @@ static int in_progress(struct resizing *g, struct err *e)
         return fail(g, "GrowthFailed", text, e);
     }
     const char *wanted = jiva_text(g->resize, "spec", "capacity");
-    if (!str_eq(annotation_of(g->w.volume, API_JIVA_RESIZE_ORDER), wanted)) {
+    if (!str_eq(jiva_annotation(g->w.volume, API_JIVA_RESIZE_ORDER), wanted)) {
         if (jiva_annotate(&g->w, "order", json_pack("{s:s}", API_JIVA_RESIZE_ORDER, wanted), e) < 0)
             return -1;
     }
@@ -322,10 +268,11 @@ static int in_progress(struct resizing *g, struct err *e)
 
 static int succeeded(struct resizing *g, struct err *e)
 {
-    if (g->w.volume && !kube_deleting(g->w.volume) && holds_lock(g) &&
+    if (g->w.volume && !kube_deleting(g->w.volume) && has_grown(g) &&
         jiva_bytes(json_at(g->w.volume, "spec", "capacity")) < g->wanted)
-        return 0; /* that is the volume controller's to write */
-    if (unlock(g, e) < 0)
+        /* That is the volume controller's to write, under the lock, which anybody may have taken off. */
+        return resizing_lock(g, e) < 0 ? -1 : 0;
+    if (resizing_unlock(g, e) < 0)
         return -1;
     return tell(g, "COMPLETED", "Resized", "The volume has the new size", NULL, e);
 }
@@ -344,8 +291,8 @@ static int step(struct resizing *g, struct err *e)
                  {"INIT", init},
                  {"IN-PROGRESS", in_progress},
                  {"SUCCEEDED", succeeded},
-                 {"COMPLETED", unlock},
-                 {"FAILED", unlock}};
+                 {"COMPLETED", resizing_unlock},
+                 {"FAILED", resizing_unlock}};
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
         if (str_eq(steps[i].phase, phase_of(g->resize)))
             return steps[i].step(g, e);
@@ -355,18 +302,18 @@ static int step(struct resizing *g, struct err *e)
 
 static int work(struct resizing *g, struct err *e)
 {
-    bool begun =
-        str_eq(phase_of(g->resize), "SUCCEEDED") ||
-        (str_eq(phase_of(g->resize), "IN-PROGRESS") && holds_lock(g) && (has_grown(g) || taken(g)));
+    bool begun = str_eq(phase_of(g->resize), "SUCCEEDED") ||
+                 (str_eq(phase_of(g->resize), "IN-PROGRESS") && resizing_holds_lock(g) &&
+                  (has_grown(g) || taken(g)));
     if (!kube_deleting(g->resize))
         return hold(g, true, e) < 0 ? -1 : step(g, e);
     if (!kube_finalizer_has(g->resize, JIVA_RESIZE_FINALIZER))
         return 0;
     if (begun && step(g, e) < 0)
         return -1;
-    if (begun && !is_over(g->resize))
+    if (begun && !resizing_is_over(g->resize))
         return 0;
-    return unlock(g, e) < 0 ? -1 : hold(g, false, e);
+    return resizing_unlock(g, e) < 0 ? -1 : hold(g, false, e);
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,

@@ -11,7 +11,25 @@ struct resizing {
     uint64_t wanted;    /* bytes */
 };
 
+/* resize.c */
 /* This moment, as the API writes it. */
 json_t *resizing_now(const struct resizing *g);
-/* quota.c: whether the namespace has no room for the growth; then why. */
+bool resizing_is_over(const json_t *resize);
+/* It waits: the phase stays, and it is said for what. */
+int resizing_wait(struct resizing *g, const char *reason, const char *message, struct err *e);
+
+/* resize_lock.c */
+bool resizing_holds_lock(const struct resizing *g);
+/* 1 with the lock; 0 while it waits for it. */
+int resizing_lock(struct resizing *g, struct err *e);
+/* Takes lock and order off the volume, if they are ours and nobody has acted on them since. */
+int resizing_unlock(struct resizing *g, struct err *e);
+
+/* quota.c */
+/*
+ * Whether the namespace has no room for the growth; then why. When it has, the growth is promised, so that
+ * another, which is looked at beside it, counts it.
+ */
 bool resizing_over_quota(const struct resizing *g, struct str *ret_why);
+/* What was promised is none any more: it has grown, or will not. */
+void resizing_forget(const struct resizing *g);

@@ -7,124 +7,9 @@
  *
  * Each step is taken only when the ones before are in place, and all are looked at again each time.
  */
-#include "base/base64.h"
-#include "base/uuid.h"
 #include "controllers/jiva/jiva.h"
 
 enum { WORKERS = 4 };
-
-/* Makes it, or mends it; *ret_live, if given, is as it is in the cache. ABORTED: look again. */
-static int ensure(struct jiva_work *w, const struct jiva_children *kind, json_t *wanted,
-                  json_t **ret_live, struct err *e)
-{
-    json_auto_t *want = wanted;
-    const char *name = kube_name(want);
-    json_auto_t *live = kube_informer_json(kind->informer, w->ns, name, NULL);
-    json_t *now = NULL;
-    if (!live) {
-        crash_point(kind->r.kind);
-        struct err why = {0};
-        now = kube_create(w->j->client, &kind->r, want, NULL, &why);
-        crash_point(kind->r.kind);
-        if (!now && why.code == ERR_ALREADY_EXISTS) /* not in the cache yet, or not ours */
-            return err_set(e, ERR_ABORTED, "Exists", "%s", why.msg);
-        if (!now) {
-            *e = why;
-            return err_prefix(e, "%s %s", kind->r.kind, name);
-        }
-    } else {
-        const json_t *owner = json_array_get(json_at(live, "metadata", "ownerReferences"), 0);
-        const char *uid = json_str(owner, "uid");
-        if (!uid || !str_eq(uid, kube_uid(w->volume)))
-            return err_set(e, ERR_FAILED_PRECONDITION, "NotOurs",
-                           "there is a %s \"%s\" that is not this volume's: delete it, or give the "
-                           "volume another name",
-                           kind->r.kind, name);
-        json_t *mended = json_deep_copy(live);
-        if (jiva_impose(mended, want)) {
-            crash_point(kind->r.kind);
-            now = kube_update(w->j->client, &kind->r, mended, NULL, e);
-            crash_point(kind->r.kind);
-            if (now)
-                kube_event_normal(w->j->recorder, w->volume, "Mended",
-                                  "%s %s was not as it has to be", kind->r.kind, name);
-        } else {
-            now = json_incref(live);
-        }
-        json_decref(mended);
-        if (!now)
-            return err_prefix(e, "%s %s", kind->r.kind, name);
-    }
-    if (ret_live)
-        *ret_live = now;
-    else
-        json_decref(now);
-    return 0;
-}
-
-/* The volume's key: made once, and never looked into again. */
-static int ensure_key(struct jiva_work *w, json_t **ret_secret, struct err *e)
-{
-    _cleanup_free_ char *name = mem_printf("%s-key", w->name);
-    json_auto_t *live = kube_informer_json(w->j->secrets.informer, w->ns, name, NULL);
-    const char *has = json_str(json_object_get(live, "data"), "key");
-    _cleanup_(str_done) struct str key = {0};
-    for (int i = 0; i < 2; i++) {
-        const struct uuid random = uuid_random();
-        base64_format(random.bytes, sizeof(random.bytes), BASE64_STD, &key);
-    }
-    json_t *wanted = jiva_secret(w->volume, str_get(&key));
-    if (has && *has)
-        json_object_del(wanted, "stringData");
-    return ensure(w, &w->j->secrets, wanted, ret_secret, e);
-}
-
-/* A Service that is made again asks for the address that initiators and replicas know. */
-static int ensure_service(struct jiva_work *w, json_t **ret_service, struct err *e)
-{
-    json_t *wanted = jiva_service(w->volume);
-    const char *portal = jiva_text(w->volume, "iscsi", "targetPortal"),
-               *colon = strrchr(portal, ':');
-    json_auto_t *live = kube_informer_json(w->j->services.informer, w->ns, kube_name(wanted), NULL);
-    if (!live && colon && *portal != '[') {
-        json_t *with = json_deep_copy(wanted);
-        json_object_set_new(json_object_get(with, "spec"), "clusterIP",
-                            json_stringn(portal, (size_t)(colon - portal)));
-        struct err why = {0};
-        int r = ensure(w, &w->j->services, with, ret_service, &why);
-        if (r == 0 || why.code != ERR_INVALID_ARGUMENT) { /* else: somebody else has it now */
-            json_decref(wanted);
-            *e = r == 0 ? *e : why;
-            return r;
-        }
-    }
-    return ensure(w, &w->j->services, wanted, ret_service, e);
-}
-
-static int64_t replicas_of(const json_t *deployment)
-{
-    return json_integer_value(json_at(deployment, "spec", "replicas"));
-}
-
-static int ensure_deployments(struct jiva_work *w, const char *address, const char *key,
-                              const char *account, struct err *e)
-{
-    _cleanup_free_ char *name = mem_printf("%s-rep", w->name);
-    json_auto_t *live = kube_informer_json(w->j->deployments.informer, w->ns, name, NULL);
-    unsigned now = live ? (unsigned)replicas_of(live) : 0;
-    unsigned count = jiva_replica_count(w->volume, now);
-    if (live && count < now) {
-        int said = jiva_choose_leaver(w, e);
-        if (said < 0)
-            return -1;
-        count = said ? count : now;
-    }
-    if (ensure(w, &w->j->deployments, jiva_target_deployment(w->volume, address, key, account),
-               NULL, e) < 0)
-        return -1;
-    return ensure(w, &w->j->deployments, jiva_replica_deployment(w->volume, address, key, count),
-                  NULL, e);
-}
 
 /* What the object says of itself: who it is, and where its parts are. */
 static json_t *identity(const json_t *volume)
@@ -160,39 +45,6 @@ static int ensure_identity(struct jiva_work *w, struct err *e)
     return json_object_size(patch) ? jiva_patch_volume(w, patch, "identity", e) : 0;
 }
 
-static int ensure_portal(struct jiva_work *w, const char *address, struct err *e)
-{
-    bool v6 = strchr(address, ':');
-    _cleanup_free_ char *portal = mem_printf(v6 ? "[%s]:%d" : "%s:%d", address, JIVA_ISCSI_PORT);
-    if (str_eq(jiva_text(w->volume, "iscsi", "targetPortal"), portal))
-        return 0;
-    json_auto_t *patch = json_pack("{s:{s:s}}", "iscsi", "targetPortal", portal);
-    return jiva_patch_volume(w, patch, "portal", e);
-}
-
-static int ensure_children(struct jiva_work *w, struct err *e)
-{
-    json_t *secret = NULL, *service = NULL, *made = NULL;
-    if (ensure_key(w, &secret, e) < 0)
-        return -1;
-    json_auto_t *key = secret;
-    if (ensure(w, &w->j->accounts, jiva_account(w->volume), &made, e) < 0)
-        return -1;
-    json_auto_t *account = made;
-    if (ensure(w, &w->j->roles, jiva_role(w->volume), NULL, e) < 0 ||
-        ensure(w, &w->j->bindings, jiva_role_binding(w->volume), NULL, e) < 0 ||
-        ensure_service(w, &service, e) < 0)
-        return -1;
-    json_auto_t *svc = service;
-    const char *address = jiva_text(svc, "spec", "clusterIP");
-    if (!*address)
-        return err_set(e, ERR_UNAVAILABLE, "NoAddress", "Service %s has no address yet",
-                       kube_name(svc));
-    if (ensure_deployments(w, address, kube_uid(key), kube_uid(account), e) < 0)
-        return -1;
-    return ensure_portal(w, address, e);
-}
-
 /* Status. */
 
 /* Whether somebody is there who says how the volume is. */
@@ -218,7 +70,7 @@ static int tell_unknown(struct jiva_work *w, struct err *e)
         return 0;
     const struct kube_condition c = {
         .type = "TargetReachable",
-        .status = made ? "Unknown" : "False",
+        .status = "Unknown",
         .reason = made ? "NoTargetPod" : "Starting",
         .message = made ? "No pod of the target is ready, so nothing is known of the volume"
                         : "The target's pod is being started",
@@ -227,6 +79,23 @@ static int tell_unknown(struct jiva_work *w, struct err *e)
                     json_pack("{s:s,s:s}", "phase", made ? "Unknown" : "Pending", "status",
                               made ? "Unknown" : "Offline"),
                     &c, e);
+}
+
+/* What the policy asks for and nobody does here: said where its owner looks, once. */
+static int tell_policy(struct jiva_work *w, struct err *e)
+{
+    static const char type[] = "PolicyHonoured";
+    const char *class = json_str(json_at(w->volume, "spec", "policy"), "replicaSC");
+    _cleanup_free_ char *text = mem_printf(
+        "policy.replicaSC \"%s\" has no effect: replicas keep their data in folders of the nodes, "
+        "below %s; mount there what they are to use",
+        class ? class : "", jiva_settings.dir);
+    const struct kube_condition ignored = {type, "False", "ReplicaSCIgnored", text, 0},
+                                honoured = {type, "True", "Honoured", "The policy is followed", 0};
+    bool asked = class && *class;
+    if (!asked && !kube_condition_get(w->volume, type))
+        return 0;
+    return jiva_say(w, NULL, asked ? &ignored : &honoured, e);
 }
 
 /* After a resize: the object says what the volume has. */
@@ -253,10 +122,24 @@ static int work(struct jiva_work *w, struct err *e)
 {
     if (kube_deleting(w->volume))
         return jiva_remove(w, e);
-    if (ensure_identity(w, e) < 0 || ensure_children(w, e) < 0 || tell_unknown(w, e) < 0 ||
-        take_capacity(w, e) < 0)
+    if (ensure_identity(w, e) < 0 || tell_unknown(w, e) < 0 || jiva_ensure_children(w, e) < 0 ||
+        tell_policy(w, e) < 0 || take_capacity(w, e) < 0)
         return -1;
     return jiva_place_replicas(w, e);
+}
+
+/* What does not get better by trying again is said in the volume, and that it is over, too. */
+static int tell_configured(struct jiva_work *w, const struct err *why, struct err *e)
+{
+    const struct kube_condition c = {
+        .type = "Configured",
+        .status = why ? "False" : "True",
+        .reason = why ? why->reason : "AsWanted",
+        .message = why ? why->msg : "All that belongs to the volume is there",
+    };
+    if (!why && (!kube_condition_get(w->volume, c.type) || kube_deleting(w->volume)))
+        return 0;
+    return jiva_say(w, NULL, &c, e);
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
@@ -267,12 +150,14 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     if (!w.volume)
         return 0;
     int status = work(&w, e);
-    if (status < 0 && e->code == ERR_FAILED_PRECONDITION) {
-        struct err why = {0};
-        const struct kube_condition c = {
-            .type = "Configured", .status = "False", .reason = e->reason, .message = e->msg};
-        jiva_say(&w, NULL, &c, &why);
+    bool lasts = status < 0 && e->code != ERR_NOT_FOUND &&
+                 (err_is_infeasible(e->code) || e->code == ERR_PERMISSION_DENIED);
+    if (lasts) {
+        struct err why = {0}; /* that this is not said is no other failure */
+        tell_configured(&w, e, &why);
         jiva_again(&w, 30 * CLOCK_SECOND);
+    } else if (status == 0) {
+        status = tell_configured(&w, NULL, e);
     }
     json_decref(w.volume);
     return status;

@@ -1,0 +1,209 @@
+/*
+ * Nodes that are lost, and folders that nobody needs.
+ *
+ *     node silent for the delay ──> node: listed ──> stale, its pod goes ──> another node is chosen
+ *     stale node back, volume healthy ──> its folder is erased ──> forgotten
+ *
+ * A node is given up only while the volume serves without it and misses a replica. So there is always
+ * somebody to copy from; and a volume that lost too many nodes at once waits for them, since what they
+ * have is needed, and its pods go back to them.
+ *
+ * Re-homing copies a whole replica, so only some volumes do it at a time. A volume counts from the
+ * moment its node becomes stale until it is healthy again, as long as it serves.
+ */
+#include "base/rfc3339.h"
+#include "controllers/jiva/jiva.h"
+
+static const int64_t LOOK_AGAIN = 10 * CLOCK_SECOND;
+
+/* Lost nodes. */
+
+int64_t jiva_silence(struct jiva *j, const char *name)
+{
+    json_auto_t *node = kube_informer_json(j->nodes, NULL, name, NULL);
+    if (!node)
+        return INT64_MAX;
+    const json_t *ready = kube_condition_get(node, "Ready");
+    const char *status = json_str(ready, "status"), *since = json_str(ready, "lastTransitionTime");
+    struct timespec at;
+    if (!status || str_eq(status, "True") || !since || rfc3339_parse(since, &at, NULL) < 0)
+        return 0;
+    int64_t ns = clock_real_ns(j->clock) - rfc3339_to_ns(at);
+    return ns > 0 ? ns : 1;
+}
+
+/* Whether the policy lets replicas run on the node. */
+static bool may_have_replica(const json_t *volume, const json_t *node)
+{
+    const json_t *labels = json_at(node, "metadata", "labels");
+    const char *key;
+    json_t *wanted;
+    json_object_foreach(
+        (json_t *)(uintptr_t)json_at(volume, "spec", "policy", "replica", "nodeSelector"), key,
+        wanted) {
+        const json_t *label = json_object_get(labels, key);
+        if (!label || !json_equal(label, wanted))
+            return false;
+    }
+    return !json_is_true(json_at(node, "spec", "unschedulable"));
+}
+
+/* Whether a node is there that could take a replica. */
+static bool has_room(struct jiva_work *w, const json_t *nodes)
+{
+    _cleanup_(kube_objects_done) struct kube_objects all = {0};
+    kube_informer_list(w->j->nodes, NULL, &all);
+    for (size_t i = 0; i < all.len; i++) {
+        json_auto_t *node = kube_object_json(all.p[i]);
+        if (kube_condition_is_true(node, "Ready") && !jiva_listed(nodes, all.p[i]->name) &&
+            may_have_replica(w->volume, node))
+            return true;
+    }
+    return false;
+}
+
+bool jiva_misses_replica(const json_t *volume)
+{
+    return str_eq(jiva_text(volume, "status", "status"), "RW") &&
+           !str_eq(jiva_text(volume, "status", "phase"), "Ready");
+}
+
+/*
+ * One of the volumes that may be re-homed at a time? Those that are, are known by their stale nodes, also
+ * those of before this process began; or by what was noted here, until the cache has that.
+ */
+static bool take_place(struct jiva_work *w)
+{
+    struct jiva *j = w->j;
+    _cleanup_free_ char *key = mem_printf("%s/%s", w->ns, w->name);
+    _cleanup_(kube_objects_done) struct kube_objects all = {0};
+    kube_informer_list(j->volumes, NULL, &all);
+    struct map now = {0};
+    pthread_mutex_lock(&j->lock);
+    for (size_t i = 0; i < all.len; i++) {
+        json_auto_t *volume = kube_object_json(all.p[i]);
+        bool begun = kube_annotation(volume, JIVA_STALE) || map_has(&j->rehoming, all.p[i]->key);
+        if (begun && jiva_misses_replica(volume))
+            map_set(&now, all.p[i]->key, j);
+    }
+    bool yes = map_has(&now, key) || now.count < jiva_settings.rehome_most;
+    if (yes)
+        map_set(&now, key, j);
+    map_done(&j->rehoming);
+    j->rehoming = now;
+    pthread_mutex_unlock(&j->lock);
+    return yes;
+}
+
+/* Takes the node off the list: whoever comes next goes elsewhere. */
+static int give_up_node(struct jiva_work *w, const json_t *nodes, const char *node, struct err *e)
+{
+    json_auto_t *rest = jiva_without(nodes, node), *stale = jiva_list(w->volume, JIVA_STALE),
+                *more = jiva_with(stale, node);
+    if (jiva_write_lists(w, rest, more, e) < 0)
+        return -1;
+    kube_event_warning(w->j->recorder, w->volume, "ReplicaRehomed",
+                       "Node %s is silent for too long: its replica is made anew on another", node);
+    return 0;
+}
+
+/* Pods of nodes that were given up go without asking the node. */
+int jiva_drop_pods(struct jiva_work *w, const json_t *pods, struct err *e)
+{
+    json_auto_t *stale = jiva_list(w->volume, JIVA_STALE);
+    size_t i;
+    json_t *pod;
+    json_array_foreach((json_t *)(uintptr_t)pods, i, pod) {
+        const char *node = jiva_node_of(pod);
+        if (jiva_listed(stale, node) && jiva_silence(w->j, node) &&
+            jiva_delete(w->j, &w->j->pods_r, pod, true, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Whether that is wanted at all: the published policy can say that it is not. */
+static bool scales_itself(const json_t *volume)
+{
+    return !json_is_false(json_at(volume, "spec", "policy", "autoScaling"));
+}
+
+int jiva_rehome(struct jiva_work *w, struct err *e)
+{
+    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES);
+    size_t i;
+    json_t *it;
+    json_array_foreach(nodes, i, it) {
+        const char *node = json_string_value(it);
+        int64_t ns = jiva_silence(w->j, node);
+        if (!ns || !scales_itself(w->volume))
+            continue;
+        if (ns < jiva_settings.rehome_ns)
+            jiva_again(w, jiva_settings.rehome_ns - ns);
+        else if (jiva_misses_replica(w->volume) && has_room(w, nodes) && take_place(w))
+            return give_up_node(w, nodes, node, e);
+        else
+            jiva_again(w, LOOK_AGAIN);
+    }
+    return 0;
+}
+
+/* Folders that nobody needs. */
+
+/* An eraser that was told of other members than there are now would refuse, or worse. */
+static bool is_told(const json_t *pod, const json_t *wanted)
+{
+    const json_t *is = json_array_get(json_at(pod, "spec", "containers"), 0),
+                 *has_to_be = json_array_get(json_at(wanted, "spec", "containers"), 0);
+    const json_t *args = json_object_get(is, "args");
+    return args && json_equal(args, json_object_get(has_to_be, "args"));
+}
+
+int jiva_erase(struct jiva_work *w, const char *node, struct err *e)
+{
+    json_auto_t *wanted = jiva_eraser(w->volume, node);
+    json_auto_t *pod = kube_informer_json(w->j->pods, w->ns, kube_name(wanted), NULL);
+    if (pod && str_eq(jiva_text(pod, "status", "phase"), "Succeeded"))
+        return 1;
+    if (pod)
+        return is_told(pod, wanted) || kube_deleting(pod)
+                   ? 0
+                   : jiva_delete(w->j, &w->j->pods_r, pod, false, e);
+    struct err why = {0};
+    crash_point("eraser");
+    json_auto_t *made = kube_create(w->j->client, &w->j->pods_r, wanted, NULL, &why);
+    crash_point("eraser");
+    if (made || why.code == ERR_ALREADY_EXISTS)
+        return 0;
+    *e = why;
+    return -1;
+}
+
+/* The eraser goes before the node is forgotten: it would be taken for one that has erased later. */
+static int forget_stale(struct jiva_work *w, const char *node, struct err *e)
+{
+    json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES),
+                *stale = jiva_list(w->volume, JIVA_STALE), *rest = jiva_without(stale, node);
+    json_auto_t *eraser = jiva_eraser(w->volume, node);
+    json_auto_t *pod = kube_informer_json(w->j->pods, w->ns, kube_name(eraser), NULL);
+    if (pod && !kube_deleting(pod) && jiva_delete(w->j, &w->j->pods_r, pod, false, e) < 0)
+        return -1;
+    return jiva_write_lists(w, nodes, rest, e);
+}
+
+int jiva_erase_stale(struct jiva_work *w, const json_t *pods, struct err *e)
+{
+    json_auto_t *stale = jiva_list(w->volume, JIVA_STALE);
+    const char *node = json_string_value(json_array_get(stale, 0));
+    if (!node || !str_eq(jiva_text(w->volume, "status", "phase"), "Ready"))
+        return 0; /* until then it may be needed yet, by hand */
+    int64_t ns = jiva_silence(w->j, node);
+    if (ns == INT64_MAX)
+        return forget_stale(w, node, e); /* with the node */
+    if (ns || jiva_has_pod(pods, node)) {
+        jiva_again(w, LOOK_AGAIN);
+        return 0;
+    }
+    int gone = jiva_erase(w, node, e);
+    return gone > 0 ? forget_stale(w, node, e) : gone;
+}
