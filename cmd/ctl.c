@@ -18,6 +18,8 @@ int main(int argc, char **argv)
         {"pool expand", ctl_pool_expand},
         {"pool replace", ctl_pool_replace},
         {"pool scrub", ctl_pool_scrub},
+        {"pool clear", ctl_pool_clear},
+        {"pool forget", ctl_pool_forget},
         {"pool migrate", ctl_pool_migrate},
         {"pool delete", ctl_pool_delete},
         {"disk list", ctl_disk_list},

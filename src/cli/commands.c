@@ -98,6 +98,8 @@ const struct cli_command *const cli_commands[] = {
     &cli_pool_expand,
     &cli_pool_replace,
     &cli_pool_scrub,
+    &cli_pool_clear,
+    &cli_pool_forget,
     &cli_pool_migrate,
     &cli_pool_delete,
     &cli_pool_serve,

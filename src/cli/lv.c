@@ -144,8 +144,9 @@ const struct cli_command cli_node_forget = {
     .most = 1,
     .summary = "Wait no more for a node that will not be back",
     .doc =
-        "Says of a node that it is gone for good: LogicalVolumes of it that are deleted, now or "
-        "later, do not wait for it any more, and its Node object is deleted. Who said so, and "
+        "Says of a node that it is gone for good: LogicalVolumes and pools of it that are deleted, "
+        "now "
+        "or later, do not wait for it any more, and its Node object is deleted. Who said so, and "
         "when, is written on each of them and in Events. A node that is back after all shows what "
         "it still has as orphans: `orlop lv audit`.\n\n"
         "Nothing else is deleted: claims of lost volumes are for their users to delete.",

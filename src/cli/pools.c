@@ -236,6 +236,55 @@ const struct cli_command cli_pool_scrub = {
     .program = "ctl",
 };
 
+const struct cli_command cli_pool_clear = {
+    .name = "pool clear",
+    .arguments = "CLUSTER",
+    .least = 1,
+    .most = 1,
+    .summary = "Forget the errors of devices and try failed ones again",
+    .doc = "Asks the pools of a cluster to begin counting the errors of their devices anew, and to "
+           "try those again that failed: after a cable was put back, say. What they missed is "
+           "copied to them. A pool that is suspended goes on by itself when its devices do.",
+    .options = scrub_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool clear fast --node node-1", "The pool of node-1."},
+            {NULL},
+        },
+    .program = "ctl",
+};
+
+static const struct cli_option forget_options[] = {
+    {"node", 'N', "NODE", .doc = "The node whose pool will not be back."},
+    {"force", 0, .doc = "Also a pool whose process has just said that it lives."},
+    CLI_WAIT_OPTIONS,
+    NAMESPACE_OPTION,
+    CLI_API_OPTIONS,
+    {0},
+};
+
+const struct cli_command cli_pool_forget = {
+    .name = "pool forget",
+    .arguments = "CLUSTER",
+    .least = 1,
+    .most = 1,
+    .summary = "Wait no more for a pool that will not be back",
+    .doc =
+        "Says of a pool that it is lost for good, with its node or its disks, and takes it out of "
+        "the cluster; nobody waits for it any more. Who said so, and when, is written on its "
+        "instance and in Events. Nothing on its disks is touched: should they be back after all, "
+        "they are not wiped, and refused to others until you wipe them or import the pool.\n\n"
+        "Refused while volumes live on it, and while its process says that it lives: `orlop pool "
+        "delete` removes such a pool in order.",
+    .options = forget_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool forget fast --node node-3", "Node-3 burnt down, with its disks."},
+            {NULL},
+        },
+    .program = "ctl",
+};
+
 static const struct cli_option delete_options[] = {
     {"node", 'N', "NODE",
      .doc = "Only the pool of this node; the cluster goes on with the others."},

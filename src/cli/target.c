@@ -54,8 +54,8 @@ static const struct cli_option options[] = {
      .doc = "The control socket: serve makes it, the others ask there."},
     {"metrics", 0, "ADDRESS[:PORT]", .doc = "Serve metrics for Prometheus there (port 9500)."},
     {"drain-seconds", 0, "N", .doc = "How long initiators have to log out at the end (5)."},
-    {"output", 'o', "FORMAT", .choices = (const char *const[]){"text", "json", NULL},
-     .doc = "How to show what there is."},
+    {"output", 'o', "FORMAT", .choices = (const char *const[]){"text", "json", "yaml", NULL},
+     .doc = "How to show what there is: text (the default), json or yaml."},
     CLI_SERVING_OPTIONS,
     {0},
 };

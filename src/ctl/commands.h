@@ -17,6 +17,8 @@ int ctl_pool_create(const struct cli_args *args);
 int ctl_pool_expand(const struct cli_args *args);
 int ctl_pool_replace(const struct cli_args *args);
 int ctl_pool_scrub(const struct cli_args *args);
+int ctl_pool_clear(const struct cli_args *args);
+int ctl_pool_forget(const struct cli_args *args);
 int ctl_pool_migrate(const struct cli_args *args);
 int ctl_pool_delete(const struct cli_args *args);
 int ctl_disk_list(const struct cli_args *args);

@@ -13,6 +13,13 @@
 /* The API that the options mean; to be freed. */
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e);
 
+/* forget.c: who we are to the server, for those who ask later; to be freed. NULL with an error. */
+char *ctl_user(struct kube_client *client, struct err *e);
+/* What is written on what is forgotten: {"by", "at", "force"}; NULL with an error. */
+json_t *ctl_forget_word(struct kube_client *client, bool force, struct err *e);
+/* Seconds since a Lease was renewed, if that is within the time that it promises; else -1. -2: an error. */
+int64_t ctl_lease_age(struct kube_client *client, const char *ns, const char *name, struct err *e);
+
 /* Where new LogicalVolumes are made: in the group that the server has; of two, in the older. */
 struct kube_resource ctl_lvs(struct kube_client *c);
 /* "logicalvolume.topolvm.cybozu.com", with words for printf: where the object was found. */
@@ -37,7 +44,7 @@ typedef int ctl_done_fn(void *context, struct str *ret_progress, struct err *e);
 int ctl_wait(const struct cli_args *args, const char *command, ctl_done_fn *is_done, void *context,
              struct err *e);
 
-/* "json" or "yaml". */
+/* "json" or "yaml"; without managedFields, as kubectl does. */
 void ctl_print(const json_t *value, const char *format);
 /* An array as a List. */
 json_t *ctl_list(const json_t *items);

@@ -1,12 +1,14 @@
 /*
  * node forget: somebody says that a node will not be back.
  *
- * Order: every LogicalVolume of the node is marked first, then the Node object goes; cut off in between,
- * the same command goes on where it was. topolvm-controller acts on the marks (lifecycle.c).
+ * Order: every LogicalVolume and every pool of the node is marked first, then the Node object goes; cut off
+ * in between, the same command goes on where it was. topolvm-controller acts on the marks (lifecycle.c), and
+ * cspc-operator (forget.c).
  */
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/ctl.h"
+#include "ctl/pools.h"
 #include "kube/event.h"
 
 struct forget {
@@ -15,11 +17,10 @@ struct forget {
     const char *name;
     bool force;
     json_t *who; /* the mark: {"by", "at", "force"} */
-    size_t volumes;
+    size_t volumes, pools;
 };
 
-/* Who we are to the server. */
-static char *user_of(struct kube_client *client, struct err *e)
+char *ctl_user(struct kube_client *client, struct err *e)
 {
     _cleanup_(str_done) struct str answer = {0};
     json_auto_t *review = json_pack("{s:s,s:s}", "apiVersion", "authentication.k8s.io/v1", "kind",
@@ -32,55 +33,69 @@ static char *user_of(struct kube_client *client, struct err *e)
     return mem_strdup(name ? name : "somebody");
 }
 
-/* Whether the node has said that it lives within the time that it promised to. */
-static int check_lease(const struct forget *f, struct err *e)
+json_t *ctl_forget_word(struct kube_client *client, bool force, struct err *e)
 {
+    char now[RFC3339_MAX];
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_SECONDS, now);
+    _cleanup_free_ char *user = ctl_user(client, e);
+    return user ? json_pack("{s:s,s:s,s:b}", "by", user, "at", now, "force", force) : NULL;
+}
+
+int64_t ctl_lease_age(struct kube_client *client, const char *ns, const char *name, struct err *e)
+{
+    enum { USUAL_SECONDS = 40 };
     const struct kube_resource leases = kube_resource("coordination.k8s.io/v1", "Lease");
     struct err why = {0};
-    json_auto_t *lease = kube_get(f->client, &leases, "kube-node-lease", f->name, &why);
+    json_auto_t *lease = kube_get(client, &leases, ns, name, &why);
     const char *renewed = json_str(json_object_get(lease, "spec"), "renewTime");
     json_int_t seconds = json_integer_value(json_at(lease, "spec", "leaseDurationSeconds"));
     struct timespec at;
     if (!lease && why.code != ERR_NOT_FOUND) {
         *e = why;
-        return -1;
+        return -2;
     }
     if (!renewed || rfc3339_parse(renewed, &at, NULL) < 0)
-        return 0;
-    int64_t age = clock_real_ns(clock_system()) - rfc3339_to_ns(at);
-    if (age > (seconds ? seconds : 40) * CLOCK_SECOND || f->force)
-        return 0;
+        return -1;
+    int64_t age = (clock_real_ns(clock_system()) - rfc3339_to_ns(at)) / CLOCK_SECOND;
+    return age > (seconds ? seconds : USUAL_SECONDS) ? -1 : age > 0 ? age : 0;
+}
+
+/* Whether the node has said that it lives within the time that it promised to. */
+static int check_lease(const struct forget *f, struct err *e)
+{
+    int64_t age = ctl_lease_age(f->client, "kube-node-lease", f->name, e);
+    if (age < 0 || f->force)
+        return age == -2 ? -1 : 0;
     return err_set(
         e, ERR_FAILED_PRECONDITION, "Alive",
         "node %s lives: it renewed its lease %lld s ago. Stop it first, or say --force if "
         "you know better",
-        f->name, (long long)(age / CLOCK_SECOND));
+        f->name, (long long)age);
 }
 
-static int mark(struct forget *f, const json_t *lv, struct err *e)
+/* `what` is it: "volume", "pool". 1: marked; 0: it is gone. */
+static int mark(struct forget *f, const struct kube_resource *r, const json_t *object,
+                const char *what, struct err *e)
 {
-    const struct kube_resource r = kube_resource_of(lv);
     _cleanup_(str_done) struct str text = {0};
     json_format(f->who, &text);
     json_auto_t *patch =
         json_pack("{s:{s:{s:s}}}", "metadata", "annotations", TOPOLVM_FORGOTTEN, str_get(&text));
     struct err why = {0};
-    json_auto_t *now =
-        kube_patch(f->client, &r, NULL, kube_name(lv), KUBE_MERGE_PATCH, patch, NULL, &why);
+    json_auto_t *now = kube_patch(f->client, r, r->namespaced ? kube_namespace(object) : NULL,
+                                  kube_name(object), KUBE_MERGE_PATCH, patch, NULL, &why);
     if (!now && why.code != ERR_NOT_FOUND) {
         *e = why;
-        return -1;
+        return err_prefix(e, "%s %s", r->kind, kube_name(object));
     }
-    if (now) {
-        f->volumes++;
+    if (now)
         kube_event_warning(f->recorder, now, "NodeForgotten",
-                           "Node %s was forgotten by %s: the volume will not wait for it", f->name,
-                           json_str(f->who, "by"));
-    }
-    return 0;
+                           "Node %s was forgotten by %s: the %s will not wait for it", f->name,
+                           json_str(f->who, "by"), what);
+    return now != NULL;
 }
 
-static int mark_all(struct forget *f, struct err *e)
+static int mark_volumes(struct forget *f, struct err *e)
 {
     json_auto_t *lvs = kube_list_any(f->client, &api_logical_volume, NULL, NULL, e);
     size_t i;
@@ -88,9 +103,33 @@ static int mark_all(struct forget *f, struct err *e)
     if (!lvs)
         return -1;
     json_array_foreach(lvs, i, lv) {
+        const struct kube_resource r = kube_resource_of(lv);
         const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-        if (node && str_eq(node, f->name) && mark(f, lv, e) < 0)
-            return err_prefix(e, "LogicalVolume %s", kube_name(lv));
+        int marked = node && str_eq(node, f->name) ? mark(f, &r, lv, "volume", e) : 0;
+        if (marked < 0)
+            return -1;
+        f->volumes += (size_t)marked;
+    }
+    return 0;
+}
+
+static int mark_pools(struct forget *f, struct err *e)
+{
+    struct err why = {0};
+    json_auto_t *pools = ctl_cstor_list(f->client, &api_cstor_pool_instance, NULL, NULL, &why);
+    size_t i;
+    json_t *pool;
+    if (!pools && why.code != ERR_NOT_FOUND) {
+        *e = why;
+        return -1;
+    }
+    json_array_foreach(pools, i, pool) {
+        const struct kube_resource r = kube_resource_of(pool);
+        const char *node = json_str(json_object_get(pool, "spec"), "hostName");
+        int marked = node && str_eq(node, f->name) ? mark(f, &r, pool, "pool", e) : 0;
+        if (marked < 0)
+            return -1;
+        f->pools += (size_t)marked;
     }
     return 0;
 }
@@ -106,15 +145,17 @@ static int forget(struct forget *f, struct err *e)
         *e = why;
         return -1;
     }
-    if (mark_all(f, e) < 0)
+    if (mark_volumes(f, e) < 0 || mark_pools(f, e) < 0)
         return -1;
     if (!node)
-        return f->volumes ? 0
-                          : err_set(e, ERR_NOT_FOUND, "NotFound",
-                                    "there is no node %s, and no LogicalVolume of it", f->name);
-    kube_event_warning(f->recorder, node, "NodeForgotten",
-                       "The node was forgotten by %s; %zu LogicalVolumes will not wait for it",
-                       json_str(f->who, "by"), f->volumes);
+        return f->volumes || f->pools
+                   ? 0
+                   : err_set(e, ERR_NOT_FOUND, "NotFound",
+                             "there is no node %s, and no LogicalVolume or pool of it", f->name);
+    kube_event_warning(
+        f->recorder, node, "NodeForgotten",
+        "The node was forgotten by %s; %zu LogicalVolumes and %zu pools will not wait for it",
+        json_str(f->who, "by"), f->volumes, f->pools);
     const struct kube_delete o = {.uid = kube_uid(node), .grace_seconds = -1};
     return kube_delete(f->client, &nodes, NULL, f->name, &o, e);
 }
@@ -122,14 +163,11 @@ static int forget(struct forget *f, struct err *e)
 int ctl_node_forget(const struct cli_args *args)
 {
     struct err e = {0};
-    char now[RFC3339_MAX];
-    rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_SECONDS, now);
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
-    _cleanup_free_ char *user = client ? user_of(client, &e) : NULL;
-    if (!user)
-        return cli_fail(args, "%s", e.msg);
     struct forget f = {.client = client, .name = args->words[0], .force = cli_get(args, "force")};
-    f.who = json_pack("{s:s,s:s,s:b}", "by", user, "at", now, "force", f.force);
+    f.who = client ? ctl_forget_word(client, f.force, &e) : NULL;
+    if (!f.who)
+        return cli_fail(args, "%s", e.msg);
     f.recorder = kube_recorder_new(client, "orlop", NULL, NULL, &e);
     int status = f.recorder ? forget(&f, &e) : -1;
     if (f.recorder)
@@ -137,7 +175,7 @@ int ctl_node_forget(const struct cli_args *args)
     json_decref(f.who);
     if (status < 0)
         return cli_fail(args, "%s", e.msg);
-    printf("node/%s forgotten, %zu logical volumes do not wait for it any more\n", f.name,
-           f.volumes);
+    printf("node/%s forgotten, %zu logical volumes and %zu pools do not wait for it any more\n",
+           f.name, f.volumes, f.pools);
     return cli_finish(args);
 }

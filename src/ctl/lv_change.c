@@ -112,7 +112,6 @@ static int create(const struct cli_args *args, struct kube_client *client, struc
         json_auto_t *now = kube_get(client, &r, NULL, kube_name(made), e);
         if (!now)
             return -1;
-        json_object_del(json_object_get(now, "metadata"), "managedFields");
         ctl_print(now, output);
     }
     return 0;

@@ -92,7 +92,6 @@ static json_t *find(const struct cli_args *args, struct kube_client *client, str
     json_t *wanted = json_array(), *lv;
     size_t i;
     json_array_foreach(all, i, lv) {
-        json_object_del(json_object_get(lv, "metadata"), "managedFields");
         if (is_wanted(args, lv))
             json_array_append(wanted, lv);
     }

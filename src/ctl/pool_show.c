@@ -125,16 +125,19 @@ static void draw_group(struct drawing *d, const json_t *instance, const json_t *
                        const json_t *group, bool last)
 {
     static const char *const roles[][2] = {
-        {"isWriteCache", "log "}, {"isReadCache", "cache "}, {"isSpare", "spare "}};
-    const char *type = json_str(group, "type"), *name = json_str(group, "name");
+        {"isWriteCache", "log"}, {"isReadCache", "cache"}, {"isSpare", "spare"}};
+    const char *type = json_str(group, "type"), *name = json_str(group, "name"), *role = NULL;
     if (!type || !*type)
         type = json_str(json_object_get(pool, "poolConfig"), "defaultRaidGroupType");
     branch(d, last);
     for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
         if (json_is_true(json_object_get(group, roles[i][0])))
-            fputs(roles[i][1], stdout);
+            role = roles[i][1];
     }
-    print_text(type ? type : "stripe");
+    bool plain = !type || str_eq(type, "stripe"); /* of those with a role nothing to speak of */
+    printf("%s%s", role ? role : "", role && !plain ? " " : "");
+    if (!role || !plain)
+        print_text(type ? type : "stripe");
     if (name && *name) {
         fputs("   ", stdout);
         print_text(name);
@@ -173,6 +176,8 @@ static bool is_news(const json_t *condition)
     const char *status = json_str(condition, "status"), *type = json_str(condition, "type");
     if (!status || !type || str_eq(type, "Ready")) /* the last only repeats another */
         return false;
+    if (str_eq(status, "Unknown"))
+        return true;
     return str_eq(status, str_in(type, troubles) ? "True" : "False");
 }
 
@@ -192,6 +197,32 @@ static void draw_conditions(struct drawing *d, const json_t *object)
     }
 }
 
+/* The last scrub, or the one that runs. */
+static void draw_scrub(struct drawing *d, const json_t *instance)
+{
+    const json_t *scrub = json_at(instance, "status", "scrub"),
+                 *repaired = json_object_get(scrub, "repaired");
+    const char *ended = json_str(scrub, "endTime");
+    json_int_t errors = json_integer_value(json_object_get(scrub, "errors"));
+    char bytes[CTL_BYTES_MAX], age[AGE_MAX];
+    if (!scrub)
+        return;
+    branch(d, false);
+    if (ended) {
+        printf("scrubbed %s ago", age_since(ended, clock_real_ns(clock_system()), age));
+    } else {
+        fputs("scrub ", stdout);
+        ui_bar(stdout, (unsigned)json_integer_value(json_object_get(scrub, "percent")), BAR);
+        printf(" %d%%", (int)json_integer_value(json_object_get(scrub, "percent")));
+    }
+    printf(": %s mended", ctl_bytes(repaired, bytes));
+    if (errors)
+        printf(", %s%" JSON_INTEGER_FORMAT " block%s damaged without another copy%s",
+               ui_colour(stdout, UI_RED), errors, errors == 1 ? "" : "s",
+               ui_colour(stdout, UI_PLAIN));
+    putchar('\n');
+}
+
 static void draw_pool(struct drawing *d, const json_t *instance, const json_t *pool, bool last)
 {
     const char *phase = ctl_text(instance, "status", "phase");
@@ -205,6 +236,7 @@ static void draw_pool(struct drawing *d, const json_t *instance, const json_t *p
     putchar('\n');
     d->depth++;
     draw_conditions(d, instance);
+    draw_scrub(d, instance);
     const json_t *groups = json_object_get(pool, "raidGroups");
     size_t i, n = json_array_size(groups);
     json_t *group;

@@ -98,6 +98,7 @@ int ctl_pool_is_gone(void *context, struct str *ret_progress, struct err *e)
     size_t pools = json_array_size(json_at(cluster, "spec", "pools"));
     size_t are = json_array_size(instances);
     bool whole = !c->node; /* the cluster itself goes too */
-    str_appendf(ret_progress, "%s: %zu pools are left", c->name, whole ? are : are - pools);
+    size_t left = whole ? are : are > pools ? are - pools : 0;
+    str_appendf(ret_progress, "%s: %zu pool%s left", c->name, left, left == 1 ? " is" : "s are");
     return whole ? !cluster && !are : are <= pools;
 }

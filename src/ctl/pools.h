@@ -66,6 +66,19 @@ struct ctl_pool_change {
     const char *node; /* whose pool is to go; NULL: all */
 };
 
+/* pool_change.c: what the commands that change something begin and end with. */
+int ctl_pool_begin(const struct cli_args *args, struct ctl_pool_change *c);
+int ctl_pool_end(struct ctl_pool_change *c, int status, const struct err *e);
+json_t *ctl_pool_cluster(const struct ctl_pool_change *c, struct err *e);
+/* The pool of spec.pools[] that is on a node, which may be gone. Borrowed. */
+json_t *ctl_pool_of_node(struct ctl_pool_change *c, const json_t *cluster, const char *name,
+                         struct err *e);
+/* Edits the cluster, anew when somebody else was faster, and says what became of it. */
+typedef int ctl_edit_fn(struct ctl_pool_change *c, json_t *cluster, struct err *e);
+int ctl_pool_edit(struct ctl_pool_change *c, ctl_edit_fn *fn, const char *done, struct err *e);
+/* With --wait, for that. */
+int ctl_pool_wait(struct ctl_pool_change *c, ctl_done_fn *is_done, struct err *e);
+
 /* pool_wait.c: for ctl_wait(); context is the change. */
 int ctl_pool_is_converged(void *context, struct str *ret_progress, struct err *e);
 int ctl_pool_is_gone(void *context, struct str *ret_progress, struct err *e);

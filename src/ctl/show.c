@@ -49,8 +49,19 @@ void ctl_table_print(const struct ctl_table *t, FILE *out)
     }
 }
 
+/* Of an object, or each of a List: what no reader asks for. */
+static void drop_managed_fields(const json_t *value)
+{
+    size_t i;
+    json_t *item;
+    json_object_del(json_object_get(value, "metadata"), "managedFields");
+    json_array_foreach(json_object_get(value, "items"), i, item)
+        json_object_del(json_object_get(item, "metadata"), "managedFields");
+}
+
 void ctl_print(const json_t *value, const char *format)
 {
+    drop_managed_fields(value);
     _cleanup_(str_done) struct str text = {0};
     bool yaml = str_eq(format, "yaml");
     if (yaml)
@@ -88,7 +99,6 @@ bool ctl_print_objects(const struct cli_args *args, const json_t *objects, const
     if (!output || str_eq(output, "table") || str_eq(output, "wide"))
         return false;
     json_array_foreach(objects, i, object) {
-        json_object_del(json_object_get(object, "metadata"), "managedFields");
         if (str_eq(output, "name"))
             printf("%s/%s\n", type, kube_name(object));
     }

@@ -69,7 +69,6 @@ static int create(struct ctl_volume *v, struct err *e)
         json_auto_t *now = kube_get(v->client, &v->volumes, v->ns, kube_name(made), e);
         if (!now)
             return -1;
-        json_object_del(json_object_get(now, "metadata"), "managedFields");
         ctl_print(now, output);
     }
     return 0;

@@ -235,7 +235,6 @@ int ctl_volume_show(const struct cli_args *args)
     json_auto_t *volume = kube_get(v.client, &v.volumes, v.ns, name, &e);
     if (!volume)
         return cli_fail(args, "%s", e.msg);
-    json_object_del(json_object_get(volume, "metadata"), "managedFields");
     if (output && !str_eq(output, "text")) {
         ctl_print(volume, output);
         return cli_finish(args);

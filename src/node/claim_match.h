@@ -10,12 +10,11 @@
 
 #include <stdbool.h>
 
+#include "api/kinds/pool_names.h"
 #include "json/json.h"
 
-#define NODE_CLAIM_FINALIZER  "openebs.io/bdc-protection"
-#define NODE_DEVICE_FINALIZER "openebs.io/bd-protection"
-#define NODE_DEVICE_TAG       "openebs.io/block-device-tag"
-#define NODE_CLAIMABLE        "Claimable" /* condition of a BlockDevice */
+#define NODE_DEVICE_TAG "openebs.io/block-device-tag"
+#define NODE_CLAIMABLE  "Claimable" /* condition of a BlockDevice */
 
 struct node_match {
     const json_t *device; /* borrowed from the list; NULL: none fits */

@@ -88,7 +88,7 @@ static int finish(struct node *n, json_t **claim, const json_t *device, struct e
         return -1;
     json_auto_t *wanted = json_deep_copy(*claim);
     json_object_set_new(child(wanted, "spec", json_object), "blockDeviceName", json_string(name));
-    add_finalizer(wanted, NODE_CLAIM_FINALIZER);
+    add_finalizer(wanted, API_CLAIM_FINALIZER);
     _cleanup_free_ char *message = mem_printf(
         "%s of node %s", json_str(json_object_get(device, "spec"), "path"), n->name.node);
     set_phase(n, wanted, "Bound", "Bound", message);
@@ -117,7 +117,7 @@ static int reserve(struct node *n, const json_t *claim, json_t **device, struct 
     struct kube_condition taken = {
         .type = NODE_CLAIMABLE, .status = "False", .reason = "Claimed", .message = message};
     kube_condition_set(child(status, "conditions", json_array), &taken, n->clock);
-    add_finalizer(wanted, NODE_DEVICE_FINALIZER);
+    add_finalizer(wanted, API_DEVICE_FINALIZER);
     return node_write(n, &n->device_kind, device, wanted, e);
 }
 
@@ -162,7 +162,7 @@ static int bind_claim(struct node *n, json_t **claim, const struct node_objects 
 /* Without our finalizer it can go: its device has been released, or it never had one. */
 static int let_go(struct node *n, json_t **claim, const struct node_objects *all, struct err *e)
 {
-    if (!kube_finalizer_has(*claim, NODE_CLAIM_FINALIZER))
+    if (!kube_finalizer_has(*claim, API_CLAIM_FINALIZER))
         return 0;
     vec_for_each(all, it) {
         const char *state = json_str(json_object_get(*it, "status"), "claimState");
@@ -176,7 +176,7 @@ static int let_go(struct node *n, json_t **claim, const struct node_objects *all
     const char *keeper = node_claim_keeper(*claim, (const json_t *const *)all->p, all->len);
     if (keeper && !str_eq(keeper, n->name.node))
         return 0;
-    return kube_finalizer_remove(n->client, &n->claim_kind, claim, NODE_CLAIM_FINALIZER, e);
+    return kube_finalizer_remove(n->client, &n->claim_kind, claim, API_CLAIM_FINALIZER, e);
 }
 
 static int step(struct node *n, const char *ns, const char *name, struct kube_result *ret,

@@ -77,7 +77,7 @@ static bool is_over(const json_t *claim)
     const json_t *finalizers = json_at(claim, "metadata", "finalizers");
     return kube_deleting(claim) &&
            (json_array_size(finalizers) == 0 ||
-            (json_array_size(finalizers) == 1 && kube_finalizer_has(claim, NODE_CLAIM_FINALIZER)));
+            (json_array_size(finalizers) == 1 && kube_finalizer_has(claim, API_CLAIM_FINALIZER)));
 }
 
 int node_device_unclaim(struct node *n, json_t **object, struct err *e)
@@ -87,9 +87,11 @@ int node_device_unclaim(struct node *n, json_t **object, struct err *e)
     size_t i;
     json_t *it;
     json_array_foreach(finalizers, i, it) {
-        if (str_eq(json_string_value(it), NODE_DEVICE_FINALIZER))
+        if (str_eq(json_string_value(it), API_DEVICE_FINALIZER))
             json_array_remove(finalizers, i--);
     }
+    json_object_del(json_object_get(json_object_get(wanted, "metadata"), "annotations"),
+                    API_POOL_FORGOTTEN);
     json_object_del(json_object_get(wanted, "spec"), "claimRef");
     json_object_set_new(json_object_get(wanted, "status"), "claimState", json_string("Unclaimed"));
     return node_write(n, &n->device_kind, object, wanted, e);
@@ -123,6 +125,17 @@ static int confirm_released(struct node *n, json_t **object, struct err *e)
     return same ? 0 : err_set(e, ERR_ABORTED, "Conflict", "it is not released any more");
 }
 
+/* Its pool was forgotten, not deleted: what is on it stays, and says whose it is. */
+static int keep_data(struct node *n, json_t **object, struct err *e)
+{
+    if (node_device_unclaim(n, object, e) < 0)
+        return -1;
+    kube_event_normal(
+        n->recorder, *object, "Kept",
+        "its pool was forgotten while this node was away; what is on it was not wiped");
+    return 0;
+}
+
 /* Makes a device that was released empty. Somebody who still uses it is waited for. */
 static int clean(struct node *n, json_t **object, struct kube_result *ret, struct err *e)
 {
@@ -132,6 +145,8 @@ static int clean(struct node *n, json_t **object, struct kube_result *ret, struc
         return node_device_unclaim(n, object, e);
     if (confirm_released(n, object, e) < 0)
         return -1;
+    if (kube_annotation(*object, API_POOL_FORGOTTEN))
+        return keep_data(n, object, e);
     int status =
         node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_UNUSED, &path, &why);
     if (status == 0)
@@ -230,7 +245,7 @@ static int lost(struct node *n, json_t **object, struct err *e)
         return -1;
     /* Somebody wants to forget it. */
     return kube_deleting(*object)
-               ? kube_finalizer_remove(n->client, &n->device_kind, object, NODE_DEVICE_FINALIZER, e)
+               ? kube_finalizer_remove(n->client, &n->device_kind, object, API_DEVICE_FINALIZER, e)
                : 0;
 }
 

@@ -81,7 +81,7 @@ static struct zpool *import(const struct pool_wish *w, uint64_t guid, struct err
     return zpool_import(&how, e);
 }
 
-/* Who wrote the newest label of the pool. */
+/* Who wrote the newest label of the pool, and did not export it; 0: nobody. */
 static uint32_t last_host(const struct pool_wish *w, uint64_t guid, const struct zpool_found *found)
 {
     uint64_t txg = 0;
@@ -90,7 +90,7 @@ static uint32_t last_host(const struct pool_wish *w, uint64_t guid, const struct
         if (found[i].label == ZPOOL_LABEL_MEMBER && found[i].pool_guid == guid &&
             found[i].txg >= txg) {
             txg = found[i].txg;
-            host = found[i].host_id;
+            host = found[i].exported ? 0 : found[i].host_id;
         }
     }
     return host;
@@ -105,8 +105,7 @@ struct zpool *pool_open(const struct pool_wish *w, struct kube_recorder *recorde
     if (ret->kind == POOL_IMPORT) {
         p = import(w, ret->guid, &ret->why);
         ret->phase = ret->why.code == ERR_UNAVAILABLE ? "UNAVAIL" : "Error";
-        ret->host_id =
-            p || !str_eq(ret->why.reason, "OtherHost") ? 0 : last_host(w, ret->guid, found);
+        ret->host_id = p ? 0 : last_host(w, ret->guid, found);
     } else if (ret->kind == POOL_CREATE) {
         p = create(w, &ret->why);
         ret->phase = "PoolCreationFailed";
@@ -188,7 +187,7 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
         [POOL_STEP_ONLINE] = "DeviceBack", [POOL_STEP_ADD] = "Expanded",
         [POOL_STEP_GROW] = "DeviceGrown",  [POOL_STEP_REPLACE] = "ReplacementBegun",
         [POOL_STEP_SPARE] = "SpareInUse",  [POOL_STEP_UNSPARE] = "SpareFree",
-        [POOL_STEP_SCRUB] = "ScrubBegun",
+        [POOL_STEP_CLEAR] = "Cleared",     [POOL_STEP_SCRUB] = "ScrubBegun",
     };
     int status = -1;
     const char *reason = reasons[s->kind % POOL_STEPS];
@@ -211,6 +210,9 @@ int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step 
         break;
     case POOL_STEP_UNSPARE:
         status = zpool_detach(p, s->row, e);
+        break;
+    case POOL_STEP_CLEAR:
+        status = zpool_clear(p, e);
         break;
     case POOL_STEP_SCRUB:
         status = zpool_scrub(p, true, e);
@@ -293,8 +295,10 @@ int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_record
         if (!*p && v.kind != POOL_NOTHING && !was_destroyed(w, found)) {
             *e = v.why;
             return err_prefix(
-                e, "the pool cannot be destroyed (if its devices will not be back, remove "
-                   "the finalizer " API_POOL_FINALIZER " by hand)");
+                e,
+                "the pool cannot be destroyed (if its devices will not be back: orlop pool forget; "
+                "of an instance without a cluster, remove the finalizer " API_POOL_FINALIZER
+                " by hand)");
         }
         guid = v.guid ? v.guid : guid;
     }

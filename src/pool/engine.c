@@ -39,6 +39,7 @@ static void publish(struct pool_engine *x, const char *name, json_t *report, con
     x->view.report = report;
     x->view.why = *why;
     x->view.gone = x->gone;
+    x->view.damaged = x->damaged;
     x->view.host_id = x->host_id;
     x->view.doing = NULL;
     x->view.seen_at = clock_real_ns(x->clock) / CLOCK_SECOND;
@@ -140,11 +141,13 @@ static void turn(struct pool_engine *x, const struct pool_wish *w)
         .guid = x->pool ? zpool_guid(x->pool) : 0,
         .phase = open && !w->destroy ? NULL : phase,
         .read_only = x->read_only,
-        .answered = pool_answered(x, w),
+        .answered = {pool_answered(x, w, POOL_SCRUB), pool_answered(x, w, POOL_CLEAR)},
+        .cleared = x->cleared ? x->cleared : w->cleared,
         .why = &why,
         .adding = &x->errors[POOL_STEP_ADD],
         .replacing = &x->errors[POOL_STEP_REPLACE],
     };
+    x->damaged = s.errors;
     publish(x, x->pool ? zpool_name(x->pool) : w->name, pool_report(&facts), &why);
     zpool_status_done(&s);
     x->turns++;

@@ -33,6 +33,7 @@ struct pool_engine {
     /* The thread's own: */
     struct zpool *pool; /* NULL: not open */
     bool fresh, gone;
+    uint64_t damaged;      /* blocks, of which there is no other copy */
     bool again;            /* something was done: look again at once, there may be more to do */
     uint64_t turns, retry; /* how many looks there were; when to try again what failed */
     struct err failed;     /* to open, or to destroy */
@@ -45,7 +46,9 @@ struct pool_engine {
     unsigned percent;   /* used, when last looked at; UINT32_MAX: not known */
     bool read_only;
     char compression[16]; /* that was set last */
-    char answered[64];    /* the request for a scrub that was answered last; "": as the wish says */
+    char answered[POOL_REQUESTS]
+                 [POOL_REQUEST_MAX]; /* the last of each kind; "": as the wish says */
+    int64_t cleared;                 /* Unix time; 0: as the wish says */
 };
 
 /* What the thread is at from now on: a literal. */
@@ -55,8 +58,9 @@ void pool_engine_say(struct pool_engine *x, const char *doing);
 int pool_keep(struct pool_engine *x, const struct pool_wish *w, struct zpool_status *ret_status,
               struct err *e);
 
-/* The request for a scrub that was answered last. */
-const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w);
+/* The request that was answered last. */
+const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w,
+                          enum pool_request r);
 
 /* revive.c */
 int pool_revive_start(struct pool_engine *x, struct err *e);

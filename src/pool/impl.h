@@ -34,12 +34,17 @@ struct pool_group {
     size_t n_devices;
 };
 
+/* What people ask for with an annotation: another value than the last one that was answered is a request. */
+enum pool_request { POOL_SCRUB, POOL_CLEAR, POOL_REQUESTS };
+enum { POOL_REQUEST_MAX = 64 };
+
 struct pool_wish {
     _Atomic unsigned refs;
     struct arena arena;
-    json_t *about;    /* an ObjectReference, for events */
-    const char *name; /* of the pool on its devices */
-    uint64_t guid;    /* as the object remembers it; 0: there was none yet */
+    json_t *about;            /* an ObjectReference, for events */
+    const char *name;         /* of the pool on its devices */
+    const char *cluster_name; /* as cStor calls every pool of the cluster; "": of no cluster */
+    uint64_t guid;            /* as the object remembers it; 0: there was none yet */
     struct pool_group *groups;
     size_t n_groups;
     struct pool_device *devices; /* of all groups, in their order */
@@ -47,17 +52,18 @@ struct pool_wish {
     struct pool_device *others; /* that are not in the object's spec and may be in the pool */
     size_t n_others;
     const char *compression;
-    unsigned read_only_percent; /* 0: never */
-    const char *scrub_request;  /* what the annotation says; "" */
-    const char *scrub_answered; /* the one that was answered last, as the object says; "" */
-    int64_t scrub_due;          /* Unix time; 0: never */
-    int64_t scrub_started;      /* the last that the object knows of; 0 */
-    unsigned used_percent;      /* as the object says: what was told of the last time */
-    bool was_read_only;         /* the same */
-    bool guarded;               /* our finalizer is on it */
-    bool destroy;               /* the object is being deleted, and the pool with it */
-    bool take_over;             /* the host that had the pool last is gone */
-    bool existing;              /* `name` is of a pool that there is: it is never made */
+    unsigned read_only_percent;          /* 0: never */
+    const char *request[POOL_REQUESTS];  /* what the annotation says, or the beginning of it; "" */
+    const char *answered[POOL_REQUESTS]; /* what was answered last, as the object says; "" */
+    int64_t cleared;                     /* Unix time of the last POOL_CLEAR; 0 */
+    int64_t scrub_due;                   /* Unix time; 0: never */
+    int64_t scrub_started;               /* the last that the object knows of; 0 */
+    unsigned used_percent;               /* as the object says: what was told of the last time */
+    bool was_read_only;                  /* the same */
+    bool guarded;                        /* our finalizer is on it */
+    bool destroy;                        /* the object is being deleted, and the pool with it */
+    bool take_over;                      /* the host that had the pool last is gone */
+    bool existing;                       /* `name` is of a pool that there is: it is never made */
     bool paused;
     struct str text; /* says the same as another wish's when they are the same */
 };
@@ -115,6 +121,7 @@ enum pool_step_kind {
     POOL_STEP_REPLACE, /* a device by another */
     POOL_STEP_SPARE,   /* a device that failed, by a spare */
     POOL_STEP_UNSPARE, /* what the spare stood in for is whole again */
+    POOL_STEP_CLEAR,   /* errors are forgotten, failed devices tried again */
     POOL_STEP_SCRUB,
     POOL_STEPS,
 };
@@ -128,9 +135,10 @@ struct pool_step {
     char text[256];                   /* what is done, for people */
 };
 enum { POOL_PLAN_MAX = 64 };
-/* How many there are. answered: the last request for a scrub; now_s is Unix time. */
-size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, const char *answered,
-                 int64_t now_s, struct pool_step steps[POOL_PLAN_MAX]);
+/* How many there are. answered: the last request of each kind; now_s is Unix time. */
+size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s,
+                 const char *const answered[POOL_REQUESTS], int64_t now_s,
+                 struct pool_step steps[POOL_PLAN_MAX]);
 
 /* report.c: what is so, as the object's status has it. */
 
@@ -140,8 +148,9 @@ struct pool_facts {
     uint64_t guid;
     const char *phase; /* NULL: as status says */
     bool read_only;
-    const bool *announce;     /* for each device of the wish: it may be announced; NULL: none */
-    const char *answered;     /* the request for a scrub that was answered last; "" */
+    const bool *announce; /* for each device of the wish: it may be announced; NULL: none */
+    const char *answered[POOL_REQUESTS]; /* what was answered last; "" */
+    int64_t cleared;                     /* Unix time of the last POOL_CLEAR; 0 */
     const struct err *why;    /* there is no pool, or it does not work; code 0: nothing is wrong */
     const struct err *adding; /* the last failure of each; code 0: none */
     const struct err *replacing; /* the same */
@@ -162,6 +171,7 @@ struct pool_view {
     int64_t seen_ns;   /* when the pool was last looked at; monotonic */
     const char *doing; /* what the engine is at since seen_ns; NULL: it waits */
     bool gone;         /* destroyed, and the labels cleared */
+    uint64_t damaged;  /* blocks, of which there is no other copy */
     uint32_t host_id;  /* who had the pool last, when that is in the way; 0 */
     int64_t seen_at;   /* Unix time of seen_ns */
     char name[128];    /* of the pool */

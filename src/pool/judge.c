@@ -8,7 +8,8 @@
  *                               every device is empty, or has what is left of making it: create
  *                               anything else on any of them: refuse
  *
- * Our name has the object's UID in it, so that nobody else's pool has it; what is left of making a pool
+ * Our name has the object's UID in it, so that nobody else's pool has it; cStor's has the UID of the cluster
+ * that owns the object, and such a pool is imported and never made. What is left of making a pool
  * has a label and no uberblock on any device. Labels of spares and caches do not say whose they are: the
  * object does, before they are written (status.adding).
  */
@@ -36,13 +37,18 @@ bool pool_is_announced_leftover(const struct pool_device *d, const struct zpool_
            (f->label == ZPOOL_LABEL_SPARE || f->label == ZPOOL_LABEL_CACHE);
 }
 
+static bool is_own_name(const struct pool_wish *w, const char *name)
+{
+    return str_eq(name, w->name) || (*w->cluster_name && str_eq(name, w->cluster_name));
+}
+
 /* A complete pool of our name; 0: none. False when there are two. */
 static bool find_own(const struct pool_wish *w, const struct zpool_found *found, uint64_t *ret_guid)
 {
     *ret_guid = 0;
     for (size_t i = 0; i < w->n_devices + w->n_others; i++) {
         const struct zpool_found *f = &found[i];
-        if (f->label != ZPOOL_LABEL_MEMBER || !f->complete || !str_eq(f->pool_name, w->name))
+        if (f->label != ZPOOL_LABEL_MEMBER || !f->complete || !is_own_name(w, f->pool_name))
             continue;
         if (*ret_guid && *ret_guid != f->pool_guid)
             return false;

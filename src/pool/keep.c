@@ -108,9 +108,20 @@ static void watch_space(struct pool_engine *x, const struct pool_wish *w,
 
 /* Steps. */
 
-const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w)
+const char *pool_answered(const struct pool_engine *x, const struct pool_wish *w,
+                          enum pool_request r)
 {
-    return x->answered[0] ? x->answered : w->scrub_answered;
+    return x->answered[r][0] ? x->answered[r] : w->answered[r];
+}
+
+static void note_answer(struct pool_engine *x, const struct pool_wish *w, enum pool_step_kind kind)
+{
+    if (kind != POOL_STEP_SCRUB && kind != POOL_STEP_CLEAR)
+        return;
+    enum pool_request r = kind == POOL_STEP_SCRUB ? POOL_SCRUB : POOL_CLEAR;
+    snprintf(x->answered[r], sizeof(x->answered[r]), "%s", w->request[r]);
+    if (r == POOL_CLEAR)
+        x->cleared = clock_real_ns(x->clock) / CLOCK_SECOND;
 }
 
 /*
@@ -121,7 +132,9 @@ static bool step(struct pool_engine *x, const struct pool_wish *w, const struct 
                  bool due)
 {
     struct pool_step steps[POOL_PLAN_MAX];
-    size_t n = pool_plan(w, s, pool_answered(x, w), clock_real_ns(x->clock) / CLOCK_SECOND, steps);
+    const char *const answered[POOL_REQUESTS] = {pool_answered(x, w, POOL_SCRUB),
+                                                 pool_answered(x, w, POOL_CLEAR)};
+    size_t n = pool_plan(w, s, answered, clock_real_ns(x->clock) / CLOCK_SECOND, steps);
     struct err errors[POOL_STEPS] = {0};
     bool done = false;
     for (size_t i = 0; i < n && !done; i++) {
@@ -133,8 +146,8 @@ static bool step(struct pool_engine *x, const struct pool_wish *w, const struct 
         }
         pool_engine_say(x, "changing the pool");
         done = pool_act(x->pool, w, &steps[i], x->recorder, &why) == 0;
-        if (done && steps[i].kind == POOL_STEP_SCRUB)
-            snprintf(x->answered, sizeof(x->answered), "%s", w->scrub_request);
+        if (done)
+            note_answer(x, w, steps[i].kind);
         if (done || e->code)
             continue;
         *e = why;

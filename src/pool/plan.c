@@ -6,6 +6,7 @@
  *     additions, larger devices      expansion comes before
  *     replacements                   replacement
  *     spares                         take over, or are free again
+ *     clear                          when somebody asked for it
  *     scrub                          when nothing else is under way
  */
 #include <inttypes.h>
@@ -220,28 +221,44 @@ static void plan_unspare(struct planner *p)
     }
 }
 
-static void plan_scrub(struct planner *p, const char *answered, int64_t now_s)
+static bool is_asked(const struct planner *p, const char *const answered[], enum pool_request r)
+{
+    return *p->w->request[r] && !str_eq(p->w->request[r], answered[r]);
+}
+
+static void plan_clear(struct planner *p, const char *const answered[])
+{
+    if (!is_asked(p, answered, POOL_CLEAR))
+        return;
+    struct pool_step *step = add(p, POOL_STEP_CLEAR);
+    snprintf(step->text, sizeof(step->text),
+             "errors are forgotten and failed devices tried again, as somebody asked for");
+}
+
+static void plan_scrub(struct planner *p, const char *const answered[], int64_t now_s)
 {
     const struct pool_wish *w = p->w;
     const struct zpool_progress *scan = &p->s->scan;
     int64_t started = w->scrub_started;
     if (scan->kind == ZPOOL_SCAN_SCRUB && scan->started > started)
         started = scan->started;
-    bool asked = *w->scrub_request && !str_eq(w->scrub_request, answered);
+    bool asked = is_asked(p, answered, POOL_SCRUB);
     bool due = w->scrub_due && now_s >= w->scrub_due && started < w->scrub_due;
     if (scan->state == ZPOOL_SCAN_RUNNING || (!asked && !due))
         return;
     for (size_t i = 0; i < p->s->n_vdevs; i++) {
-        if (p->s->vdevs[i].behind)
-            return;
+        const struct zpool_vdev *v = &p->s->vdevs[i];
+        if (v->behind && v->state == ZPOOL_ONLINE)
+            return; /* it is about to be filled; one that is not there need not be waited for */
     }
     struct pool_step *step = add(p, POOL_STEP_SCRUB);
     snprintf(step->text, sizeof(step->text), "a scrub begins, %s",
              asked ? "as somebody asked for" : "as it is time");
 }
 
-size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, const char *answered,
-                 int64_t now_s, struct pool_step steps[POOL_PLAN_MAX])
+size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s,
+                 const char *const answered[POOL_REQUESTS], int64_t now_s,
+                 struct pool_step steps[POOL_PLAN_MAX])
 {
     struct planner p = {w, s, steps, 0};
     if (s->suspended)
@@ -252,6 +269,7 @@ size_t pool_plan(const struct pool_wish *w, const struct zpool_status *s, const 
     plan_replace(&p);
     plan_spares(&p);
     plan_unspare(&p);
+    plan_clear(&p, answered);
     plan_scrub(&p, answered, now_s);
     return p.n;
 }

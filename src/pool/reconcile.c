@@ -176,20 +176,20 @@ static int follow(struct pool_serve *s, json_t **object, struct err *e)
     json_auto_t *report = v.report ? v.report : json_object();
     if (v.gone && kube_deleting(*object))
         return let_go(s, object, e);
-    bool gone = false;
-    if (v.host_id && !s->take_over) {
-        if (find_host(s, v.host_id, &gone, e) < 0)
-            return -1;
+    bool gone = false; /* and no longer when that host is back */
+    if (v.host_id && find_host(s, v.host_id, &gone, e) < 0)
+        return -1;
+    if (gone != s->take_over) {
         s->take_over = gone;
-        if (gone)
-            kube_controller_add(s->controller, s->options.ns, s->options.name);
+        kube_controller_add(s->controller, s->options.ns, s->options.name);
     }
     add_stuck(s, &v, report);
-    if (!json_object_size(report))
-        return beat(s, *object, &v, e);
-    if (finish_replacements(s, *object, report, e) < 0 || write_status(s, object, report, e) < 0)
+    /* First that we live: of whom nothing is heard, the operator does not believe the status. */
+    if (beat(s, *object, &v, e) < 0)
         return -1;
-    return beat(s, *object, &v, e);
+    if (!json_object_size(report))
+        return 0;
+    return finish_replacements(s, *object, report, e) < 0 ? -1 : write_status(s, object, report, e);
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,

@@ -195,7 +195,11 @@ static void report_pool(const struct pool_facts *f, json_t *report, json_t *cond
     if (s->scan.kind == ZPOOL_SCAN_RESILVER && s->scan.state == ZPOOL_SCAN_RUNNING)
         json_object_set_new(report, "resilver", resilver(f));
     if (s->scan.kind == ZPOOL_SCAN_SCRUB)
-        json_object_set_new(report, "scrub", scrub(&s->scan, f->answered));
+        json_object_set_new(report, "scrub", scrub(&s->scan, f->answered[POOL_SCRUB]));
+    if (*f->answered[POOL_CLEAR] && f->cleared)
+        json_object_set_new(
+            report, "clear",
+            json_pack("{s:s, s:o}", "request", f->answered[POOL_CLEAR], "time", stamp(f->cleared)));
     bool any = list_failed(f, &failed) > 0;
     set_condition(conditions, "DiskUnavailable", any, any ? "DevicesFailed" : "DevicesWork",
                   any ? str_get(&failed) : "all devices work");

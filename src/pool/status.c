@@ -66,8 +66,8 @@ static bool is_urgent(struct pool_writer *s, const json_t *was, const json_t *is
 
 int pool_status_write(struct pool_writer *s, json_t **object, const json_t *report, struct err *e)
 {
-    static const char *const members[] = {"phase",   "guid",   "capacity", "readOnly",
-                                          "devices", "adding", "resilver", "scrub"};
+    static const char *const members[] = {"phase",  "guid",     "capacity", "readOnly", "devices",
+                                          "adding", "resilver", "scrub",    "clear"};
     const json_t *was = json_object_get(*object, "status");
     json_auto_t *status = was ? json_deep_copy(was) : json_object();
     for (size_t i = 0; i < ARRAY_SIZE(members); i++) {

@@ -214,36 +214,51 @@ static int64_t time_of(const char *stamp)
     return stamp && rfc3339_parse(stamp, &t, NULL) == 0 ? t.tv_sec : 0;
 }
 
+static void make_requests(struct maker *m)
+{
+    static const struct {
+        const char *annotation, *member;
+    } kinds[POOL_REQUESTS] = {
+        [POOL_SCRUB] = {API_POOL_SCRUB, "scrub"}, [POOL_CLEAR] = {API_POOL_CLEAR, "clear"}};
+    for (size_t i = 0; i < POOL_REQUESTS; i++) {
+        const char *request = kube_annotation(m->object, kinds[i].annotation);
+        const char *answered = json_str(json_at(m->object, "status", kinds[i].member), "request");
+        m->w->request[i] =
+            arena_printf(&m->w->arena, "%.*s", POOL_REQUEST_MAX - 1, request ? request : "");
+        m->w->answered[i] = arena_strdup(&m->w->arena, answered ? answered : "");
+        str_appendf(&m->w->text, "; %s %s", m->w->request[i], m->w->answered[i]);
+    }
+}
+
 static void make_scrubs(struct maker *m, const struct pool_options *o)
 {
     struct pool_wish *w = m->w;
-    const json_t *last = json_at(m->object, "status", "scrub");
-    w->scrub_started = time_of(json_str(last, "startTime"));
-    const char *request = kube_annotation(m->object, API_POOL_SCRUB);
-    const char *answered = json_str(last, "request");
-    w->scrub_request = arena_strdup(&w->arena, request ? request : "");
-    w->scrub_answered = arena_strdup(&w->arena, answered ? answered : "");
+    w->scrub_started = time_of(json_str(json_at(m->object, "status", "scrub"), "startTime"));
+    w->cleared = time_of(json_str(json_at(m->object, "status", "clear"), "time"));
     int64_t since = w->scrub_started;
     if (!since)
         since = time_of(text(m->object, "metadata", "creationTimestamp"));
     w->scrub_due = o->scrub_ns ? since + o->scrub_ns / CLOCK_SECOND : 0;
 }
 
-static bool is_owned(const json_t *object)
+/* The UID of its cluster; NULL: it has none. */
+static const char *cluster_uid(const json_t *object)
 {
     size_t i;
     json_t *owner;
     json_array_foreach((json_t *)json_at(object, "metadata", "ownerReferences"), i, owner) {
-        const char *kind = json_str(owner, "kind");
+        const char *kind = json_str(owner, "kind"), *uid = json_str(owner, "uid");
         if (kind && str_eq(kind, "CStorPoolCluster"))
-            return true;
+            return uid ? uid : "";
     }
-    return false;
+    return NULL;
 }
 
 bool pool_is_doomed(const json_t *object)
 {
-    return kube_annotation(object, API_POOL_DESTROY) || !is_owned(object);
+    if (kube_annotation(object, API_POOL_FORGOTTEN))
+        return false;
+    return kube_annotation(object, API_POOL_DESTROY) || !cluster_uid(object);
 }
 
 static uint64_t bytes_of(const json_t *capacity, const char *key)
@@ -268,6 +283,8 @@ static void make_settings(struct maker *m)
                          "name", kube_name(object), "uid", kube_uid(object));
     w->name = existing && *existing ? arena_strdup(&w->arena, existing)
                                     : arena_printf(&w->arena, "cstor-%s", kube_uid(object));
+    const char *cluster = cluster_uid(object);
+    w->cluster_name = cluster && *cluster ? arena_printf(&w->arena, "cstor-%s", cluster) : "";
     w->existing = existing && *existing;
     w->guid = number(json_str(json_object_get(object, "status"), "guid"));
     w->compression = arena_strdup(&w->arena, compression ? compression : "off");
@@ -290,14 +307,15 @@ struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options 
     atomic_init(&w->refs, 1);
     struct maker m = {w, object, lookup, text(object, "spec", "hostName")};
     make_settings(&m);
+    make_requests(&m);
     make_scrubs(&m, o);
     if (make_groups(&m, e) < 0) {
         pool_wish_unref(w);
         return NULL;
     }
     make_others(&m);
-    str_appendf(&w->text, "; %s %llu %s %u %s %s %lld %d%d%d", w->name, (unsigned long long)w->guid,
-                w->compression, w->read_only_percent, w->scrub_request, w->scrub_answered,
+    str_appendf(&w->text, "; %s %s %llu %s %u %lld %d%d%d", w->name, w->cluster_name,
+                (unsigned long long)w->guid, w->compression, w->read_only_percent,
                 (long long)w->scrub_due, w->guarded, w->destroy, w->paused);
     return w;
 }

@@ -85,6 +85,8 @@ static int check(const struct repl_msg *m, struct err *e)
     if (m->type >= REPL_TYPES || !rules[m->type].name)
         return bad(e, m, "unknown type; the other side is of another version or not Orlop");
     const struct rule *r = &rules[m->type];
+    if (m->epoch > REPL_EPOCH_LAST)
+        return bad(e, m, "an epoch that cannot be");
     if (m->flags & ~r->flags)
         return bad(e, m, "unknown flags");
     if (m->length > r->payload)

@@ -85,10 +85,17 @@ static void snap_fields(struct cursor *c, struct repl_snaps *s, struct repl_held
         FIELD(c, h->id[i], 8);
 }
 
+/* These, too. */
+static void snap_mark_fields(struct cursor *c, struct repl_super *s)
+{
+    FIELD(c, s->snap_mark, 8);
+    FIELD(c, s->snap_region, 4);
+}
+
 enum {
     VIEW_BYTES = 22 + REPL_MEMBERS * 25,
     SUPER_BYTES = 16 + 77 + VIEW_BYTES + 4 + REPL_EPOCHS * 20 + 1 +
-                  REPL_SNAPS * (32 + REPL_SNAP_NAME) + 1 + REPL_HELD * 8,
+                  REPL_SNAPS * (32 + REPL_SNAP_NAME) + 1 + REPL_HELD * 8 + 12,
 };
 _Static_assert(SUPER_BYTES <= (int)REPL_SUPER_SIZE, "a superblock is too small");
 
@@ -112,6 +119,7 @@ static void super_fields(struct cursor *c, struct repl_super *s)
         FIELD(c, s->lineage.at[i].end, 8);
     }
     snap_fields(c, &s->view.snaps, &s->held);
+    snap_mark_fields(c, s);
 }
 
 static bool all_zero(const uint8_t *p, size_t size)
@@ -162,6 +170,9 @@ int repl_super_decode(const uint8_t in[REPL_SUPER_SIZE], struct repl_super *ret_
                            "a superblock is damaged or of another version");
         struct cursor c = {(uint8_t *)in + 16, true};
         super_fields(&c, &s);
+        if (s.promised > REPL_EPOCH_LAST)
+            return err_set(e, ERR_DATA_LOSS, "BadSuperblock", "a superblock of epoch %u",
+                           s.promised);
         if (s.lineage.n > REPL_EPOCHS)
             return err_set(e, ERR_DATA_LOSS, "BadSuperblock", "a superblock with %u epochs",
                            s.lineage.n);

@@ -38,9 +38,11 @@ enum {
     REPL_MAX_DATA = 4 << 20,  /* payload of a frame */
     REPL_MAX_ZERO = 64 << 20, /* zeroed by one request */
     REPL_COUNT_BITS = 40,
-    REPL_SNAPS = 32,     /* of a volume */
-    REPL_HELD = 36,      /* of a replica: also some that nobody has taken away yet */
-    REPL_SNAP_NAME = 48, /* with the byte that ends it */
+    REPL_EPOCH_LAST = (1 << 24) - 1,
+    REPL_REGIONS = 1 << 26, /* of a volume: 64 times as many as one is made with */
+    REPL_SNAPS = 32,        /* of a volume */
+    REPL_HELD = 36,         /* of a replica: also some that nobody has taken away yet */
+    REPL_SNAP_NAME = 48,    /* with the byte that ends it */
 };
 
 /* In the tag of a request that is the target's own, not a client's. */
@@ -119,6 +121,9 @@ struct repl_super {
     uint64_t pos;
     uint64_t mark_pos; /* rebuilt up to mark_region as of here */
     uint32_t mark_region;
+    uint64_t
+        snap_mark; /* below snap_region the data is that of this snapshot, which is being rebuilt; 0: none */
+    uint32_t snap_region;
     bool clean; /* stopped in order */
     struct repl_view view;
     struct repl_lineage lineage;

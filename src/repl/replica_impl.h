@@ -1,6 +1,6 @@
 /*
- * Inside of the replica: replica.c has messages and the turn, replica_ops.c executes requests in order,
- * replica_map.c the region map, hot regions and metadata.
+ * Inside of the replica: replica.c has its life and the turn, replica_input.c messages, replica_ops.c executes requests in
+ * order, replica_flush.c commits them, replica_map.c is the region map, hot regions and metadata.
  */
 #pragma once
 
@@ -64,7 +64,9 @@ struct repl_replica {
     bool sb_dirty, sync_running, promise_owed;
     bool flush_done, done_owed; /* with DONE */
     bool flush_mark, mark_owed; /* with a mark */
-    uint32_t mark_region;
+    uint32_t mark_region, flush_region;
+    uint64_t mark_snap, flush_snap; /* of a snapshot's rebuild; 0: of the volume's */
+    uint64_t forget_sync; /* after which no mark of a snapshot is on disk that is none any more */
 
     struct repl_super sb;
     uint64_t pos; /* in memory; follows `applied` while complete */
@@ -139,11 +141,19 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
 void ops_kick(struct repl_replica *r);
 void ops_drop_waiting(struct repl_replica *r);
 void pieces_forget(struct repl_replica *r);
+
+/* replica_flush.c */
 void flush_request(struct repl_replica *r);
 void flush_progress(struct repl_replica *r);
 void flush_stored(struct repl_replica *r, int status);
 
+/* replica_input.c */
+void replica_promise(struct repl_replica *r, int link, const struct repl_msg *m);
+
 /* replica.c */
+void replica_unbind(struct repl_replica *r);
+void replica_forget_rebuild(struct repl_replica *r);
+void replica_drop(struct repl_replica *r, int link, const char *why);
 void replica_send(struct repl_replica *r, int link, struct repl_msg *m, const void *payload,
                   struct repl_buf *owner);
 void replica_fault(struct repl_replica *r, const char *why);

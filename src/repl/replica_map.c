@@ -21,7 +21,9 @@ static uint32_t pages_of(uint32_t regions)
 
 void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift)
 {
-    uint32_t regions = (uint32_t)((size + ((uint64_t)1 << region_shift) - 1) >> region_shift);
+    /* A store may be larger than any volume. */
+    uint64_t all = (size + ((uint64_t)1 << region_shift) - 1) >> region_shift;
+    uint32_t regions = (uint32_t)(all < REPL_REGIONS ? all : REPL_REGIONS);
     if (regions <= r->regions)
         return;
     r->map = mem_realloc_array(r->map, regions, sizeof(*r->map));

@@ -3,13 +3,6 @@
  * one of them writing, never run at once or in another order. `applied` is the prefix of the writes that are
  * executed; a write waits until its regions are hot on disk. Snapshots, and growth, wait for all before them
  * and hold all after them.
- *
- * Flushes are committed in groups:
- *
- *     IDLE ──wanted, all before it executed──> STORE ──flushed──> PAGES ──> META: position, mark ──> IDLE
- *
- * Pages of the map come before a position that relies on them: what a rebuild compared and found equal has its new
- * entry nowhere else.
  */
 #include <endian.h>
 #include <errno.h>
@@ -301,6 +294,8 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         }
         o->need = p->need ? p->need : map_touch(r, m->offset, m->count, 0);
     }
+    if (writes(o) && o->need < r->forget_sync)
+        o->need = r->forget_sync;
 }
 
 /* The payload, as long as the request lives. */
@@ -360,93 +355,4 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     else if (!wait || !must_wait(r, o))
         start(r, o);
     return true;
-}
-
-void flush_request(struct repl_replica *r)
-{
-    r->flush_want = ++r->arrivals;
-}
-
-/* All requests before the flush are executed? */
-static bool flush_ready(const struct repl_replica *r)
-{
-    const struct op *head = list_first(&r->active, struct op, link);
-    return !head || head->arrival > r->flush_want;
-}
-
-void flush_stored(struct repl_replica *r, int status)
-{
-    if (status < 0) {
-        r->flush_state = FLUSH_IDLE;
-        r->flush_have = r->flush_arrival;
-        replica_fault(r, "the store cannot flush");
-        return;
-    }
-    r->flush_state = FLUSH_PAGES;
-    r->flush_sync = 0;
-    if (r->flush_session != r->session)
-        return;
-    if (r->flush_done)
-        map_settle(r, repl_pos(r->sb.promised, r->applied));
-    if (r->flush_done || r->flush_mark)
-        r->flush_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
-}
-
-/* Everything that the superblock relies on is durable. */
-static void flush_meta(struct repl_replica *r)
-{
-    r->flush_state = FLUSH_META;
-    r->flush_sync = 0;
-    if (r->flush_session != r->session)
-        return;
-    if (r->flush_done) {
-        r->sb.lineage = r->done_lineage;
-        r->sb.pos = repl_pos(r->sb.promised, r->flush_applied);
-        r->sb.mark_pos = r->sb.mark_region = 0;
-        r->pos = repl_pos(r->sb.promised, r->applied);
-        r->complete = r->intact = true;
-    } else if (r->flush_mark) {
-        r->sb.mark_pos = repl_pos(r->sb.promised, r->flush_applied);
-        r->sb.mark_region = r->mark_region;
-    } else if (r->flush_pos <= r->sb.pos) {
-        return; /* nothing that the superblock would say */
-    }
-    if (r->flush_pos > r->sb.pos)
-        r->sb.pos = r->flush_pos;
-    r->sb_dirty = true;
-    r->flush_sync = meta_next(r);
-}
-
-void flush_progress(struct repl_replica *r)
-{
-    if (r->flush_state == FLUSH_PAGES && r->synced >= r->flush_sync)
-        flush_meta(r);
-    if (r->flush_state == FLUSH_META && r->synced >= r->flush_sync) {
-        r->flush_state = FLUSH_IDLE;
-        r->flush_have = r->flush_arrival;
-        if (r->flush_session == r->session) {
-            r->durable = r->flush_applied;
-            if (r->flush_done && r->bound >= 0)
-                replica_send(r, r->bound,
-                             &(struct repl_msg){.type = REPL_DONE_OK,
-                                                .seq = repl_pos(r->sb.promised, r->flush_applied)},
-                             NULL, NULL);
-        }
-        r->flush_done = r->flush_mark = false;
-    }
-    if (r->flush_state != FLUSH_IDLE || r->flush_want <= r->flush_have || !flush_ready(r) ||
-        r->failed)
-        return;
-    r->flush_state = FLUSH_STORE;
-    r->flush_arrival = r->flush_want;
-    r->flush_applied = r->applied;
-    r->flush_pos = r->pos;
-    r->flush_session = r->session;
-    r->flush_done = r->done_owed;
-    r->flush_mark = r->mark_owed && !r->done_owed;
-    r->done_owed = r->mark_owed = false;
-    r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH};
-    int status = GUARD(6, false) ? 1 : r->ops->store(r->ctx, &r->flush_op.req);
-    if (status)
-        flush_stored(r, status < 0 ? status : 0);
 }

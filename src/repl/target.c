@@ -195,6 +195,27 @@ static void bring_in(struct repl_target *t)
     }
 }
 
+/*
+ * Of two with one id one is a copy: a folder was copied, or put back from a backup. Who greets is let go if it is
+ * behind what the other has; else the other is an end of a connection that it has lost. False: it was let go.
+ */
+static bool is_itself(struct repl_target *t, int link, const struct repl_super *s)
+{
+    each_peer(t, i)
+    {
+        const struct peer *p = &t->peer[i];
+        if (i == link || !p->hello || !uuid_eq(&p->sb.replica, &s->replica))
+            continue;
+        uint64_t has = p->insync ? repl_pos(t->epoch, p->durable) : p->sb.pos;
+        if (s->pos < has || s->boot < p->sb.boot) {
+            target_drop(t, link, "an older copy of a replica that is connected");
+            return false;
+        }
+        target_drop(t, i, "the replica has connected again");
+    }
+    return t->peer[link].open;
+}
+
 static void take_state(struct repl_target *t, int link, const struct repl_msg *m,
                        const void *payload)
 {
@@ -205,13 +226,8 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
         target_drop(t, link, "a greeting that cannot be read");
         return;
     }
-    if (m->type == REPL_HELLO) {
-        each_peer(t, i) if (i != link && t->peer[i].hello &&
-                            uuid_eq(&t->peer[i].sb.replica, &s.replica))
-            target_drop(t, i, "the replica has connected again");
-        if (!t->peer[link].open)
-            return;
-    }
+    if (m->type == REPL_HELLO && !is_itself(t, link, &s))
+        return;
     p->sb = s;
     p->held = s.held;
     p->hello = true;
@@ -235,6 +251,10 @@ static void refused(struct repl_target *t, int link, const struct repl_msg *m)
 {
     if (m->seq < t->epoch || t->peer[link].ask == ASK_NO)
         return; /* of an epoch that is over */
+    if (m->seq > REPL_EPOCH_LAST) {
+        target_drop(t, link, "an epoch that cannot be");
+        return;
+    }
     if (m->seq == t->epoch && t->peer[link].ask == ASK_YES)
         return; /* it answers what was sent before its promise */
     if (t->was_active) {
@@ -284,7 +304,7 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         }
         break;
     case REPL_READ_OK:
-        if (!io_read_answer(t, link, m, iov, n))
+        if (!read_answer(t, link, m, iov, n))
             rebuild_answer(t, link, m, payload, owner);
         break;
     case REPL_SUMS_OK:
@@ -321,7 +341,19 @@ static void ping(struct repl_target *t)
     }
 }
 
-/* Who is silent or too far behind is dropped; the latter only if there are enough others. */
+/* How long it may take for a write to be applied. */
+static int64_t patience(const struct repl_target *t, const struct peer *p)
+{
+    /* A snapshot, or the way back to one, may take some time; and so may it to catch up, unless clients wait for it. */
+    bool full = t->last + 1 - t->base >= t->cfg.window;
+    bool patient = p->insync ? snap_taking(t) || t->revert_status > 0 : !full;
+    return patient ? 10 * t->cfg.lag_ns : t->cfg.lag_ns;
+}
+
+/*
+ * Who is silent or too far behind is dropped; the latter only if there are enough others. Who is not asked anything has
+ * nothing to say but its greeting, and comes again when it hears nothing.
+ */
 static void watch(struct repl_target *t)
 {
     if (t->now < t->watch_at)
@@ -334,15 +366,14 @@ static void watch(struct repl_target *t)
         struct peer *p = &t->peer[i];
         const struct entry *oldest = &t->window[(p->applied + 1) & t->mask];
         int64_t lag = p->joined && p->applied < t->last ? t->now - oldest->since : 0;
-        /* A snapshot, or the way back to one, may take some time. */
-        bool patient = !p->insync || snap_taking(t) || t->revert_status > 0;
-        int64_t may = patient ? 10 * t->cfg.lag_ns : t->cfg.lag_ns;
-        bool behind = lag > may || p->owed > t->cfg.lag_bytes;
+        bool behind = lag > patience(t, p) || p->owed > t->cfg.lag_bytes;
         bool spare = !p->insync || quorum_met(t, counted(t) & (uint16_t)~bit(i));
-        if ((behind && spare) || (p->ask == ASK_YES && t->now - p->heard > t->cfg.dead_ns)) {
+        bool silent = t->now - p->heard > (p->ask == ASK_YES ? 1 : 2) * t->cfg.dead_ns;
+        if (!silent && !(behind && spare))
+            continue;
+        if (p->hello)
             t->ops->event(t->ctx, REPL_EV_DROPPED, (uint64_t)i, 0);
-            target_drop(t, i, "the replica fell behind");
-        }
+        target_drop(t, i, silent ? "the replica was silent" : "the replica fell behind");
     }
 }
 

@@ -129,8 +129,11 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now);
 /* The time before a batch of inputs or requests, so that latencies are not counted from the last turn. */
 void repl_target_time(struct repl_target *t, int64_t now);
 
-/* One at a time; false while another is under way. The end is told by admin_done(). */
-bool repl_target_grow(struct repl_target *t, uint64_t size);
+/*
+ * One at a time; -EBUSY or false while another is under way. The end is told by admin_done().
+ * grow: 0 when it has begun; -EINVAL: no size, or a smaller one; -EFBIG: more regions than there may be.
+ */
+int repl_target_grow(struct repl_target *t, uint64_t size);
 /* A new member is rebuilt and then votes; done when it does. `instead` loses its vote then; may be NULL. */
 bool repl_target_add(struct repl_target *t, const struct uuid *id, const struct uuid *instead);
 bool repl_target_remove(struct repl_target *t, const struct uuid *id);
@@ -202,3 +205,5 @@ struct repl_status {
     struct repl_status_guest guest[REPL_LINKS];
 };
 void repl_target_status(const struct repl_target *t, struct repl_status *ret_status);
+/* Who greeted on a link, also when it has just been let go; zeros: nobody. */
+struct uuid repl_target_peer(const struct repl_target *t, int link);

@@ -168,6 +168,8 @@ void collect(struct repl_target *t)
     for (int i = 0; i < 2; i++)
         if (__builtin_popcount(here & t->q[i].links) < t->q[i].meet)
             return;
+    if (epoch >= REPL_EPOCH_LAST)
+        return; /* the next one would be taken for the first */
     t->epoch = epoch + 1;
     t->owner = (t->cfg.owner_seed + ++t->attempts) * 0x9e3779b97f4a7c15u | 1;
     t->phase = PROMISE;

@@ -1,7 +1,7 @@
 /*
  * Inside of the target: target.c has links, messages and the turn; target_elect.c elections; target_io.c clients'
- * requests and acknowledgements; target_view.c views and what changes them; target_snap.c snapshots;
- * target_rebuild.c, target_scrub.c copying, target_pace.c how fast; target_status.c what is shown.
+ * writes and acknowledgements, target_read.c their reads; target_view.c views and what changes them; target_snap.c snapshots;
+ * target_rebuild.c, target_piece.c, target_scrub.c copying, target_pace.c how fast; target_status.c what is shown.
  */
 #pragma once
 
@@ -229,10 +229,19 @@ void io_peer_down(struct repl_target *t, int link);
 void io_restart(struct repl_target *t);
 void io_turn(struct repl_target *t);
 void io_watch(struct repl_target *t);
-bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m,
-                    const struct iovec *iov, int n);
-bool lease_held(const struct repl_target *t);
 void io_flush_peer(struct repl_target *t, int link);
+void io_complete(struct repl_target *t, struct repl_io *io, int status);
+bool io_in_range(const struct repl_target *t, const struct repl_io *io);
+
+/* target_read.c */
+bool read_issue(struct repl_target *t, struct repl_io *io); /* false: it must wait */
+void read_turn(struct repl_target *t);                      /* what waits, if it can be issued */
+/* Whether it was an answer to a client's read. */
+bool read_answer(struct repl_target *t, int link, const struct repl_msg *m, const struct iovec *iov,
+                 int n);
+/* Reads that a link (-1: any) does not answer are tried elsewhere; all: also if there is no elsewhere. */
+void read_retry(struct repl_target *t, int link, int64_t older, bool all);
+bool lease_held(const struct repl_target *t);
 
 /* target_pace.c */
 void pace_came(struct repl_target *t);
@@ -245,11 +254,26 @@ void rebuild_start(struct repl_target *t, int link);
 void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset);
 void rebuild_turn(struct repl_target *t);
 void rebuild_peer_down(struct repl_target *t, int link);
+void rebuild_source_failed(struct repl_target *t, int link);
+uint64_t rebuild_tag(struct repl_target *t);
+void rebuild_ask(struct repl_target *t, int link, uint8_t type, uint64_t tag, uint64_t offset,
+                 uint64_t count);
+/* Of the source: of the snapshot that is rebuilt, if one is. */
+void rebuild_ask_source(struct repl_target *t, const struct job *j, uint8_t type, uint64_t tag,
+                        uint64_t offset, uint64_t count);
 void rebuild_stop(struct repl_target *t,
                   int link); /* it gets no writes any more, and begins anew */
 void rebuild_snapped(struct repl_target *t, int link, const struct repl_msg *m);
 void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload,
                     struct repl_buf *owner);
+
+/* target_piece.c */
+/* The job's piece; stamp 0: the region's entry stays. zeros: the replica never had anything there. */
+void piece_begin(struct repl_target *t, int link, uint64_t stamp, bool zeros);
+void piece_answer(struct repl_target *t, int link, struct piece *c, bool own,
+                  const struct repl_msg *m, const void *payload, struct repl_buf *owner);
+
+/* target_scrub.c */
 void scrub_turn(struct repl_target *t);
 bool scrub_flying(const struct repl_target *t);
 void scrub_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload);

@@ -1,5 +1,5 @@
 /*
- * Clients' requests.
+ * Clients' requests: writes, flushes, and the beginning of reads.
  *
  *     submit ──> queue ──serving──> window: sent to all ──cf have it: stable──> complete
  *                  ^                   │                └─FUA, flush: syncs ──durable on cf──> complete
@@ -14,7 +14,7 @@
 #include "repl/frame.h"
 #include "repl/target_impl.h"
 
-static void complete(struct repl_target *t, struct repl_io *io, int status)
+void io_complete(struct repl_target *t, struct repl_io *io, int status)
 {
     if (io == &t->revert) {
         t->revert_status = status;
@@ -23,18 +23,6 @@ static void complete(struct repl_target *t, struct repl_io *io, int status)
     }
     pace_complete(t, io);
     t->ops->complete(t->ctx, io, status);
-}
-
-bool lease_held(const struct repl_target *t)
-{
-    uint16_t links = 0;
-    each_peer(t, i)
-    {
-        const struct peer *p = &t->peer[i];
-        if (p->ask == ASK_YES && !p->lost && t->now - p->pong < t->cfg.lease_ns / 4 * 3)
-            links |= bit(i);
-    }
-    return GUARD(20, quorum_met(t, links));
 }
 
 static void note_acked(struct repl_target *t, uint64_t count)
@@ -54,7 +42,7 @@ static void settle(struct repl_target *t, uint64_t count, uint16_t who)
         struct repl_io *io = e->io;
         e->io = NULL;
         note_acked(t, count);
-        complete(t, io, 0);
+        io_complete(t, io, 0);
     }
 }
 
@@ -87,7 +75,7 @@ static void settle_syncs(struct repl_target *t)
             t->window[io->point & t->mask].io = NULL;
             note_acked(t, io->point);
         }
-        complete(t, io, status);
+        io_complete(t, io, status);
     }
 }
 
@@ -149,98 +137,10 @@ void io_joined(struct repl_target *t, int link)
     io_update(t);
 }
 
-static bool unstable(const struct repl_target *t, uint64_t offset, uint64_t length)
-{
-    if (!repl_busy_maybe(&t->busy, offset, length))
-        return false;
-    for (uint64_t c = t->base; c <= t->last; c++) {
-        const struct entry *e = &t->window[c & t->mask];
-        if (!e->stable && repl_overlap(e->offset, e->length, offset, length))
-            return true;
-    }
-    return false;
-}
-
-/* The link in sync with the fewest reads that has not failed this one; -1: none. */
-static int read_link(const struct repl_target *t, uint16_t avoid)
-{
-    int best = -1;
-    each_peer(t, i)
-    {
-        const struct peer *p = &t->peer[i];
-        if (!GUARD(23, p->insync) || !p->joined || avoid & bit(i))
-            continue;
-        if (best < 0 || p->reads < t->peer[best].reads)
-            best = i;
-    }
-    return best;
-}
-
-static bool in_range(const struct repl_target *t, const struct repl_io *io)
+bool io_in_range(const struct repl_target *t, const struct repl_io *io)
 {
     return io->op == REPL_IO_FLUSH ||
            (io->offset <= t->view.size && io->length <= t->view.size - io->offset);
-}
-
-static bool issue_read(struct repl_target *t, struct repl_io *io)
-{
-    if (t->serving && !in_range(t, io)) {
-        complete(t, io, -ERANGE);
-        return true;
-    }
-    if (!t->serving || !t->read_free_n || !lease_held(t) ||
-        !GUARD(24, !unstable(t, io->offset, io->length)))
-        return false;
-    int link = read_link(t, io->tried);
-    if (link < 0) {
-        complete(t, io, -EIO);
-        return true;
-    }
-    uint32_t slot = t->read_free[--t->read_free_n];
-    struct read_slot *s = &t->reads[slot];
-    s->io = io;
-    io->point = (uint64_t)++s->life << 32 | slot;
-    io->peer = link;
-    io->since = t->now;
-    t->peer[link].reads++;
-    struct repl_msg m = {
-        .type = REPL_READ, .seq = io->point, .offset = io->offset, .count = io->length};
-    target_send(t, link, &m, NULL, 0, NULL);
-    return true;
-}
-
-static struct repl_io *end_read(struct repl_target *t, uint64_t tag)
-{
-    uint32_t slot = (uint32_t)tag;
-    if (slot >= t->cfg.reads || !t->reads[slot].io || t->reads[slot].life != tag >> 32)
-        return NULL;
-    struct repl_io *io = t->reads[slot].io;
-    t->reads[slot].io = NULL;
-    t->read_free[t->read_free_n++] = slot;
-    if (t->peer[io->peer].reads)
-        t->peer[io->peer].reads--;
-    return io;
-}
-
-bool io_read_answer(struct repl_target *t, int link, const struct repl_msg *m,
-                    const struct iovec *iov, int n)
-{
-    if (m->seq & REPL_TAG_OWN)
-        return false;
-    uint32_t slot = (uint32_t)m->seq;
-    if (slot >= t->cfg.reads || !t->reads[slot].io || t->reads[slot].life != m->seq >> 32 ||
-        t->reads[slot].io->peer != link)
-        return true;
-    struct repl_io *io = end_read(t, m->seq);
-    if (m->flags & REPL_FAILED || m->length != io->length) {
-        io->tried |= bit(link);
-        rebuild_repair(t, link, -1, io->offset);
-        list_push(&t->parked, &io->link);
-        return true;
-    }
-    repl_iov_copy(io->iov, io->iov_n, iov, n, 0, m->length);
-    complete(t, io, 0);
-    return true;
 }
 
 static void issue_write(struct repl_target *t, struct repl_io *io)
@@ -300,8 +200,8 @@ static void drain(struct repl_target *t)
         if (writes && t->last + 1 - t->base >= t->cfg.window)
             return;
         list_unlink(&io->link);
-        if (!in_range(t, io))
-            complete(t, io, -ERANGE);
+        if (!io_in_range(t, io))
+            io_complete(t, io, -ERANGE);
         else if (writes)
             issue_write(t, io);
         else
@@ -318,11 +218,11 @@ void repl_target_submit(struct repl_target *t, struct repl_io *io)
     uint64_t most = io->op == REPL_IO_ZERO ? REPL_MAX_ZERO : REPL_MAX_DATA;
     bool ranged = io->op != REPL_IO_FLUSH;
     if (ranged && (!io->length || io->length > most || (io->offset | io->length) % REPL_SECTOR)) {
-        complete(t, io, -EINVAL);
+        io_complete(t, io, -EINVAL);
         return;
     }
     if (io->op == REPL_IO_READ) {
-        if (!issue_read(t, io))
+        if (!read_issue(t, io))
             list_push(&t->parked, &io->link);
         return;
     }
@@ -332,45 +232,13 @@ void repl_target_submit(struct repl_target *t, struct repl_io *io)
     drain(t);
 }
 
-static void unpark(struct repl_target *t)
-{
-    struct list_link parked;
-    if (list_empty(&t->parked) || !t->serving)
-        return;
-    list_init(&parked);
-    list_splice(&parked, &t->parked);
-    struct list_link *l;
-    while ((l = list_take(&parked))) {
-        struct repl_io *io = container_of(l, struct repl_io, link);
-        if (!issue_read(t, io))
-            list_push(&t->parked, &io->link);
-    }
-}
-
-/* Reads that a link does not answer are tried elsewhere; all: also if there is no elsewhere. */
-static void retry_reads(struct repl_target *t, int link, int64_t older, bool all)
-{
-    for (uint32_t s = 0; s < t->cfg.reads; s++) {
-        struct repl_io *io = t->reads[s].io;
-        if (!io || (link >= 0 && io->peer != link) || t->now - io->since < older)
-            continue;
-        uint16_t avoid = (uint16_t)(io->tried | bit(io->peer));
-        if (!all && read_link(t, avoid) < 0)
-            continue;
-        end_read(t, io->point);
-        if (!all)
-            io->tried = avoid;
-        list_push(&t->parked, &io->link);
-    }
-}
-
 void io_peer_down(struct repl_target *t, int link)
 {
     for (uint64_t c = t->base; c <= t->last; c++) {
         t->window[c & t->mask].owed &= (uint16_t)~bit(link);
         t->window[c & t->mask].acks &= (uint16_t)~bit(link);
     }
-    retry_reads(t, link, 0, true);
+    read_retry(t, link, 0, true);
     io_update(t);
 }
 
@@ -393,7 +261,7 @@ void io_restart(struct repl_target *t)
     t->base = 1;
     t->last = 0;
     memset(&t->busy, 0, sizeof(t->busy));
-    retry_reads(t, -1, 0, true);
+    read_retry(t, -1, 0, true);
     each_peer(t, i)
     {
         t->peer[i].owed = t->peer[i].applied = t->peer[i].durable = 0;
@@ -412,14 +280,14 @@ static void fail_list(struct repl_target *t, struct list_link *list, int status)
             if (io->op != REPL_IO_FLUSH)
                 t->window[io->point & t->mask].io = NULL;
         }
-        complete(t, io, status);
+        io_complete(t, io, status);
     }
 }
 
 /* Frozen for too long. What was sent may still happen; the client does not know, and is told so. */
 static void fail_all(struct repl_target *t)
 {
-    retry_reads(t, -1, 0, true);
+    read_retry(t, -1, 0, true);
     fail_list(t, &t->parked, -EIO);
     fail_list(t, &t->syncs, -EIO);
     for (uint64_t c = t->base; c <= t->last; c++) {
@@ -427,7 +295,7 @@ static void fail_all(struct repl_target *t)
         struct repl_io *io = e->io;
         e->io = NULL;
         if (io)
-            complete(t, io, -EIO);
+            io_complete(t, io, -EIO);
     }
     fail_list(t, &t->queue, -EIO);
 }
@@ -435,12 +303,12 @@ static void fail_all(struct repl_target *t)
 void io_turn(struct repl_target *t)
 {
     drain(t);
-    unpark(t);
+    read_turn(t);
 }
 
 void io_watch(struct repl_target *t)
 {
-    retry_reads(t, -1, t->cfg.lag_ns, false);
+    read_retry(t, -1, t->cfg.lag_ns, false);
     if (!t->serving && t->cfg.fail_ns && t->now - t->frozen_since > t->cfg.fail_ns)
         fail_all(t);
 }

@@ -9,19 +9,13 @@
  *     A snapshot that the replica lacks comes first, in the same way, from the source's: without JOIN, since the
  *     replica is brought to a point of the past; at the end SNAP instead of DONE, and then the next one.
  *
- *     each of up to REPL_PIECES:
- *       BEGIN, SUMS of both ─> READ from the source ─> DATA ─> next run that differs ...
- *       BEGIN, READ: all of it, if the replica has only zeros there ─┴─> READ of its last sector there: kept
- *
  * Answers carry the tag of the step they belong to; when a source is lost, all pieces under way begin again
  * with other tags and another source, and old answers mean nothing. Invariants: a region is passed over only if
- * both entries are at most the fork; BEGIN goes out before sums or data are asked for, at the same point of the
- * order; entries are asked for, marks made and the rebuild ended only when no piece is under way. A piece is over
- * when the replica has written it, so no more than REPL_PIECES wait in memory for a slow one.
+ * both entries are at most the fork; entries are asked for, marks made and the rebuild ended only when no piece is under
+ * way. Pieces are target_piece.c.
  */
 #include <endian.h>
 
-#include "base/mem.h"
 #include "repl/frame.h"
 #include "repl/meta.h"
 #include "repl/target_impl.h"
@@ -29,7 +23,7 @@
 
 static const int64_t RETRY = 200 * 1000000LL;
 
-static uint64_t new_tag(struct repl_target *t)
+uint64_t rebuild_tag(struct repl_target *t)
 {
     return REPL_TAG_OWN | ++t->tags;
 }
@@ -40,16 +34,16 @@ static uint32_t regions(const struct repl_target *t)
     return (uint32_t)((t->view.size + span - 1) >> t->view.region_shift);
 }
 
-static void ask(struct repl_target *t, int link, uint8_t type, uint64_t tag, uint64_t offset,
-                uint64_t count)
+void rebuild_ask(struct repl_target *t, int link, uint8_t type, uint64_t tag, uint64_t offset,
+                 uint64_t count)
 {
     struct repl_msg m = {.type = type, .seq = tag, .offset = offset, .count = count};
     target_send(t, link, &m, NULL, 0, NULL);
 }
 
 /* Of the source: of the snapshot that is rebuilt, if one is. */
-static void ask_source(struct repl_target *t, const struct job *j, uint8_t type, uint64_t tag,
-                       uint64_t offset, uint64_t count)
+void rebuild_ask_source(struct repl_target *t, const struct job *j, uint8_t type, uint64_t tag,
+                        uint64_t offset, uint64_t count)
 {
     uint64_t snap = htole64(j->snap);
     struct iovec iov = {&snap, sizeof(snap)};
@@ -96,6 +90,18 @@ static void new_job(struct repl_target *t, int link, int source)
         t->pieces[link][n].state = PIECE_NONE;
 }
 
+/* What lies behind is as good as new, if only it is durable. */
+static void send_mark(struct repl_target *t, int link)
+{
+    const struct job *j = &t->peer[link].job;
+    struct repl_msg m = {.type = REPL_FLUSH,
+                         .flags = REPL_MARK,
+                         .seq = t->last,
+                         .offset = j->region,
+                         .count = j->snap};
+    target_send(t, link, &m, NULL, 0, NULL);
+}
+
 /* True: the next snapshot that it lacks comes first. */
 static bool snap_first(struct repl_target *t, int link)
 {
@@ -107,6 +113,12 @@ static bool snap_first(struct repl_target *t, int link)
     p->job.snap = t->view.snaps.at[missing].id;
     p->job.snap_pos = t->view.snaps.at[missing].pos;
     p->job.since = t->now;
+    if (p->sb.snap_mark == p->job.snap && !p->lost) {
+        p->job.region = p->sb.snap_region; /* it was interrupted there */
+    } else {
+        p->sb.snap_mark = p->sb.snap_region = 0;
+        send_mark(t, link);
+    }
     return true;
 }
 
@@ -165,63 +177,30 @@ static uint64_t stamp_of(const struct repl_target *t, const struct peer *p)
     return GUARD(25, safe) ? theirs : repl_pos(t->epoch, t->last);
 }
 
-static void begin_piece(struct repl_target *t, int link)
-{
-    struct peer *p = &t->peer[link];
-    struct job *j = &p->job;
-    uint16_t n = 0;
-    while (t->pieces[link][n].state != PIECE_NONE)
-        n++;
-    struct piece *c = &t->pieces[link][n];
-    c->offset = j->piece;
-    c->length = j->piece_length;
-    c->have_source = c->have_own = c->own_failed = false;
-    /* An entry that never rose: no write and no data was ever executed there. */
-    c->zeros = !j->repair && !p->lost && !j->own[j->region - j->first];
-    c->from = 0;
-    c->at = c->zeros ? c->length : 0;
-    c->tag = new_tag(t);
-    c->state = c->zeros ? PIECE_READ : PIECE_SUMS;
-    struct repl_msg m = {.type = REPL_BEGIN,
-                         .flags = n,
-                         .seq = j->repair ? 0 : stamp_of(t, p),
-                         .offset = c->offset,
-                         .count = c->length};
-    target_send(t, link, &m, NULL, 0, NULL);
-    if (!c->zeros)
-        ask(t, link, REPL_SUMS, c->tag, c->offset, c->length);
-    ask_source(t, j, c->zeros ? REPL_READ : REPL_SUMS, c->tag, c->offset, c->length);
-    t->rate_tokens -= (int64_t)c->length;
-    j->bytes += c->length;
-    j->flying++;
-    j->begun = true;
-}
-
 static void ask_maps(struct repl_target *t, int link)
 {
     struct job *j = &t->peer[link].job;
     uint32_t left = regions(t) - j->region;
     j->first = j->region;
     j->count = left < t->cfg.map_chunk ? left : t->cfg.map_chunk;
-    j->tag = new_tag(t);
+    j->tag = rebuild_tag(t);
     j->have_source = j->have_own = false;
     j->state = JOB_MAP;
-    ask(t, link, REPL_MAP, j->tag, j->first, j->count);
-    ask(t, j->source, REPL_MAP, j->tag, j->first, j->count);
+    rebuild_ask(t, link, REPL_MAP, j->tag, j->first, j->count);
+    rebuild_ask(t, j->source, REPL_MAP, j->tag, j->first, j->count);
 }
 
-/* After some megabytes: what lies behind is as good as new, if only it is durable. */
+/* After some megabytes. A snapshot stays what it is; what the volume is, only a target knows that serves. */
 static void maybe_mark(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
     struct job *j = &p->job;
-    bool further = !p->mark || j->region > p->sb.mark_region;
-    if (!t->serving || j->snap || !further || j->bytes - j->marked < t->cfg.mark_bytes ||
-        !j->region)
+    bool sure = j->snap || t->serving;
+    bool further =
+        j->snap ? j->region > p->sb.snap_region : !p->mark || j->region > p->sb.mark_region;
+    if (!sure || !further || j->bytes - j->marked < t->cfg.mark_bytes || !j->region)
         return;
-    struct repl_msg m = {
-        .type = REPL_FLUSH, .flags = REPL_MARK, .seq = t->last, .offset = j->region};
-    target_send(t, link, &m, NULL, 0, NULL);
+    send_mark(t, link);
     j->marked = j->bytes;
 }
 
@@ -278,7 +257,9 @@ static bool step(struct repl_target *t, int link)
         return false;
     }
     if (j->repair ? !j->begun : j->count && next_piece(t, p)) {
-        begin_piece(t, link);
+        /* An entry that never rose: no write and no data was ever executed there. */
+        bool zeros = !j->repair && !p->lost && !j->own[j->region - j->first];
+        piece_begin(t, link, j->repair ? 0 : stamp_of(t, p), zeros);
         return true;
     }
     if (j->flying)
@@ -288,7 +269,7 @@ static bool step(struct repl_target *t, int link)
         ask_maps(t, link);
     } else if (j->snap) {
         j->state = JOB_SNAP;
-        ask(t, link, REPL_SNAP, j->snap, 0, 0);
+        rebuild_ask(t, link, REPL_SNAP, j->snap, 0, 0);
     } else {
         send_done(t, link);
     }
@@ -354,140 +335,12 @@ void rebuild_peer_down(struct repl_target *t, int link)
     each_peer(t, i) if (t->peer[i].job.source == link) again(t, i);
 }
 
-/* Asked of the replica after all data of the piece: the answer says that it is written. */
-static void await_kept(struct repl_target *t, int link, struct piece *c)
-{
-    c->state = PIECE_KEPT;
-    c->tag = new_tag(t);
-    ask(t, link, REPL_READ, c->tag, c->offset + c->length - REPL_SECTOR, REPL_SECTOR);
-}
-
-static void end_piece(struct job *j, struct piece *c)
-{
-    c->state = PIECE_NONE;
-    j->flying--;
-    if (j->repair) /* it was the only one */
-        j->state = JOB_NONE;
-}
-
-/* The next run of blocks that differ is read; false: there is none. */
-static bool next_run(struct repl_target *t, const struct job *j, struct piece *c)
-{
-    uint64_t block = (uint64_t)1 << t->view.block_shift, from = c->at, to;
-    while (from < c->length && !c->differ[from / block])
-        from += block;
-    if (from >= c->length)
-        return false;
-    for (to = from + block; to < c->length && c->differ[to / block];)
-        to += block;
-    to = to < c->length ? to : c->length;
-    c->from = from;
-    c->at = to;
-    c->state = PIECE_READ;
-    c->tag = new_tag(t);
-    ask_source(t, j, REPL_READ, c->tag, c->offset + from, to - from);
-    return true;
-}
-
-static void send_data(struct repl_target *t, int link, const struct piece *c,
-                      const struct repl_msg *m, const uint8_t *payload, uint64_t from, uint64_t to,
-                      struct repl_buf *owner)
-{
-    struct job *j = &t->peer[link].job;
-    struct iovec iov = {(void *)(uintptr_t)(payload + from), to - from};
-    struct repl_msg data = {.type = REPL_DATA,
-                            .flags = (uint16_t)(c - t->pieces[link]),
-                            .offset = m->offset + from,
-                            .count = to - from,
-                            .length = (uint32_t)(to - from)};
-    data.data_crc = data.length == m->length ? m->data_crc : repl_iov_crc(&iov, 1);
-    target_send(t, link, &data, &iov, 1, owner);
-    j->copied += to - from;
-}
-
-static bool all_zero(const uint8_t *p, uint64_t n)
-{
-    return !p[0] && memcmp(p, p + 1, n - 1) == 0;
-}
-
-/* A replica that has zeros gets what is not: holes stay holes. */
-static void send_blocks(struct repl_target *t, int link, const struct piece *c,
-                        const struct repl_msg *m, const uint8_t *payload, struct repl_buf *owner)
-{
-    uint64_t block = (uint64_t)1 << t->view.block_shift, from = 0;
-    for (uint64_t at = 0; at < m->length; at += block) {
-        uint64_t n = m->length - at < block ? m->length - at : block;
-        if (!all_zero(payload + at, n))
-            continue;
-        if (from < at)
-            send_data(t, link, c, m, payload, from, at, owner);
-        from = at + n;
-    }
-    if (from < m->length)
-        send_data(t, link, c, m, payload, from, m->length, owner);
-}
-
-static void source_failed(struct repl_target *t, int link)
+void rebuild_source_failed(struct repl_target *t, int link)
 {
     struct job *j = &t->peer[link].job;
     j->avoid |= bit(j->source);
     j->retry_at = t->now;
     again(t, link);
-}
-
-static void take_data(struct repl_target *t, int link, struct piece *c, const struct repl_msg *m,
-                      const void *payload, struct repl_buf *owner)
-{
-    struct job *j = &t->peer[link].job;
-    bool asked = m->offset == c->offset + c->from && m->length == c->at - c->from;
-    if (m->flags & REPL_FAILED || !asked) {
-        source_failed(t, link);
-        return;
-    }
-    if (c->zeros)
-        send_blocks(t, link, c, m, payload, owner);
-    else
-        send_data(t, link, c, m, payload, 0, m->length, owner);
-    if (!next_run(t, j, c))
-        await_kept(t, link, c);
-}
-
-static void take_sums(struct repl_target *t, int link, struct piece *c, bool own,
-                      const struct repl_msg *m, const void *payload)
-{
-    struct job *j = &t->peer[link].job;
-    uint64_t block = (uint64_t)1 << t->view.block_shift;
-    uint64_t n = (c->length + block - 1) / block;
-    bool failed = m->flags & REPL_FAILED || m->length != n * 8;
-    if (failed && !own) {
-        source_failed(t, link);
-        return;
-    }
-    if (own)
-        c->own_failed = failed;
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t sum = 0;
-        if (!failed)
-            memcpy(&sum, (const uint8_t *)payload + i * 8, 8);
-        c->differ[i] = c->own_failed || sum != c->sums[i]; /* what cannot be read differs */
-        c->sums[i] = sum;
-    }
-    *(own ? &c->have_own : &c->have_source) = true;
-    if (!c->have_own || !c->have_source)
-        return;
-    if (!next_run(t, j, c))
-        end_piece(j, c);
-}
-
-static void piece_answer(struct repl_target *t, int link, struct piece *c, bool own,
-                         const struct repl_msg *m, const void *payload, struct repl_buf *owner)
-{
-    if (c->state == PIECE_SUMS && m->type == REPL_SUMS_OK)
-        take_sums(t, link, c, own, m, payload);
-    else if (c->state == PIECE_READ && m->type == REPL_READ_OK && !own)
-        take_data(t, link, c, m, payload, owner);
-    else if (c->state == PIECE_KEPT && m->type == REPL_READ_OK && own)
-        end_piece(&t->peer[link].job, c);
 }
 
 static void take_map(struct repl_target *t, int link, bool own, const struct repl_msg *m,

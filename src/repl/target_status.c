@@ -52,6 +52,11 @@ static void fill(const struct repl_target *t, const struct repl_member *m,
                                     (int64_t)j->region / 1000);
 }
 
+struct uuid repl_target_peer(const struct repl_target *t, int link)
+{
+    return t->peer[link].sb.replica;
+}
+
 void repl_target_status(const struct repl_target *t, struct repl_status *ret_status)
 {
     struct repl_status *s = ret_status;

@@ -317,10 +317,13 @@ bool admin_begin(struct repl_target *t, enum repl_admin op, uint64_t arg)
     return true;
 }
 
-bool repl_target_grow(struct repl_target *t, uint64_t size)
+int repl_target_grow(struct repl_target *t, uint64_t size)
 {
-    return size % REPL_SECTOR == 0 && size >= t->view.size && size <= INT64_MAX &&
-           admin_begin(t, REPL_GROW, size);
+    if (size % REPL_SECTOR || size < t->view.size)
+        return -EINVAL;
+    if (size > repl_view_most(&t->view))
+        return -EFBIG;
+    return admin_begin(t, REPL_GROW, size) ? 0 : -EBUSY;
 }
 
 bool repl_target_add(struct repl_target *t, const struct uuid *id, const struct uuid *instead)

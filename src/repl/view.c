@@ -76,12 +76,18 @@ static bool snaps_sound(const struct repl_snaps *s)
     return true;
 }
 
+uint64_t repl_view_most(const struct repl_view *v)
+{
+    bool any = v->region_shift >= 63 - __builtin_ctz(REPL_REGIONS);
+    return any ? INT64_MAX : (uint64_t)REPL_REGIONS << v->region_shift;
+}
+
 int repl_view_check(const struct repl_view *v, struct err *e)
 {
     bool sound = v->n <= REPL_MEMBERS && v->rf && v->rf <= REPL_MEMBERS && v->cf <= REPL_MEMBERS &&
                  v->block_shift >= 9 && v->block_shift <= 17 && v->region_shift <= 40 &&
                  v->region_shift >= v->block_shift && v->size % REPL_SECTOR == 0 &&
-                 v->size <= INT64_MAX && repl_view_count(v, REPL_VOTER) > 0;
+                 v->size <= repl_view_most(v) && repl_view_count(v, REPL_VOTER) > 0;
     for (int i = 0; sound && i < v->n; i++)
         sound = repl_view_find(v, &v->member[i].id) == i;
     sound = sound && snaps_sound(&v->snaps);

@@ -30,6 +30,8 @@ void repl_held_add(struct repl_held *h, uint64_t id);
 void repl_held_drop(struct repl_held *h, uint64_t id);
 /* How many of a volume's snapshots are not there. */
 unsigned repl_held_lacks(const struct repl_held *h, const struct repl_snaps *s);
+/* The largest size that it may have. */
+uint64_t repl_view_most(const struct repl_view *v);
 /* Structure, as a decoder must check it. */
 int repl_view_check(const struct repl_view *v, struct err *e);
 

@@ -18,6 +18,8 @@ struct serving {
     struct io_loop *loop;
     struct replio_replica *replica;
     struct io_watch stop_watch;
+    const char *dir;
+    struct err failure;
 };
 
 static void stopped(void *context)
@@ -49,13 +51,26 @@ static struct replio_replica *open_replica(struct replio_replica_options *o, str
     return r;
 }
 
+static void failed(void *context, const char *why)
+{
+    struct serving *s = context;
+    err_set(
+        &s->failure, ERR_DATA_LOSS, "ReplicaFailed",
+        "the replica in %s ends: %s. Mend that and start it again: the target brings it up to date",
+        s->dir, why);
+    io_loop_stop(s->loop);
+}
+
 static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd, struct err *e)
 {
-    struct serving s = {.stop_watch = {.readable = stop_asked}};
+    static struct serving s = {.stop_watch = {.readable = stop_asked}};
+    s.dir = o->dir;
     s.loop = io_loop_new(io, e);
     if (!s.loop)
         return -1;
     o->loop = s.loop;
+    o->failed = failed;
+    o->context = &s;
     s.replica = open_replica(o, e);
     if (s.replica) {
         struct replio_replica_status status;
@@ -66,6 +81,10 @@ static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd
                  LOG_S("io", io_loop_backend(s.loop)), LOG_B("direct", o->direct));
         io_watch_add(s.loop, &s.stop_watch, stop_fd);
         io_loop_run(s.loop);
+        if (s.failure.code) { /* requests may be under way: what they use goes with the process */
+            *e = s.failure;
+            return -1;
+        }
         replio_replica_free(s.replica);
         io_loop_turn(s.loop, 0); /* what was being closed is gone */
         log_info("replica stopped", LOG_S("dir", o->dir));

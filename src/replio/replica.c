@@ -11,7 +11,8 @@
 enum { LINK = 0 };
 
 static const int64_t DIAL_FIRST = CLOCK_SECOND / 20, DIAL_MOST = 2 * CLOCK_SECOND,
-                     SILENCE = 5 * CLOCK_SECOND;
+                     SILENCE = 5 * CLOCK_SECOND, ILL_FIRST = CLOCK_SECOND / 5,
+                     ILL_MOST = 30 * CLOCK_SECOND;
 
 /* Actions: the connection. */
 
@@ -41,11 +42,27 @@ static void note_end(struct replio_replica *r, const char *why)
                  LOG_S("why", r->last_end));
 }
 
+/* The store ended it: the same would happen again at once. */
+static void fall_ill(struct replio_replica *r, const char *why)
+{
+    char text[sizeof(r->last_end)];
+    int64_t now = io_loop_now(r->loop);
+    bool again = r->ill_at && now - r->ill_at < 4 * ILL_MOST;
+    r->ill_after = again ? 2 * r->ill_after : ILL_FIRST;
+    r->ill_after = r->ill_after < ILL_MOST ? r->ill_after : ILL_MOST;
+    r->ill_at = now;
+    snprintf(text, sizeof(text), "%s: %s", why, strerror(r->store_error));
+    note_end(r, text);
+}
+
 static void close_link(void *context, int link, const char *why)
 {
     (void)link;
     struct replio_replica *r = context;
-    note_end(r, why);
+    if (r->store_error)
+        fall_ill(r, why);
+    else
+        note_end(r, why);
     r->connected = false;
     replio_conn_close(&r->conn);
 }
@@ -95,7 +112,9 @@ static void conn_closed(struct replio_conn *c, const char *why)
     r->connected = false;
     if (r->stopping)
         return;
-    io_timer_start(r->loop, &r->dial, io_loop_now(r->loop) + r->dial_after);
+    int64_t at = io_loop_now(r->loop) + r->dial_after;
+    io_timer_start(r->loop, &r->dial,
+                   at > r->ill_at + r->ill_after ? at : r->ill_at + r->ill_after);
     r->dial_after = r->dial_after * 2 < DIAL_MOST ? r->dial_after * 2 : DIAL_MOST;
 }
 
@@ -148,13 +167,34 @@ static void stop_when_done(struct replio_replica *r)
     done(r->context);
 }
 
+/* True: it will do nothing any more. */
+static bool has_failed(struct replio_replica *r)
+{
+    struct repl_replica_status core;
+    char why[200];
+    repl_replica_status(r->core, &core);
+    if (!core.failed && !r->flush_error)
+        return false;
+    if (core.failed)
+        snprintf(why, sizeof(why), "its metadata cannot be written: %s", strerror(r->meta_error));
+    else
+        snprintf(why, sizeof(why), "its data cannot be flushed: %s", strerror(r->flush_error));
+    void (*failed)(void *context, const char *why) = r->failed;
+    r->failed = NULL;
+    if (failed)
+        failed(r->failed_context, why);
+    return true;
+}
+
 static void take_turn(struct io_deferred *d)
 {
     struct replio_replica *r = container_of(d, struct replio_replica, turn);
     int64_t next = repl_replica_turn(r->core, io_loop_now(r->loop));
     io_timer_start(r->loop, &r->wake, next);
     replio_conn_resume(&r->conn);
-    stop_when_done(r);
+    r->store_error = 0;
+    if (!has_failed(r))
+        stop_when_done(r);
 }
 
 static void wake(struct io_timer *timer)
@@ -170,6 +210,8 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
     r->source = o->source ? mem_strdup(o->source) : NULL;
     r->port = o->port;
     r->key = o->key;
+    r->failed = o->failed;
+    r->failed_context = o->context;
     r->meta_fd = -1;
     r->gone = true;
     r->conn.volume = o->volume;

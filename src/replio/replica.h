@@ -13,6 +13,13 @@
  * It dials its target again whenever the connection ends, sooner at first and then every two seconds; a
  * target that is silent for longer than `silence` is given up, so that a frozen one, or a machine that is
  * gone, does not keep the replica from its successor.
+ *
+ * What its disk says:
+ *
+ *     read fails                     the target reads elsewhere, and mends it
+ *     write, growth fails: disk full the connection ends, since what follows cannot be executed; it dials again after
+ *                                    a while, longer each time, up to 30 s
+ *     flush, metadata fails          failed(): what is in memory may not be on the disk, and only a new start knows
  */
 #pragma once
 
@@ -34,6 +41,9 @@ struct replio_replica_options {
     struct uuid id; /* of a new one; zeros: at random. Of one that exists it must be this */
     const struct replio_key
         *key; /* the target must know it; NULL: in the clear. Outlives the replica */
+    /* Once, from the loop: it can do nothing any more but be freed, as after a crash. */
+    void (*failed)(void *context, const char *why);
+    void *context;
 };
 
 struct replio_replica *replio_replica_open(const struct replio_replica_options *o, struct err *e);

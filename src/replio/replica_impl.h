@@ -31,6 +31,11 @@ struct replio_replica {
     int64_t heard;
     char last_end[200];
     int64_t dial_after;
+    int store_error;           /* of a request that changes the store; of this turn */
+    int64_t ill_at, ill_after; /* when that last ended a connection, and how long it then waits */
+    int flush_error;           /* the store is of no use any more */
+    void (*failed)(void *context, const char *why);
+    void *failed_context;
     struct io_timer dial, wake, silence;
     struct io_deferred turn;
 

@@ -23,6 +23,15 @@ struct job {
     int error;
 };
 
+/* What the disk said to a request that changes something. */
+static void note_error(struct replio_replica *r, const struct repl_req *req, int error)
+{
+    if (error && req->kind == REPL_STORE_FLUSH)
+        r->flush_error = error;
+    if (error && req->kind != REPL_STORE_READ)
+        r->store_error = error;
+}
+
 static void job_put(struct job *j)
 {
     struct replio_replica *r = j->replica;
@@ -40,6 +49,7 @@ static void job_end(struct job *j, int error)
     }
     struct repl_req *req = j->req;
     job_put(j);
+    note_error(r, req, error);
     repl_replica_stored(r->core, req, -error);
     replio_conn_resume(&r->conn);
     turn_soon(r);
@@ -112,6 +122,7 @@ int replica_store(void *context, struct repl_req *req)
         return 0;
     int error = j->error;
     job_put(j);
+    note_error(r, req, error);
     return error ? -error : 1;
 }
 
@@ -129,7 +140,9 @@ static void meta_synced(struct io_request *request, int64_t result)
 {
     struct replio_replica *r = container_of(request, struct replio_replica, meta_sync);
     r->meta_busy = false;
-    repl_replica_meta_synced(r->core, (int)(result < 0 ? result : -r->meta_error));
+    if (result < 0)
+        r->meta_error = (int)-result;
+    repl_replica_meta_synced(r->core, -r->meta_error);
     turn_soon(r);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,18 +13,7 @@
 #include "base/net.h"
 #include "replio/volume_impl.h"
 
-static void tell_admin(struct replio_volume *v)
-{
-    if (!v->admin || v->admin_status > 0)
-        return;
-    void (*done)(void *context, int error) = v->admin;
-    int error = -v->admin_status;
-    v->admin = NULL;
-    if (!error && v->grow_to)
-        v->store.size = v->grow_to;
-    v->grow_to = 0;
-    done(v->admin_context, error);
-}
+enum { EVENT_MOST = 200 };
 
 static void tell_ready(struct replio_volume *v)
 {
@@ -44,7 +34,7 @@ static void settle(struct replio_volume *v)
         return;
     v->settling = true;
     volume_tell(v);
-    tell_admin(v);
+    volume_tell_admin(v);
     tell_ready(v);
     v->settling = false;
 }
@@ -58,52 +48,73 @@ static void send_frame(void *context, int link, const struct repl_msg *m, const 
     replio_send(&v->links[link].conn, m, iov, (unsigned)n, owner);
 }
 
+/* A connection ends: whose, from where, why. */
+static void log_end(const struct replio_volume *v, const struct link *l, const char *what,
+                    const char *why)
+{
+    char id[UUID_TEXT_MAX];
+    struct uuid peer = repl_target_peer(v->core, (int)(l - v->links));
+    log_info(what, LOG_S("replica", uuid_format(&peer, id)), LOG_S("address", l->address),
+             LOG_S("why", why));
+}
+
 static void close_link(void *context, int link, const char *why)
 {
     struct replio_volume *v = context;
     struct link *l = &v->links[link];
-    log_info("replica let go", LOG_I("link", link), LOG_S("why", why));
+    log_end(v, l, "replica let go", why);
     l->open = false;
     replio_conn_close(&l->conn);
 }
 
-static void admin_done(void *context, enum repl_admin op, int status)
+__attribute__((format(printf, 2, 3))) static void say(char text[EVENT_MOST], const char *fmt, ...)
 {
-    struct replio_volume *v = context;
-    (void)op;
-    v->admin_status = status;
-    turn_soon(v);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, EVENT_MOST, fmt, ap);
+    va_end(ap);
 }
 
 static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
 {
-    static const char *const sentences[] = {
-        [REPL_EV_EPOCH] = "took epoch %llu",
-        [REPL_EV_FENCED] = "epoch %llu belongs to another target: this one ends",
-        [REPL_EV_SERVING] = "serving: %llu",
-        [REPL_EV_DROPPED] =
-            "replica on link %llu fell behind or was silent, and goes on without it",
-        [REPL_EV_MAYBE_LOST] =
-            "replicas restarted at once: writes that were not flushed may be lost",
-        [REPL_EV_MISMATCH] = "replica on link %llu differed at offset %llu and was mended",
-        [REPL_EV_UNDECIDED] = "replicas differ (%llu) at offset %llu and none has a majority",
-        [REPL_EV_INSYNC] = "replica on link %llu has everything",
-    };
     struct replio_volume *v = context;
-    char text[200];
-    if (what == REPL_EV_SERVING) {
+    char text[EVENT_MOST], id[UUID_TEXT_MAX];
+    struct uuid peer = {0};
+    if (what == REPL_EV_DROPPED || what == REPL_EV_MISMATCH || what == REPL_EV_INSYNC)
+        peer = repl_target_peer(v->core, (int)a);
+    uuid_format(&peer, id);
+    switch (what) {
+    case REPL_EV_EPOCH:
+        say(text, "took epoch %llu", (unsigned long long)a);
+        break;
+    case REPL_EV_FENCED:
+        say(text, "epoch %llu belongs to another target: this one ends", (unsigned long long)a);
+        break;
+    case REPL_EV_SERVING:
         v->serving = a != 0;
-        snprintf(text, sizeof(text), "%s",
-                 a ? "serves I/O" : "too few replicas are in sync: I/O waits for them");
-    } else if (what == REPL_EV_FORCED) {
-        snprintf(text, sizeof(text), "a replica was taken out by force: %s",
-                 a ? "writes that were acknowledged may be lost with it"
-                   : "all that was acknowledged is on the others");
-    } else {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(text, sizeof(text), sentences[what], (unsigned long long)a, (unsigned long long)b);
-#pragma GCC diagnostic pop
+        say(text, "%s", a ? "serves I/O" : "too few replicas are in sync: I/O waits for them");
+        break;
+    case REPL_EV_DROPPED:
+        say(text, "replica %s fell behind or was silent: the volume goes on without it", id);
+        break;
+    case REPL_EV_MAYBE_LOST:
+        say(text, "replicas restarted at once: writes that were not flushed may be lost");
+        break;
+    case REPL_EV_MISMATCH:
+        say(text, "replica %s differed at offset %llu and was mended", id, (unsigned long long)b);
+        break;
+    case REPL_EV_UNDECIDED:
+        say(text, "replicas differ (%llu) at offset %llu and none has a majority",
+            (unsigned long long)a, (unsigned long long)b);
+        break;
+    case REPL_EV_INSYNC:
+        say(text, "replica %s has everything", id);
+        break;
+    case REPL_EV_FORCED:
+        say(text, "a replica was taken out by force: %s",
+            a ? "writes that were acknowledged may be lost with it"
+              : "all that was acknowledged is on the others");
+        break;
     }
     if (v->event)
         v->event(v->event_context, what, text);
@@ -114,111 +125,9 @@ static const struct repl_target_ops core_ops = {
     .send = send_frame,
     .close = close_link,
     .complete = volume_complete,
-    .admin_done = admin_done,
+    .admin_done = volume_admin_done,
     .event = event,
 };
-
-/* Administration: one thing at a time. */
-
-static bool begin(struct replio_volume *v, void (*done)(void *, int), void *context)
-{
-    if (v->admin)
-        return false;
-    v->admin = done;
-    v->admin_context = context;
-    v->admin_status = 1;
-    turn_soon(v);
-    return true;
-}
-
-static bool begun(struct replio_volume *v, bool ok)
-{
-    if (!ok)
-        v->admin = NULL;
-    return ok;
-}
-
-static void grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
-                 void *context)
-{
-    struct replio_volume *v = volume_of(s);
-    if (!begin(v, done, context)) {
-        done(context, EBUSY);
-        return;
-    }
-    v->grow_to = size;
-    if (!begun(v, repl_target_grow(v->core, size))) {
-        v->grow_to = 0;
-        done(context, EBUSY);
-    }
-}
-
-/* status of a function that begins something with a snapshot: an errno. */
-static int snap_begun(struct replio_volume *v, int status)
-{
-    begun(v, status == 0);
-    return -status;
-}
-
-int replio_volume_snapshot(struct replio_volume *v, const char *name, void (*done)(void *, int),
-                           void *context)
-{
-    uint64_t created = (uint64_t)(clock_real_ns(clock_system()) / CLOCK_SECOND);
-    return begin(v, done, context) ? snap_begun(v, repl_target_snapshot(v->core, name, created))
-                                   : EBUSY;
-}
-
-int replio_volume_snap_delete(struct replio_volume *v, const char *name, void (*done)(void *, int),
-                              void *context)
-{
-    return begin(v, done, context) ? snap_begun(v, repl_target_snap_delete(v->core, name)) : EBUSY;
-}
-
-int replio_volume_revert(struct replio_volume *v, const char *name, void (*done)(void *, int),
-                         void *context)
-{
-    return begin(v, done, context) ? snap_begun(v, repl_target_revert(v->core, name)) : EBUSY;
-}
-
-const struct repl_snaps *replio_volume_snaps(const struct replio_volume *v)
-{
-    return repl_target_snaps(v->core);
-}
-
-bool replio_volume_add(struct replio_volume *v, const struct uuid *id, const struct uuid *instead,
-                       void (*done)(void *, int), void *context)
-{
-    return begin(v, done, context) && begun(v, repl_target_add(v->core, id, instead));
-}
-
-bool replio_volume_remove(struct replio_volume *v, const struct uuid *id, void (*done)(void *, int),
-                          void *context)
-{
-    return begin(v, done, context) && begun(v, repl_target_remove(v->core, id));
-}
-
-int replio_volume_force_out(struct replio_volume *v, const struct uuid *id)
-{
-    turn_soon(v);
-    return -repl_target_force_out(v->core, id);
-}
-
-bool replio_volume_scrub(struct replio_volume *v, void (*done)(void *, int), void *context)
-{
-    return begin(v, done, context) && begun(v, repl_target_scrub(v->core));
-}
-
-void replio_volume_set_rate(struct replio_volume *v, uint64_t bytes_per_second)
-{
-    repl_target_set_rate(v->core, bytes_per_second);
-}
-
-void replio_volume_create(struct replio_volume *v, uint64_t size, uint8_t replicas,
-                          uint8_t consistency)
-{
-    repl_target_create(v->core, size, replicas, consistency);
-    turn_soon(v);
-}
 
 const char *replio_volume_address(const struct replio_volume *v, int link)
 {
@@ -265,8 +174,7 @@ static void conn_closed(struct replio_conn *c, const char *why)
     struct replio_volume *v = l->volume;
     l->used = false;
     if (l->open) {
-        log_info("replica's connection ended", LOG_I("link", (int)(l - v->links)),
-                 LOG_S("why", why));
+        log_end(v, l, "replica's connection ended", why);
         repl_target_close(v->core, (int)(l - v->links));
     }
     l->open = false;
@@ -361,7 +269,7 @@ static void end_by_store(struct store *s)
 static const struct store_ops ops = {
     .name = "replicated",
     .submit = volume_submit,
-    .grow = grow,
+    .grow = volume_grow,
     .close = end_by_store,
 };
 

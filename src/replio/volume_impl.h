@@ -1,6 +1,6 @@
 /*
- * What the files of a volume share: volume.c has its life, connections and administration, volume_io.c
- * the requests of clients.
+ * What the files of a volume share: volume.c has its life and connections, volume_admin.c its administration,
+ * volume_io.c the requests of clients.
  */
 #pragma once
 
@@ -52,6 +52,14 @@ static inline void turn_soon(struct replio_volume *v)
 {
     io_loop_defer(v->loop, &v->turn);
 }
+
+/* volume_admin.c */
+/* store_ops.grow */
+void volume_grow(struct store *s, uint64_t size, void (*done)(void *context, int error),
+                 void *context);
+/* An action of the core; its owner is told later. */
+void volume_admin_done(void *context, enum repl_admin op, int status);
+void volume_tell_admin(struct replio_volume *v);
 
 /* volume_io.c */
 /* store_ops.submit */

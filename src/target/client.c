@@ -1,16 +1,19 @@
 /*
- * show, grow and drain: what asks a target over its control socket.
+ * What asks a target over its control socket, and prints what it says.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/ask.h"
 #include "base/quantity.h"
 #include "base/str.h"
 #include "json/json.h"
+#include "json/yaml.h"
 #include "target/target.h"
 
-static const int64_t PATIENCE_NS = 30 * CLOCK_SECOND;
+/* What takes as long as it takes ends with the answer; who does not want to wait can interrupt, and it goes on. */
+static const int64_t PATIENCE_NS = 30 * CLOCK_SECOND, FOR_EVER_NS = 365 * 86400 * CLOCK_SECOND;
 
 static uint64_t number(const json_t *o, const char *key)
 {
@@ -33,23 +36,56 @@ static void print_statistics(const json_t *statistics)
         print_class(statistics, names[i]);
 }
 
+/* A position as people read it: epoch and count. */
+static void print_position(const char *text)
+{
+    uint64_t pos = text ? strtoull(text, NULL, 10) : 0;
+    printf("up to %" PRIu32 ":%" PRIu64, repl_pos_epoch(pos), repl_pos_count(pos));
+}
+
+static void print_replica(const json_t *r)
+{
+    const char *mode = json_str(r, "mode");
+    printf("  %s  %-24s  %-15s  ", json_str(r, "replicaId"), mode,
+           *json_str(r, "address") ? json_str(r, "address") : "-");
+    if (str_eq(mode, "Offline"))
+        printf("durable at least ");
+    else
+        printf("up %" PRIu64 " s, durable ", number(r, "upTime"));
+    print_position(json_str(r, "checkpointedIOSeq"));
+    if (str_eq(mode, "Rebuilding") || str_eq(mode, "ReconstructingNewReplica"))
+        printf(", %" PRIu64 " %%, %" PRIu64 " s left", number(r, "rebuildPercent"),
+               number(r, "rebuildSecondsLeft"));
+    if (number(r, "snapshotsMissing"))
+        printf(", lacks %" PRIu64 " of the snapshots", number(r, "snapshotsMissing"));
+    if (number(r, "scrubErrors"))
+        printf(", differed in %" PRIu64 " places", number(r, "scrubErrors"));
+    printf("\n");
+}
+
 static void print_volume(const json_t *v)
 {
-    const json_t *r;
+    const json_t *replicas = json_object_get(v, "replicaStatus"),
+                 *guests = json_object_get(v, "guests"), *it;
+    uint64_t cf = number(v, "consistencyFactor"), rf = number(v, "replicationFactor");
     size_t i;
-    printf("volume %s: %s, epoch %" PRIu64 ", acknowledged by %" PRIu64 " of %" PRIu64 "\n",
-           json_str(v, "name"), json_str(v, "status"), number(v, "epoch"),
-           number(v, "consistencyFactor"), number(v, "replicationFactor"));
-    json_array_foreach(json_object_get(v, "replicaStatus"), i, r) {
-        printf("  %s  %-24s  up %" PRIu64 " s, durable up to %s", json_str(r, "replicaId"),
-               json_str(r, "mode"), number(r, "upTime"), json_str(r, "checkpointedIOSeq"));
-        if (number(r, "rebuildPercent"))
-            printf(", %" PRIu64 " %%, %" PRIu64 " s left", number(r, "rebuildPercent"),
-                   number(r, "rebuildSecondsLeft"));
-        if (number(r, "snapshotsMissing"))
-            printf(", lacks %" PRIu64 " snapshots", number(r, "snapshotsMissing"));
-        printf("\n");
-    }
+    printf("volume %s: %s", json_str(v, "name"), json_str(v, "status"));
+    if (!json_array_size(replicas))
+        printf(", waits for replicas at %s:%" PRIu64, json_str(v, "replicaAddress"),
+               number(v, "replicaPort"));
+    else
+        printf(", epoch %" PRIu64 ", ", number(v, "epoch"));
+    if (json_array_size(replicas) && json_is_true(json_object_get(v, "serving")))
+        printf("writes are acknowledged by %" PRIu64 " of %" PRIu64, cf, rf);
+    else if (json_array_size(replicas))
+        printf("I/O waits until %" PRIu64 " of %" PRIu64 " are in sync", cf, rf);
+    printf("\n");
+    json_array_foreach(replicas, i, it)
+        print_replica(it);
+    json_array_foreach(guests, i, it)
+        printf("  %s  %-24s  %s\n", json_str(it, "replicaId"),
+               json_is_true(json_object_get(it, "blank")) ? "blank, no member" : "no member",
+               json_str(it, "address"));
 }
 
 static void print_status(const json_t *o)
@@ -58,14 +94,17 @@ static void print_status(const json_t *o)
     struct quantity q = quantity_from_int((int64_t)number(o, "size"), QUANTITY_BINARY_SI);
     const json_t *sessions = json_object_get(o, "sessions"), *s;
     size_t i;
-    printf("%s  %s  %s:%" PRIu64 "%s%s\n", json_str(o, "iqn"), quantity_format(&q, size),
-           json_str(o, "address"), number(o, "port"),
+    char portal[80] = "not served yet";
+    if (json_is_true(json_object_get(o, "ready")))
+        snprintf(portal, sizeof(portal), "%s:%" PRIu64, json_str(o, "address"), number(o, "port"));
+    printf("%s  %s  %s%s%s\n", json_str(o, "iqn"), quantity_format(&q, size), portal,
            json_is_true(json_object_get(o, "readOnly")) ? "  read-only" : "",
            json_is_true(json_object_get(o, "draining")) ? "  draining" : "");
     if (json_str(o, "doing") && *json_str(o, "doing"))
         printf("%s is under way\n", json_str(o, "doing"));
-    if (json_array_size(json_object_get(o, "snapshots")))
-        printf("%zu snapshots\n", json_array_size(json_object_get(o, "snapshots")));
+    size_t snapshots = json_array_size(json_object_get(o, "snapshots"));
+    if (snapshots)
+        printf("%zu snapshot%s\n", snapshots, snapshots == 1 ? "" : "s");
     if (json_object_get(o, "volumeStatus"))
         print_volume(json_array_get(json_object_get(o, "volumeStatus"), 0));
     else
@@ -84,53 +123,87 @@ static void print_status(const json_t *o)
     }
 }
 
+/* A size at a key of the request, from an option that the verb needs. */
+static int take_size(const struct cli_args *args, const char *verb, const char *option,
+                     const char *example, const char *key, json_t *o)
+{
+    const char *text = cli_get(args, option);
+    struct err e = {0};
+    uint64_t size;
+    if (!text)
+        return cli_misuse(args, "%s needs --%s, such as %s", verb, option, example);
+    if (quantity_parse_bytes(text, &size, &e) < 0)
+        return cli_misuse(args, "--%s: %s", option, e.msg);
+    json_object_set_new(o, key, json_integer((json_int_t)size));
+    return CLI_DONE;
+}
+
+/* What the verbs need, and what is told of it. */
+static int make_request(const struct cli_args *args, const char *verb, json_t *o)
+{
+    static const char *const passed[] = {"name", "replica", "instead"};
+    static const struct {
+        const char *verb, *option, *what;
+    } needs[] = {
+        {"snapshot", "name", "a name for the snapshot"},
+        {"snapshot-delete", "name", "the snapshot's name"},
+        {"revert", "name", "the snapshot's name"},
+        {"add", "replica", "the UUID in the file `id` of its folder"},
+        {"remove", "replica", "its UUID, as `show` has it"},
+    };
+    json_object_set_new(o, "command", json_string(verb));
+    if (str_eq(verb, "grow"))
+        return take_size(args, verb, "size", "20Gi", "size", o);
+    if (str_eq(verb, "rate"))
+        return take_size(args, verb, "rebuild-rate", "100Mi, or 0 for no limit", "bytes", o);
+    for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
+        if (str_eq(verb, needs[i].verb) && !cli_get(args, needs[i].option))
+            return cli_misuse(args, "%s needs --%s, %s", verb, needs[i].option, needs[i].what);
+    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+        if (cli_get(args, passed[i]))
+            json_object_set_new(o, passed[i], json_string(cli_get(args, passed[i])));
+    if (cli_get(args, "force"))
+        json_object_set_new(o, "force", json_true());
+    return CLI_DONE;
+}
+
+static void print_answer(const struct cli_args *args, const char *verb, const json_t *got)
+{
+    const char *output = cli_get(args, "output");
+    _cleanup_(str_done) struct str text = {0};
+    if (output && str_eq(output, "json"))
+        json_format(got, &text);
+    else if (output && str_eq(output, "yaml"))
+        json_yaml_format(got, &text);
+    else if (str_eq(verb, "snapshots"))
+        target_snapshots_print(json_object_get(got, "snapshots"));
+    else
+        print_status(got);
+    if (text.len)
+        printf("%s%s", text.p, text.p[text.len - 1] == '\n' ? "" : "\n");
+}
+
 int target_ask(const struct cli_args *args, const char *verb)
 {
-    const char *path = cli_get(args, "control"), *size_text = cli_get(args, "size"),
-               *rate_text = cli_get(args, "rebuild-rate"), *name = cli_get(args, "name");
+    static const char *const quick[] = {"show", "snapshots", "rate", "drain", NULL};
+    const char *path = cli_get(args, "control");
     _cleanup_(str_done) struct str request = {0}, answer = {0};
     json_auto_t *o = json_object();
     struct err e = {0};
-    uint64_t size = 0;
     if (!path)
         return cli_misuse(args, "--control PATH is missing: the socket that `serve` was given");
-    json_object_set_new(o, "command", json_string(verb));
-    if (str_eq(verb, "grow")) {
-        if (!size_text || quantity_parse_bytes(size_text, &size, &e) < 0)
-            return cli_misuse(args, "grow needs --size, such as 20Gi");
-        json_object_set_new(o, "size", json_integer((json_int_t)size));
-    }
-    if (str_eq(verb, "rate")) {
-        if (!rate_text || quantity_parse_bytes(rate_text, &size, &e) < 0)
-            return cli_misuse(args, "rate needs --rebuild-rate, such as 100Mi, or 0 for no limit");
-        json_object_set_new(o, "bytes", json_integer((json_int_t)size));
-    }
-    if (!name &&
-        (str_eq(verb, "snapshot") || str_eq(verb, "snapshot-delete") || str_eq(verb, "revert")))
-        return cli_misuse(args, "%s needs --name, the snapshot's", verb);
-    if (name)
-        json_object_set_new(o, "name", json_string(name));
-    if (cli_get(args, "replica"))
-        json_object_set_new(o, "replica", json_string(cli_get(args, "replica")));
-    if (cli_get(args, "force"))
-        json_object_set_new(o, "force", json_true());
-    if (cli_get(args, "instead"))
-        json_object_set_new(o, "instead", json_string(cli_get(args, "instead")));
+    int status = make_request(args, verb, o);
+    if (status != CLI_DONE)
+        return status;
     json_format(o, &request);
     str_append_c(&request, '\n');
-    if (ask_unix(path, &request, PATIENCE_NS, &answer, &e) < 0)
+    if (ask_unix(path, &request, str_in(verb, quick) ? PATIENCE_NS : FOR_EVER_NS, &answer, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     json_auto_t *got = json_parse(str_get(&answer), answer.len, NULL, &e);
     if (!got)
         return cli_fail(args, "%s", e.msg);
     if (json_str(got, "error"))
         return cli_fail(args, "%s", json_str(got, "error"));
-    const char *output = cli_get(args, "output");
-    if (output && str_eq(output, "json"))
-        puts(answer.p);
-    else if (str_eq(verb, "snapshots"))
-        target_snapshots_print(json_object_get(got, "snapshots"));
-    else
-        print_status(got);
+    print_answer(args, verb, got);
     return cli_finish(args);
 }

@@ -98,7 +98,14 @@ static void ended(void *context, int error)
     control->asker = NULL;
     if (error) {
         struct err e = {0};
-        err_errno(&e, error, "%s has failed", what);
+        if (error == EFBIG && t->volume)
+            err_set(
+                &e, ERR_OUT_OF_RANGE, "TooLarge",
+                "%s has failed: a replicated volume can become 64 times as large as it was made, "
+                "or 4Ti if that is more; make another one, and copy",
+                what);
+        else
+            err_errno(&e, error, "%s has failed", what);
         log_error("target", LOG_ERR(&e));
         if (c)
             reply_error(c, e.msg);
@@ -128,9 +135,10 @@ static void grow(struct client *c, const json_t *request)
     json_int_t size = json_integer_value(json_object_get(request, "size"));
     if (!t->ready)
         reply_error(c, "the volume waits for its replicas");
-    else if (size <= 0 || (uint64_t)size < t->store->size || size % t->o->block_size)
-        reply_error(c, "\"size\" must be a whole number of blocks, and no less than the size is: a "
-                       "volume does not shrink");
+    else if (size <= 0 || size % t->o->block_size)
+        reply_error(c, "the size must be a whole number of blocks");
+    else if ((uint64_t)size < t->store->size)
+        reply_error(c, "the volume is larger than that: a volume does not shrink");
     else if (begin(c, "growth")) {
         crash_point("grow");
         store_grow(t->store, (uint64_t)size, grown, c->control);

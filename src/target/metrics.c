@@ -21,15 +21,40 @@ static double get(const _Atomic uint64_t *n)
     return (double)atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static void histogram(struct metrics_out *out, const char *op, const struct iscsi_class_stats *s)
+/* The classes of which latencies are told. */
+static const struct {
+    enum iscsi_class class;
+    const char *op;
+} timed[] = {{ISCSI_READS, "read"}, {ISCSI_WRITES, "write"}, {ISCSI_FLUSHES, "flush"}};
+
+static void buckets(struct metrics_out *out, const char *op, const struct iscsi_class_stats *s)
 {
     double below = 0;
     for (unsigned i = 0; i < ISCSI_BUCKETS; i++) {
         char bound[32];
         below += get(&s->buckets[i]);
         snprintf(bound, sizeof(bound), "%g", (double)((uint64_t)1 << i) / 1e6);
-        metrics_out_value(out, METRICS_LABELS("op", "le"), METRICS_VALUES(op, bound), below);
+        metrics_out_value(out, METRICS_LABELS("op", "le"),
+                          METRICS_VALUES(op, i + 1 < ISCSI_BUCKETS ? bound : "+Inf"), below);
     }
+}
+
+/* A histogram as Prometheus wants it: buckets to the last, what they sum up to, and how many there are. */
+static void latencies(struct metrics_out *out, const struct iscsi_stats *s)
+{
+    metrics_out_family(out, "orlop_target_latency_seconds_bucket",
+                       "Commands by the time they took.", METRICS_COUNTER);
+    for (size_t i = 0; i < ARRAY_SIZE(timed); i++)
+        buckets(out, timed[i].op, &s->classes[timed[i].class]);
+    metrics_out_family(out, "orlop_target_latency_seconds_sum", "The time of all.",
+                       METRICS_COUNTER);
+    for (size_t i = 0; i < ARRAY_SIZE(timed); i++)
+        metrics_out_value(out, METRICS_LABELS("op"), METRICS_VALUES(timed[i].op),
+                          get(&s->classes[timed[i].class].ns) / 1e9);
+    metrics_out_family(out, "orlop_target_latency_seconds_count", "How many.", METRICS_COUNTER);
+    for (size_t i = 0; i < ARRAY_SIZE(timed); i++)
+        metrics_out_value(out, METRICS_LABELS("op"), METRICS_VALUES(timed[i].op),
+                          get(&s->classes[timed[i].class].count));
 }
 
 static void collect(void *context, struct metrics_out *out)
@@ -38,7 +63,6 @@ static void collect(void *context, struct metrics_out *out)
     const struct iscsi_stats *s = iscsi_node_stats(t->node);
     const struct iscsi_class_stats *r = &s->classes[ISCSI_READS], *w = &s->classes[ISCSI_WRITES];
     double size = (double)atomic_load(&t->size), block = t->o->block_size;
-    double used = (double)store_used(t->store);
     double up = (double)(clock_mono_ns(clock_system()) - t->began) / 1e9;
     const struct {
         const char *name, *help;
@@ -47,7 +71,6 @@ static void collect(void *context, struct metrics_out *out)
     } table[] = {
         {"openebs_size_of_volume", "Size of the volume in GiB.", METRICS_GAUGE, size / GIB},
         {"openebs_logical_size", "Size as initiators see it in GiB.", METRICS_GAUGE, size / GIB},
-        {"openebs_actual_used", "What the data takes in GiB.", METRICS_GAUGE, used / GIB},
         {"openebs_sector_size", "Bytes of a block.", METRICS_GAUGE, block},
         {"openebs_reads", "Reads.", METRICS_COUNTER, get(&r->count)},
         {"openebs_read_time", "Time of all reads in ns.", METRICS_COUNTER, get(&r->ns)},
@@ -83,11 +106,10 @@ static void collect(void *context, struct metrics_out *out)
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++)
         one(out, t, table[i].name, table[i].help, table[i].type, table[i].value);
-    metrics_out_family(out, "orlop_target_latency_seconds_bucket",
-                       "Commands by the time they took.", METRICS_COUNTER);
-    histogram(out, "read", r);
-    histogram(out, "write", w);
-    histogram(out, "flush", &s->classes[ISCSI_FLUSHES]);
+    if (!t->volume) /* of a replicated one only its replicas know */
+        one(out, t, "openebs_actual_used", "What the data takes in GiB.", METRICS_GAUGE,
+            (double)store_used(t->store) / GIB);
+    latencies(out, s);
 }
 
 static void free_text(void *text)

@@ -81,7 +81,8 @@ static json_t *replica_json(const struct target *t, const struct repl_status_rep
     json_object_set_new(o, "rebuildCopied", number(r->rebuild_copied));
     json_object_set_new(o, "rebuildSecondsLeft", number(r->rebuild_eta));
     json_object_set_new(o, "scrubErrors", number(r->scrub_errors));
-    json_object_set_new(o, "snapshotsMissing", number(r->snapshots_missing));
+    if (r->link >= 0) /* what one has that is away is known when it is back */
+        json_object_set_new(o, "snapshotsMissing", number(r->snapshots_missing));
     return o;
 }
 
@@ -108,6 +109,8 @@ static json_t *volume_json(const struct target *t)
     json_object_set_new(o, "epoch", number(s.epoch));
     json_object_set_new(o, "replicationFactor", number(s.rf));
     json_object_set_new(o, "consistencyFactor", number(s.cf));
+    json_object_set_new(o, "replicaAddress", json_string(t->o->replica_address));
+    json_object_set_new(o, "replicaPort", number(replio_volume_port(t->volume)));
     return o;
 }
 
@@ -131,7 +134,8 @@ void target_status(const struct target *t, struct str *out)
     json_object_set_new(o, "port", number(t->port));
     json_object_set_new(o, "io", json_string(io_loop_backend(t->loop)));
     json_object_set_new(o, "size", number(t->store->size));
-    json_object_set_new(o, "used", number(store_used(t->store)));
+    if (!t->volume)
+        json_object_set_new(o, "used", number(store_used(t->store)));
     json_object_set_new(o, "blockSize", number(t->o->block_size));
     json_object_set_new(o, "readOnly", json_boolean(t->o->read_only));
     json_object_set_new(o, "draining", json_boolean(iscsi_node_draining(t->node)));

@@ -22,7 +22,8 @@ static const struct {
     {EDQUOT, ERR_RESOURCE_EXHAUSTED, "NoSpace", "the pool has no space for it"},
     {ENOSPC, ERR_RESOURCE_EXHAUSTED, "NoSpace", "the pool has no space for it"},
     {EBADF, ERR_FAILED_PRECONDITION, "OtherHost", "the pool belongs to another host"},
-    {EREMOTEIO, ERR_FAILED_PRECONDITION, "OtherHost", "the pool is imported by another host"},
+    {EREMOTEIO, ERR_FAILED_PRECONDITION, "InUseElsewhere",
+     "another host is using it at this moment: stop it there"},
     {ETXTBSY, ERR_FAILED_PRECONDITION, "Busy", "the volume was changed since its snapshot"},
     {ECANCELED, ERR_FAILED_PRECONDITION, "NotRunning", "nothing of the kind is under way"},
 };

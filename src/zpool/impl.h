@@ -32,6 +32,7 @@
 #include <sys/dsl_pool.h>
 #include <sys/dsl_prop.h>
 #include <sys/dsl_scan.h>
+#include <sys/mmp.h>
 #include <sys/txg.h>
 #include <sys/uberblock_impl.h>
 #include <sys/vdev.h>
@@ -90,6 +91,8 @@ struct zpool *zpool_new(const char *name);
 void zpool_free(struct zpool *p);
 /* The pool, which is there, for the handle. Frees the handle on failure. */
 struct zpool *zpool_hold(struct zpool *p, struct err *e);
+/* Of every pool, whether it is made or imported; for nvlist_free(). */
+nvlist_t *zpool_properties(void);
 
 /* The error of what zpool_doubt() finds; returns -1. */
 int zpool_in_doubt(const struct zpool *p, struct err *e);

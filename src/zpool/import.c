@@ -246,10 +246,7 @@ static struct zpool *assemble(const struct zpool_import *how, const struct gathe
         zpool_device_allow(p, s->found.path);
     unsigned missing;
     nvlist_t *config = describe(g, how->guid, &missing);
-    nvlist_t *props = fnvlist_alloc();
-    fnvlist_add_string(props, zpool_prop_to_name(ZPOOL_PROP_CACHEFILE), "none");
-    fnvlist_add_uint64(props, zpool_prop_to_name(ZPOOL_PROP_FAILUREMODE),
-                       ZIO_FAILURE_MODE_CONTINUE);
+    nvlist_t *props = zpool_properties();
     uint64_t flags = ZFS_IMPORT_ANY_HOST | (how->without_log ? ZFS_IMPORT_MISSING_LOG : 0);
     int error = spa_import(p->name, config, props, flags);
     nvlist_free(config);

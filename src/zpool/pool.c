@@ -30,12 +30,19 @@ struct zpool *zpool_hold(struct zpool *p, struct err *e)
     return NULL;
 }
 
-static nvlist_t *new_properties(void)
+nvlist_t *zpool_properties(void)
 {
     nvlist_t *props = fnvlist_alloc();
     fnvlist_add_string(props, zpool_prop_to_name(ZPOOL_PROP_CACHEFILE), "none");
     fnvlist_add_uint64(props, zpool_prop_to_name(ZPOOL_PROP_FAILUREMODE),
                        ZIO_FAILURE_MODE_CONTINUE);
+    fnvlist_add_uint64(props, zpool_prop_to_name(ZPOOL_PROP_MULTIHOST), 1);
+    return props;
+}
+
+static nvlist_t *new_properties(void)
+{
+    nvlist_t *props = zpool_properties();
     for (int i = 0; i < SPA_FEATURES; i++) {
         char name[128];
         snprintf(name, sizeof(name), "feature@%s", spa_feature_table[i].fi_uname);

@@ -15,7 +15,8 @@
  *     pool's and the pool does not know it: a process died when it was about to be added. (A spare or
  *     cache does not say its pool: there the caller's word counts.)
  *   - Only the devices that are named are opened. Nothing is searched for, no cache file is kept.
- *   - A device is held with an exclusive lock while it is in a pool: a second process is refused.
+ *   - A device is held with an exclusive lock while it is in a pool: a second process is refused. So is
+ *     one on another machine that has the same devices: a pool that is in use says so on them.
  *   - What fails returns an error where libzpool has a way to do so. Where it has none (memory,
  *     threads, an assertion on damage that it did not foresee) it ends the process, so a process has
  *     one pool, and whoever started it starts it again: import takes it up where it was.
@@ -110,7 +111,8 @@ struct zpool *zpool_create(const char *name, const struct zpool_layout *layout, 
 /*
  * The pool with this GUID from these devices; others among them are left alone. With devices missing
  * the pool comes degraded, or, when too many are, not at all (UNAVAILABLE). A pool that another host
- * had last and did not export is refused unless `take_over`: the caller knows that host to be gone.
+ * had last and did not export is refused unless `take_over`: the caller believes that host to be gone. Then
+ * the devices are watched for some twenty seconds, and the pool is refused when somebody is using it.
  * `without_log`: also when its log device is lost, and with it what was flushed last.
  */
 struct zpool_import {

@@ -9,6 +9,7 @@ cspc.py APISERVER TOP ORLOP CONTROLLER
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from controller import Controller  # noqa: E402
@@ -206,6 +207,59 @@ def check_order(c, pools):
     ready(c, "one", "both are done")
 
 
+def lease(c, name, renewed):
+    """The sign of life of a pool's process."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{NS}/leases"
+    c.server.ask("DELETE", f"{path}/{name}")
+    c.server.create(path, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+                           "spec": {"holderIdentity": "n3", "leaseDurationSeconds": 40, "renewTime": renewed}})
+
+
+def check_lost(c, pools):
+    """A pool that is gone with its node: it does not say that it is well, and can be forgotten."""
+    pools.add_devices("n1", "e1")
+    pools.add_devices("n3", "e2")
+    c.create(cluster("lost", pool("n1", group("stripe", "e1")), pool("n3", group("stripe", "e2"))))
+    ready(c, "lost", "a cluster with two pools")
+    it = next(i for i in c.instances("lost") if i["spec"]["hostName"] == "n3")
+    name = it["metadata"]["name"]
+
+    def forget():
+        return run(orlop, "pool", "forget", "lost", "--node", "n3", "-n", NS, "--kubeconfig", c.server.kubeconfig)
+    lease(c, name, time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() + 3000)))
+    refused = forget()
+    tap.ok(refused.returncode == 1 and "lives: its process said so" in refused.stderr and "pool delete lost --node n3"
+           in refused.stderr, "a pool that lives is not forgotten", refused)
+    tap.ok("orlop.io/forgotten" not in c.server.get(f"{INSTANCES}/{name}")[1]["metadata"].get("annotations", {}),
+           "nor marked")
+    pools.still.add(name)
+    lease(c, name, "2024-01-01T00:00:00.000000Z")
+    pools.set_ready("n3", False)
+
+    def said():
+        status = c.server.get(f"{INSTANCES}/{name}")[1]["status"]
+        return status["phase"] == "OFFLINE" and any(
+            d["type"] == "Available" and d["status"] == "Unknown" and "since 2024-01-01T00:00:00Z" in d["message"]
+            for d in status.get("conditions", []))
+    until("an instance whose process is silent does not say that it is well", said, c, "lost")
+    c.edit("lost", lambda s: s["pools"].pop())
+    until("a pool of a node that is silent waits, and says what to do", lambda: c.why(
+        "lost", "PoolsDeleted", "NodeUnavailable", name, f"orlop pool forget lost -n {NS} --node n3"), c, "lost")
+    tap.ran(forget(), "it is forgotten")
+    tap.ok(wait_for(lambda: c.server.get(f"{INSTANCES}/{name}")[0] == 404), "and goes", c.describe("lost"))
+    until("with its claims", lambda: set(c.claims("lost")) == {"e1"}, c, "lost")
+    ready(c, "lost", "the cluster goes on without it")
+    disk = c.server.get(f"{DEVICES}/e2")[1]
+    word = json.loads(disk["metadata"].get("annotations", {}).get("orlop.io/forgotten", "{}"))
+    tap.equal((word.get("force"), bool(word.get("by")), pools.disks.get("e2"), pools.broken),
+              (False, True, it["status"]["guid"], []), "its disk is marked, so that nobody wipes it")
+    tap.ok(any(name in e for e in c.events("PoolForgotten")), "an event says so", c.events("PoolForgotten"))
+    tap.ok("has no pool on node" in forget().stderr, "there is nothing more to forget")
+    pools.set_ready("n3", True)
+    pools.disks.pop("e2")
+    pools.made -= 1  # nobody will destroy that one
+
+
 def check_refusals(c, pools):
     """What is wrong outside the manifest is said, and mended without another edit."""
     pools.add_node("m1", "m2", disk="fast")
@@ -367,7 +421,7 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
     controller.flags = ("--kubeconfig", os.path.join(server.folder, "controller.kubeconfig"), *controller.flags)
     with Pools(server) as pools, controller:
         c = Clusters(server)
-        for check in (check_life, check_healing, check_migration, check_scaling, check_order, check_refusals,
+        for check in (check_life, check_healing, check_migration, check_scaling, check_order, check_lost, check_refusals,
                       check_published, check_samples, check_deletion):
             check(c, pools)
         tap.equal(pools.broken, [], "nothing was broken meanwhile")

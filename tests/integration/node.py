@@ -328,8 +328,15 @@ def check_release(cluster):
     tap.ok("ext4" in run("wipefs", path).stdout, "gets nothing wiped")
     run("wipefs", "-a", path)
     until("who wipes it himself gets it", lambda: cluster.phase("fourth") == "Bound")
+    run("mkfs.ext4", "-q", "-F", path)
+    cluster.server.ask("PATCH", f"{NS}/blockdevices/{name}", {"metadata": {"annotations": {"orlop.io/forgotten": "{}"}}},
+                       "application/merge-patch+json")
     cluster.delete("fourth")
     until("it goes", lambda: not cluster.claims())
+    until("what was forgotten is free", lambda: cluster.device(name)["status"]["claimState"] == "Unclaimed"
+          and "orlop.io/forgotten" not in cluster.device(name)["metadata"].get("annotations", {}))
+    tap.ok("ext4" in run("wipefs", path).stdout and "Kept" in cluster.events(name), "and not wiped", cluster.events(name))
+    run("wipefs", "-a", path)
 
 
 def check_restart(cluster, node):

@@ -108,9 +108,9 @@ def test_day_two(bench):
                "a device is replaced", pool.status())
         tap.ok(wait_for(lambda: disks.predecessor("d-e") == "" and disks.predecessor("d-b") is None),
                "the old one is given back, and the claim forgets it", disks.predecessor("d-e"))
+        tap.ok(wait_for(lambda: {"Created", "Imported", "Expanded", "ReplacementBegun", "Replaced"} <= set(pool.events())),
+               "people are told", pool.events())
         events = pool.events()
-        tap.ok({"Created", "Imported", "Expanded", "ReplacementBegun", "Replaced"} <= set(events), "people are told",
-               events)
         tap.equal(pool.condition("DiskReplacement").get("status"), "False", "no replacement is under way any more")
         text = pool.metrics()
         tap.ok(f'openebs_pool_status{{pool="{pool.zname}"}} 1' in text and "openebs_free_pool_capacity{" in text,
@@ -263,6 +263,20 @@ def test_faults(bench):
         tap.ok(errors["x-b"] > 0 and errors["x-a"] == 0 and scrub["errors"] == 0,
                "silent damage is counted, and mended", pool.status())
         tap.ok(wait_for(lambda: "DamageFound" in pool.events()), "people are told of it", pool.events())
+        damage = errors["x-b"]
+        text = pool.metrics()
+        tap.ok(f'orlop_pool_device_errors{{pool="{pool.zname}",blockdevice="x-b",kind="checksum"}} {damage}' in text
+               and f'orlop_pool_errors{{pool="{pool.zname}",kind="checksum"}} {damage}' in text
+               and f'orlop_pool_damaged_blocks{{pool="{pool.zname}"}} 0' in text
+               and f'orlop_pool_scrub_percent{{pool="{pool.zname}"}} 100' in text, "and metrics count it", text)
+        pool.annotate("openebs.io/clear-requested-at", "2031-01-01T00:00:00Z" * 9)
+        tap.ok(wait_for(lambda: pool.status().get("clear", {}).get("time")
+                        and {d["checksumErrors"] for d in pool.status()["devices"]} == {0}),
+               "the count is forgotten when that is asked for", pool.status())
+        pool.stop()
+        pool.start()
+        wait_for(lambda: pool.text().count("it was=imported") == 4 and pool.phase() == "ONLINE")
+        tap.equal(pool.events().count("Cleared"), 1, "once")
         pool.stop()
     tap.equal(data(disks, "verify", 16, names=["x-b"]).stdout, "0\n", "the side that was damaged has all data")
 
@@ -356,11 +370,49 @@ def test_migration(bench):
         pool.stop()
 
 
+def test_from_cstor(bench):
+    """A pool that cStor made: called after its cluster, known by other paths, left without an export."""
+    disks, pool = Disks(bench.api, bench.scratch.file("cstor.disks"), cluster="cstor", node="n9"), bench.pool("cstor", node="n9")
+    bench.api.must("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
+        "name": "n9", "labels": {"kubernetes.io/hostname": "n9"}}})
+    for name in ("was-a", "was-b"):
+        disks.file(name)
+    groups = [group("mirror", "q-a", "q-b")]
+    for name in ("q-a", "q-b"):
+        disks.device(name, 128 * MEBI)
+        disks.claim(name)
+    spec = {"nodeSelector": {"kubernetes.io/hostname": "n9"}, "raidGroups": groups,
+            "poolConfig": {"defaultRaidGroupType": "mirror"}}
+    owner = bench.api.must("POST", in_ns("cstorpoolclusters"), {
+        "apiVersion": "openebs.io/v1alpha1", "kind": "CStorPoolCluster", "metadata": {"name": "cstor"},
+        "spec": {"pools": [spec]}})["metadata"]["uid"]
+    tap.ran(data(disks, "make", 16, volume=f"cstor-{owner}"), "a pool as cStor makes it, with data")
+    for name in ("a", "b"):
+        os.rename(disks.path(f"was-{name}"), disks.path(f"q-{name}"))
+    pool.create(*groups, ownerReferences=[{"apiVersion": "openebs.io/v1alpha1", "kind": "CStorPoolCluster",
+                                           "name": "cstor", "uid": owner, "controller": True}])
+    with pool:
+        tap.equal(pool.wait(), "ONLINE", "is imported without a word")
+        tap.ok("it was=imported" in pool.text() and "it was=made" not in pool.text(), "and not made", pool.text()[-2000:])
+        tap.equal(pool.states(), {"q-a": "ONLINE", "q-b": "ONLINE"}, "with all its devices")
+        tap.ok(f'openebs_pool_status{{pool="cstor-{owner}"}} 1' in pool.metrics(), "under its name")
+        disks.make("q-c", predecessor="q-b")
+        pool.groups(group("mirror", "q-a", "q-c"))
+        tap.ok(wait_for(lambda: pool.states() == {"q-a": "ONLINE", "q-c": "ONLINE"}), "a device is replaced in it",
+               pool.status())
+        guid = pool.status()["guid"]
+        pool.stop()
+    tap.equal(data(disks, "verify", 16, names=["q-c"]).stdout, "0\n", "all data is there")
+    seen = zdb(disks.folder, f"cstor-{owner}", "-C")
+    tap.ok(seen.returncode == 0 and f"pool_guid: {guid}" in seen.stdout, "zdb sees the same pool", seen)
+
+
 with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") as log, \
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
-    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_only_device, test_full, test_migration):
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_only_device, test_full, test_migration,
+                 test_from_cstor):
         if not only or test.__name__ in only:
             test(bench)
     logs = "".join(open(os.path.join(scratch.path, f), encoding="utf-8", errors="replace").read()

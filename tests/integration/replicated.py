@@ -92,6 +92,27 @@ def check_growth(volume):
     tap.ran(ask(volume, "grow", "--size", "64Mi"), "it does not shrink", 1, stderr="does not shrink")
 
 
+def check_words(volume):
+    """What people see."""
+    shown = tap.ran(ask(volume, "show"), "what there is is shown", stdout="writes are acknowledged by 2 of 3").stdout
+    tap.ok(all(identity(volume, i) in shown for i in range(volume.n)), "with every replica", shown)
+    tap.ran(ask(volume, "show", "-o", "yaml"), "as YAML, too", stdout="  replicaStatus:\n  - replicaId: ")
+    for words, status, why in ((("grow",), 2, "grow needs --size"), (("grow", "--size", "many"), 2, "is not a quantity"),
+                               (("grow", "--size", "8Ti"), 1, "64 times as large"), (("add",), 2, "add needs --replica"),
+                               (("remove",), 2, "remove needs --replica"), (("revert",), 2, "revert needs --name"),
+                               (("show", "-o", "xml"), 2, "it takes text, json, yaml")):
+        tap.ran(ask(volume, *words), f"{' '.join(words)}: {why}", status, stderr=why)
+    volume.replicas[0].stop()
+    tap.ok(wait_for(lambda: "durable at least up to" in ask(volume, "show").stdout), "who is away is shown so",
+           ask(volume, "show").stdout)
+    volume.replicas[1].stop()
+    tap.ok(wait_for(lambda: "I/O waits until 2 of 3 are in sync" in ask(volume, "show").stdout), "and that I/O waits",
+           ask(volume, "show").stdout)
+    for replica in volume.replicas[:2]:
+        replica.start()
+    tap.ok(volume.healthy(), "they come back", volume.status())
+
+
 def check_members(volume):
     """A replica is replaced while clients write."""
     load = volume.bench("-r", "50", "-q", "8", "-t", "8", "--verify", wait=False)
@@ -274,6 +295,7 @@ with Scratch() as scratch:
             check_loss(volume)
             check_delta(volume)
             check_growth(volume)
+            check_words(volume)
             check_members(volume)
             check_scrub(volume)
             check_strangers(volume)

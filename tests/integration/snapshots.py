@@ -66,7 +66,7 @@ def check_back(volume):
     before = f"{volume.folder}/before"
     done = volume.bench("--fill", "-b", "256Ki", "-r", "0", "-q", "8", "--verify", "--save-map", before)
     tap.equal(done.returncode, 0, "the volume is written")
-    tap.ran(ask(volume, "snapshot", "--name", "first"), "a snapshot is taken", stdout="1 snapshots")
+    tap.ran(ask(volume, "snapshot", "--name", "first"), "a snapshot is taken", stdout="1 snapshot\n")
     kept = same(volume, "first")
     load = volume.bench("-r", "0", "-q", "16", "-t", "3", "--verify", wait=False)
     wait_for(lambda: volume.status()["sessions"], 30)

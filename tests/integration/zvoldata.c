@@ -2,9 +2,11 @@
  * Data in a volume of a pool that nobody has open, for tests of the programs:
  *
  *     zvoldata write|verify|remove VOLUME MEBIBYTES SEED DEVICE...
+ *     zvoldata make POOL MEBIBYTES SEED DEVICE...
  *
  * The pool is that of the first device that has one. write makes the volume if there is none and fills it
- * with what follows from the seed; verify says how many pages are something else, and fails if any is.
+ * with what follows from the seed; make makes a mirror of that name with the volume "vol", and leaves it as a
+ * process does that is killed; verify says how many pages are something else, and fails if any is.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +17,10 @@
 #include "zpool/volume.h"
 
 enum { PAGE = 4096, CHUNK = 64, MIB = 1 << 20, HOST = 0x7a766f6c };
+
+/* libzpool's: a pool that was killed is not watched for long before it is taken over. */
+extern unsigned int zfs_multihost_import_intervals;
+extern unsigned long zfs_multihost_interval;
 
 static struct err e;
 
@@ -37,6 +43,17 @@ static struct zpool *import(const char *const *paths, size_t n)
     }
     err_set(&e, ERR_NOT_FOUND, "NoPool", "no device has a pool");
     return NULL;
+}
+
+static struct zpool *make(const char *name, char **paths, size_t n)
+{
+    enum { MOST = 8 };
+    struct zpool_device devices[MOST] = {0};
+    for (size_t i = 0; i < n && i < MOST; i++)
+        devices[i].path = paths[i];
+    const struct zpool_group group = {ZPOOL_MIRROR, ZPOOL_ROLE_DATA, devices, n < MOST ? n : MOST};
+    const struct zpool_layout layout = {.groups = &group, .n_groups = 1};
+    return zpool_create(name, &layout, &e);
 }
 
 static void fill(uint64_t *words, uint64_t page, uint64_t seed)
@@ -92,24 +109,30 @@ int main(int argc, char **argv)
     const struct zpool_options o = {.host_id = HOST};
     if (zpool_start(&o, &e) < 0)
         return fail("start");
-    struct zpool *p = import((const char *const *)argv + 5, (size_t)argc - 5);
+    zfs_multihost_import_intervals = 1;
+    bool new = str_eq(mode, "make"), write = new || str_eq(mode, "write");
+    if (new)
+        zfs_multihost_interval = 100; /* ms: nobody has to watch it for long */
+    struct zpool *p = new ? make(name, argv + 5, (size_t)argc - 5)
+                          : import((const char *const *)argv + 5, (size_t)argc - 5);
     if (!p)
-        return fail("import");
+        return fail("pool");
+    if (new)
+        name = "vol";
     if (str_eq(mode, "remove")) {
         if (zpool_volume_destroy(p, name, &e) < 0)
             return fail("remove");
     } else {
         const struct zpool_volume_spec spec = {.size = size};
-        if (str_eq(mode, "write") && zpool_volume_create(p, name, &spec, &e) < 0 &&
-            e.code != ERR_ALREADY_EXISTS)
+        if (write && zpool_volume_create(p, name, &spec, &e) < 0 && e.code != ERR_ALREADY_EXISTS)
             return fail("create");
         struct zpool_volume *v = zpool_volume_open(p, name, false, &e);
         if (!v)
             return fail("open");
-        wrong = go_through(v, str_eq(mode, "write"), size / PAGE, seed);
+        wrong = go_through(v, write, size / PAGE, seed);
         zpool_volume_close(v);
     }
-    if (zpool_export(p, &e) < 0)
+    if (!new &&zpool_export(p, &e) < 0)
         return fail("export");
     printf("%" PRIu64 "\n", wrong);
     return wrong ? 3 : 0;

@@ -209,7 +209,7 @@ static void admin(struct sim *s, bool snaps)
     case 0:
         s->admin_value = s->size + (1 + sim_below(s, 6)) * SECTOR;
         if (s->admin_value <= SECTORS_MAX * SECTOR &&
-            repl_target_grow(s->target[t].core, s->admin_value))
+            repl_target_grow(s->target[t].core, s->admin_value) == 0)
             op = REPL_GROW;
         break;
     case 1:

@@ -64,6 +64,12 @@ static const struct api_field scrub[] = {
     {0},
 };
 
+static const struct api_field clear[] = {
+    {"request", API_STRING, .doc = "The annotation that it answers."},
+    {"time", API_TIME, .doc = "When it was done."},
+    {0},
+};
+
 static const struct api_field status[] = {
     {"phase", API_STRING,
      .words = API_WORDS("", "ONLINE", "OFFLINE", "DEGRADED", "FAULTED", "REMOVED", "UNAVAIL",
@@ -86,6 +92,8 @@ static const struct api_field status[] = {
     {"resilver", API_OBJECT, .fields = resilver, .doc = "Progress of a device replacement."},
     {"scrub", API_OBJECT, .fields = scrub,
      .doc = "The last check of all data, or the present one."},
+    {"clear", API_OBJECT, .fields = clear,
+     .doc = "When somebody last had the errors of the devices forgotten."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
      .doc = "What is under way or wrong: Available, PoolExpansion, DiskReplacement, "
             "DiskUnavailable, PoolLost."},

@@ -202,14 +202,14 @@ static int go(struct cspc_run *r, struct err *e)
         return -1;
     if (gone)
         return cspc_unfinalize(r->c, &r->c->clusters_r, r->cluster, API_POOL_CLUSTER_FINALIZER, e);
-    return cspc_write_status(r, e);
+    return cspc_note_silent(r, e) < 0 ? -1 : cspc_write_status(r, e);
 }
 
 static int keep(struct cspc_run *r, struct err *e)
 {
     if (add_finalizer(r, e) < 0 || cspc_remove_unwanted(r, e) < 0 ||
         cspc_create_missing(r, e) < 0 || cspc_keep_deployments(r, e) < 0 ||
-        cspc_operate(r, e) < 0 || cspc_release_claims(r, e) < 0)
+        cspc_operate(r, e) < 0 || cspc_release_claims(r, e) < 0 || cspc_note_silent(r, e) < 0)
         return -1;
     return cspc_write_status(r, e);
 }

@@ -11,7 +11,7 @@
  *       when none of the former is under way:
  *         migration, expansion, replacement       operate.c
  *       claims that nobody needs are released     release.c
- *       and what is so is said                    status.c
+ *       and what is so is said                    silence.c, status.c
  *
  * Which instance is whose pool, and what differs, are functions of JSON values (plan.h).
  *
@@ -22,6 +22,7 @@
  * - A pool is destroyed only on our word: API_POOL_DESTROY is written on its instance before that is deleted,
  *   and orlop-pool looks for it. An instance that somebody else deleted comes up again, with the name and
  *   the identity (status.guid) of the one before, which this cluster's status keeps: it is imported.
+ *   A pool that was forgotten (API_POOL_FORGOTTEN) goes without its node, and is not destroyed.
  * - A claim is released only when no spec, no instance and no replacement under way has its device, by
  *   what the server says at that moment; until then a finalizer of ours holds it.
  * - Each write can be the last before kill -9: what is in the API says what is next.
@@ -156,5 +157,14 @@ int cspc_release_claims(struct cspc_run *r, struct err *e);
 /* All of them; 1 when none is held any more. */
 int cspc_release_all(struct cspc_run *r, struct err *e);
 int cspc_write_status(struct cspc_run *r, struct err *e);
+/*
+ * How the pool's process is: 1 available, 0 not; -1 when nobody says, because nobody has looked after its
+ * Deployment yet.
+ */
+int cspc_is_managed(struct cspc_run *r, const json_t *instance);
+/* forget.c: marks the devices and claims of an instance that was forgotten, so that nothing wipes them. */
+int cspc_forget(struct cspc_run *r, const json_t *instance, struct err *e);
+/* silence.c: instances whose process is silent do not say that they are well. */
+int cspc_note_silent(struct cspc_run *r, struct err *e);
 /* Writes the part of the status that outlives instances: which pools there are. */
 int cspc_write_records(struct cspc_run *r, struct err *e);

@@ -96,6 +96,10 @@ static json_t *cached_claims(struct cspc_run *r)
 /* Deleted first and let go when that is known, so that a crash between the two loses nothing. */
 static int release(struct cspc_run *r, json_t *claim, struct err *e)
 {
+    /* The node that would let go of it will not be back. */
+    if (kube_deleting(claim) && kube_annotation(claim, API_POOL_FORGOTTEN) &&
+        cspc_unfinalize(r->c, &r->c->claims_r, claim, API_CLAIM_FINALIZER, e) < 0)
+        return -1;
     if (kube_deleting(claim))
         return cspc_unfinalize(r->c, &r->c->claims_r, claim, API_POOL_CLUSTER_FINALIZER, e);
     if (cspc_delete(r->c, &r->c->claims_r, claim, e) < 0)

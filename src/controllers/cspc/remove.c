@@ -3,6 +3,7 @@
  *
  *     not wanted ── replicas on it? ── API_POOL_DESTROY ── deleted ──(orlop-pool destroys the pool, takes its
  *                    then refused                                guard off)── Deployment, our finalizer
+ *                                                       forgotten ── devices marked (forget.c) ── all finalizers
  *     wanted, deleted by others ── Deployment, guard, our finalizer ── create.c makes it again
  *
  * Before API_POOL_DESTROY is written, the server is asked for the instances and then for the cluster: a cache
@@ -47,9 +48,12 @@ static void note_going(struct cspc_run *r, const json_t *instance)
         cspc_trouble(r, CSPC_DELETION, true, "Deleting", "pool %s on node %s is being destroyed",
                      kube_name(instance), host_of(instance));
     else
-        cspc_trouble(r, CSPC_DELETION, false, "NodeUnavailable",
-                     "pool %s is to be destroyed and waits for node %s, which is %s",
-                     kube_name(instance), host_of(instance), node ? "not ready" : "gone");
+        cspc_trouble(
+            r, CSPC_DELETION, false, "NodeUnavailable",
+            "pool %s is to be destroyed and waits for node %s, which is %s; if it will not be "
+            "back: orlop pool forget %s -n %s --node %s",
+            kube_name(instance), host_of(instance), node ? "not ready" : "gone",
+            kube_name(r->cluster), kube_namespace(r->cluster), host_of(instance));
 }
 
 /* Nothing of the pool is left: its Deployment, and the instance itself. */
@@ -58,6 +62,38 @@ static int finish(struct cspc_run *r, json_t *instance, struct err *e)
     if (cspc_remove_deployment(r, instance, e) < 0)
         return -1;
     return cspc_unfinalize(r->c, &r->c->instances_r, instance, API_POOL_CLUSTER_FINALIZER, e);
+}
+
+/* Takes all our finalizers off at once. */
+static int let_go(struct cspc_run *r, json_t *instance, struct err *e)
+{
+    static const char *const ours[] = {API_POOL_CLUSTER_FINALIZER, API_POOL_PROTECTION,
+                                       API_POOL_FINALIZER, NULL};
+    json_t *left = json_array();
+    size_t i;
+    json_t *it;
+    json_array_foreach((json_t *)json_at(instance, "metadata", "finalizers"), i, it) {
+        if (!str_in(json_string_value(it), ours))
+            json_array_append(left, it);
+    }
+    struct err why = {0};
+    json_t *patch = json_pack("{s:{s:o}}", "metadata", "finalizers", left);
+    if (cspc_patch(r->c, &r->c->instances_r, instance, patch, "let go", &why) == 0 ||
+        why.code == ERR_NOT_FOUND)
+        return 0;
+    *e = why;
+    return -1;
+}
+
+static int forget(struct cspc_run *r, json_t *instance, struct err *e)
+{
+    if (cspc_forget(r, instance, e) < 0 || cspc_write_records(r, e) < 0 ||
+        cspc_remove_deployment(r, instance, e) < 0)
+        return -1;
+    kube_event_warning(r->c->recorder, r->cluster, "PoolForgotten",
+                       "Pool %s on node %s is forgotten; what is on its devices is left as it is",
+                       kube_name(instance), host_of(instance));
+    return let_go(r, instance, e);
 }
 
 /* One step of destroying a pool. */
@@ -86,6 +122,8 @@ static int destroy(struct cspc_run *r, json_t *instance, const char *why, struct
     note_going(r, instance);
     if (!kube_deleting(instance))
         return cspc_delete(r->c, &r->c->instances_r, instance, e); /* the event calls us again */
+    if (kube_annotation(instance, API_POOL_FORGOTTEN))
+        return forget(r, instance, e);
     if (cspc_is_guarded(instance))
         return 0;
     /* Before it can come again under its name, nobody may take it for the one that was. */
@@ -101,22 +139,7 @@ static int revive(struct cspc_run *r, json_t *instance, struct err *e)
                  "instance %s was deleted and is made again; its pool stays", kube_name(instance));
     if (cspc_write_records(r, e) < 0 || cspc_remove_deployment(r, instance, e) < 0)
         return -1;
-    static const char *const ours[] = {API_POOL_CLUSTER_FINALIZER, API_POOL_PROTECTION,
-                                       API_POOL_FINALIZER, NULL};
-    json_t *left = json_array();
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)json_at(instance, "metadata", "finalizers"), i, it) {
-        if (!str_in(json_string_value(it), ours))
-            json_array_append(left, it);
-    }
-    struct err why = {0};
-    json_t *patch = json_pack("{s:{s:o}}", "metadata", "finalizers", left);
-    if (cspc_patch(r->c, &r->c->instances_r, instance, patch, "let go", &why) == 0 ||
-        why.code == ERR_NOT_FOUND)
-        return 0;
-    *e = why;
-    return -1;
+    return let_go(r, instance, e);
 }
 
 /* The pool was to go, and then it was put back in time. */

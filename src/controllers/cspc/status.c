@@ -15,11 +15,7 @@ static const char *phase_of(const json_t *instance)
     return phase ? phase : "";
 }
 
-/*
- * How the pool's process is: 1 available, 0 not; -1 when nobody says, because nobody has looked after its
- * Deployment yet.
- */
-static int is_managed(struct cspc_run *r, const json_t *instance)
+int cspc_is_managed(struct cspc_run *r, const json_t *instance)
 {
     json_auto_t *deployment =
         kube_informer_json(r->c->deployments, kube_namespace(instance), kube_name(instance), NULL);
@@ -33,7 +29,7 @@ static bool is_healthy(struct cspc_run *r, const json_t *instance)
 {
     const char *host = json_str(json_object_get(instance, "spec"), "hostName");
     if (!str_eq(phase_of(instance), "ONLINE") || kube_deleting(instance) || !host ||
-        !is_managed(r, instance))
+        !cspc_is_managed(r, instance))
         return false;
     json_auto_t *node = kube_informer_json(r->c->nodes, NULL, host, NULL);
     const json_t *ready = node ? kube_condition_get(node, "Ready") : NULL;
@@ -131,7 +127,7 @@ static struct counts count(struct cspc_run *r)
             continue;
         n.provisioned++;
         n.healthy += is_healthy(r, p->instance);
-        n.managers += is_managed(r, p->instance) > 0;
+        n.managers += cspc_is_managed(r, p->instance) > 0;
     }
     return n;
 }

@@ -43,8 +43,9 @@ static inline struct pool_wish *test_wish(struct test_wish *t, const char *text)
                             .devices = t->devices,
                             .others = t->others,
                             .guarded = true,
-                            .scrub_request = "",
-                            .scrub_answered = "",
+                            .cluster_name = "",
+                            .request = {"", ""},
+                            .answered = {"", ""},
                             .compression = "off"};
     snprintf(t->text, sizeof(t->text), "%s", text);
     char *save = NULL;

@@ -50,8 +50,8 @@ static struct zpool_status make(const char *text)
     return s;
 }
 
-static const char *const kinds[] = {"online", "add",     "grow", "replace",
-                                    "spare",  "unspare", "scrub"};
+static const char *const kinds[] = {"online", "add",     "grow",  "replace",
+                                    "spare",  "unspare", "clear", "scrub"};
 
 /* "add:c replace:b" */
 static const char *plan(struct pool_wish *w, const struct zpool_status *s, const char *answered,
@@ -61,7 +61,8 @@ static const char *plan(struct pool_wish *w, const struct zpool_status *s, const
     struct pool_step steps[POOL_PLAN_MAX];
     str_clear(&out);
     str_append(&out, "");
-    size_t n = pool_plan(w, s, answered, now, steps);
+    const char *const both[POOL_REQUESTS] = {answered, ""};
+    size_t n = pool_plan(w, s, both, now, steps);
     for (size_t i = 0; i < n; i++) {
         const struct pool_step *p = &steps[i];
         str_appendf(&out, "%s%s", i ? " " : "", kinds[p->kind]);
@@ -129,13 +130,15 @@ static void test_scrub(void **state)
     s.scan = (struct zpool_progress){
         .kind = ZPOOL_SCAN_SCRUB, .state = ZPOOL_SCAN_DONE, .started = 1000};
     assert_string_equal(plan(w, &s, "", 1001), "");
-    w->scrub_request = "now";
+    w->request[POOL_SCRUB] = "now";
     assert_string_equal(plan(w, &s, "", 1001), "scrub");
     assert_string_equal(plan(w, &s, "now", 1001), "");
     s.scan.state = ZPOOL_SCAN_RUNNING;
     assert_string_equal(plan(w, &s, "", 1001), "");
     s = make("mirror(a b~)");
     assert_string_equal(plan(w, &s, "", 1001), "");
+    w->request[POOL_CLEAR] = "now";
+    assert_string_equal(plan(w, &s, "now", 1001), "clear");
 }
 
 /* A device at the path where another was is not that other one. */

@@ -185,7 +185,7 @@ static void test_report(void **state)
                            .why = &none,
                            .adding = &none,
                            .replacing = &none,
-                           .answered = ""};
+                           .answered = {"", ""}};
     json_auto_t *report = pool_report(&f);
     assert_string_equal(json_str(report, "phase"), "DEGRADED");
     assert_string_equal(json_str(json_object_get(report, "capacity"), "total"), "4Gi");
@@ -224,7 +224,7 @@ static void test_report(void **state)
                             .why = &why,
                             .adding = &none,
                             .replacing = &none,
-                            .answered = ""};
+                            .answered = {"", ""}};
     json_auto_t *lost = pool_report(&f);
     assert_string_equal(json_str(lost, "phase"), "UNAVAIL");
     assert_null(json_object_get(lost, "devices")); /* what the object remembers stays */

@@ -27,7 +27,9 @@ static struct {
     struct repl_target *t;
     struct repl_replica *r[N];
     uint8_t data[N][2 * SIZE];
-    bool linked[N], frozen[N], full[N];
+    bool linked[N], frozen[N], full[N]; /* full: it cannot grow */
+    bool cannot_write[N], bad_meta[N];
+    bool one_round; /* settle() delivers what is there, and no more */
     struct frame queue[4096];
     int n;
     int64_t now, round_ns; /* that a message takes */
@@ -62,7 +64,7 @@ static void t_close(void *ctx, int link, const char *why)
     (void)ctx, (void)why;
     w.linked[link] = false;
     w.dropped_at = w.now;
-    if (!w.frozen[link])
+    if (w.r[link] && !w.frozen[link])
         repl_replica_close(w.r[link], 0);
 }
 
@@ -90,6 +92,8 @@ static void t_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
 static int r_store(void *ctx, struct repl_req *q)
 {
     int i = (int)(intptr_t)ctx;
+    if (q->kind == REPL_STORE_WRITE && w.cannot_write[i])
+        return -ENOSPC;
     if (q->kind == REPL_STORE_READ)
         memcpy(q->iov->iov_base, w.data[i] + q->offset, q->length);
     if (q->kind == REPL_STORE_WRITE)
@@ -108,8 +112,7 @@ static void r_meta(void *ctx, uint64_t offset, const void *data, size_t size)
 
 static int r_sync(void *ctx)
 {
-    (void)ctx;
-    return 1;
+    return w.bad_meta[(intptr_t)ctx] ? -EIO : 1;
 }
 
 static void free_buf(struct repl_buf *b)
@@ -148,7 +151,8 @@ static const struct repl_replica_ops r_ops = {r_store, r_meta, r_sync, r_buffer,
 /* Delivers until nothing moves. */
 static void settle(void)
 {
-    for (bool moved = true; moved; w.now += w.round_ns) {
+    for (bool moved = true, first = true; moved && (first || !w.one_round); w.now += w.round_ns) {
+        first = false;
         moved = false;
         repl_target_turn(w.t, w.now);
         for (int i = 0; i < N; i++)

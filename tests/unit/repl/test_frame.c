@@ -75,6 +75,7 @@ static void bounds(void **state)
         {{.type = REPL_READ, .count = REPL_MAX_DATA + 512}, "the range is longer"},
         {{.type = REPL_READ, .offset = UINT64_MAX - 511, .count = 512}, "too high"},
         {{.type = REPL_MAP, .count = 511}, "the range is longer"},
+        {{.type = REPL_BYE, .epoch = REPL_EPOCH_LAST + 1}, "an epoch that cannot be"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct repl_msg m = bad[i].m, got;

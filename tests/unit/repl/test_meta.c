@@ -15,6 +15,8 @@ static struct repl_super example(uint64_t generation)
                            .pos = repl_pos(12, 345),
                            .mark_pos = repl_pos(12, 3),
                            .mark_region = 17,
+                           .snap_mark = 99,
+                           .snap_region = 18,
                            .clean = true};
     s.view = (struct repl_view){.version = (uint64_t)12 << 32 | 4,
                                 .size = 1 << 30,
@@ -46,6 +48,7 @@ static void as_written(void **state)
     repl_super_encode(&got, again);
     assert_memory_equal(block, again, sizeof(block));
     assert_true(got.pos == s.pos && got.owner == s.owner && got.mark_region == 17 && got.clean);
+    assert_true(got.snap_mark == 99 && got.snap_region == 18);
     assert_int_equal(got.view.member[2].id.bytes[0], 3);
     assert_int_equal(got.lineage.at[31].owner, 108);
 }

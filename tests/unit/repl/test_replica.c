@@ -395,6 +395,70 @@ static void promises(void **state)
     repl_replica_free(r);
 }
 
+static void mark(struct repl_replica *r, uint32_t region, uint64_t snap)
+{
+    give(r,
+         (struct repl_msg){.type = REPL_FLUSH, .flags = REPL_MARK, .offset = region, .count = snap},
+         NULL);
+    repl_replica_turn(r, 3 * S);
+}
+
+static struct repl_super on_disk(void)
+{
+    struct repl_super s;
+    assert_int_equal(repl_super_choose(world.meta[0], world.meta[1], &s, NULL), 0);
+    return s;
+}
+
+/* A mark is of what was flushed with it, not of what was rebuilt meanwhile. */
+static void marks(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    give(r, write_at(1, 0), page);
+    repl_replica_turn(r, 3 * S);
+    world.later = true;
+    for (int live = 0; live < 2; live++) {
+        world.waiting_n = 0;
+        mark(r, 4, live ? 0 : 77);
+        mark(r, 9, live ? 0 : 77);
+        assert_int_equal(world.waiting_n, 1);
+        repl_replica_stored(r, world.waiting[0], 0);
+        repl_replica_turn(r, 3 * S);
+        assert_int_equal(live ? on_disk().mark_region : on_disk().snap_region, 4);
+        assert_int_equal(world.waiting_n, 2);
+        repl_replica_stored(r, world.waiting[1], 0);
+        repl_replica_turn(r, 3 * S);
+        assert_int_equal(live ? on_disk().mark_region : on_disk().snap_region, 9);
+    }
+    assert_int_equal(on_disk().snap_mark, 77);
+    world.later = false;
+    /* What is written after JOIN is not of the snapshot: not before its mark is gone, be the region hot or not. */
+    int writes = world.writes;
+    give(r, (struct repl_msg){.type = REPL_JOIN}, NULL);
+    give(r, write_at(1, 0), page);
+    assert_int_equal(world.writes, writes);
+    assert_int_equal(on_disk().snap_mark, 77);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.writes, writes + 1);
+    assert_int_equal(on_disk().snap_mark, 0);
+    assert_int_equal(on_disk().mark_region, 9);
+    /* The rebuild of another one begins while a mark is being flushed: there will be none. */
+    mark(r, 5, 77);
+    assert_int_equal(on_disk().snap_mark, 77);
+    world.later = true;
+    world.waiting_n = 0;
+    mark(r, 8, 77);
+    mark(r, 0, 78);
+    repl_replica_stored(r, world.waiting[0], 0);
+    world.later = false;
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(on_disk().snap_mark, 0);
+    repl_replica_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,7 +466,7 @@ int main(void)
         cmocka_unit_test(crash),           cmocka_unit_test(stop),
         cmocka_unit_test(stop_incomplete), cmocka_unit_test(order),
         cmocka_unit_test(failing),         cmocka_unit_test(promises),
-        cmocka_unit_test(joined_again),
+        cmocka_unit_test(joined_again),    cmocka_unit_test(marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

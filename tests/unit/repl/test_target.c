@@ -95,12 +95,12 @@ static void grows(void **state)
 {
     (void)state;
     w.full[1] = true;
-    assert_true(repl_target_grow(w.t, SIZE + 4096));
+    assert_int_equal(repl_target_grow(w.t, SIZE + 4096), 0);
     pass(100 * MS);
     assert_int_equal(w.admin_status, -ENOSPC);
     assert_int_equal(status().size, SIZE);
     w.full[1] = false;
-    assert_true(repl_target_grow(w.t, SIZE + 4096));
+    assert_int_equal(repl_target_grow(w.t, SIZE + 4096), 0);
     assert_int_equal(repl_target_snapshot(w.t, "a", 1), -EBUSY); /* one at a time */
     pass(100 * MS);
     assert_int_equal(w.admin, 2);

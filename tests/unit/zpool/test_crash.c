@@ -7,6 +7,8 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "zpool/zpooltest.h"
@@ -137,6 +139,18 @@ static void child_forget(struct zpool *p)
     say(1, 0);
 }
 
+/* A process on another machine: there is no lock on the devices that this one could see. */
+static void child_elsewhere(void)
+{
+    enum { FDS = 1024 };
+    for (int fd = 0; fd < FDS; fd++) {
+        struct stat st;
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+            flock(fd, LOCK_UN);
+    }
+    say(0, 0);
+}
+
 static void child(int argc, char **argv)
 {
     assert_int_equal(argc, 6);
@@ -145,7 +159,8 @@ static void child(int argc, char **argv)
     uint64_t guid = strtoull(argv[3], NULL, 10);
     first_op = strtoull(argv[4], NULL, 10);
     batch = (unsigned)atoi(argv[5]);
-    start_engine(strcmp(mode, "host") == 0 ? HOST + 1 : HOST, strcmp(mode, "direct") == 0);
+    start_engine(strcmp(mode, "host") == 0 || strcmp(mode, "elsewhere") == 0 ? HOST + 1 : HOST,
+                 strcmp(mode, "direct") == 0);
     static const struct zpool_fault faults[] = {
         {"", ZPOOL_FAULT_WRITE, ZPOOL_FAULT_VOLATILE},
         {"", ZPOOL_FAULT_SYNC, ZPOOL_FAULT_LOSE},
@@ -164,6 +179,8 @@ static void child(int argc, char **argv)
         child_resilver(p);
     else if (strcmp(mode, "forget") == 0)
         child_forget(p);
+    else if (strcmp(mode, "elsewhere") == 0)
+        child_elsewhere();
     else if (strcmp(mode, "hold") == 0 || strcmp(mode, "host") == 0)
         say(0, 0);
     else
@@ -435,13 +452,35 @@ static void test_held(void **state)
     }
 }
 
+/* Whoever believes another host to be gone, and is wrong, does no harm. */
+static void test_in_use_elsewhere(void **state)
+{
+    (void)state;
+    uint64_t guid = make_pool("mirror 0 1", 16384);
+    struct running c = start_child("elsewhere", guid, 0, 1);
+    struct report r;
+    assert_true(next_report(&c, &r));
+    const char *paths[] = {disks[0], disks[1]};
+    struct zpool_import how = {guid, paths, 2, .take_over = true};
+    assert_refused(zpool_import(&how, &e), "InUseElsewhere");
+    kill_child(&c);
+    close(c.fd);
+    struct zpool *p;
+    assert_ok((p = zpool_import(&how, &e)));
+    assert_int_equal(row_of(p, -1)->state, ZPOOL_ONLINE);
+    assert_ok(zpool_destroy(p, &e) == 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
         child(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_held),      cmocka_unit_test(test_killed_resilvering),
-        cmocka_unit_test(test_forgotten), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_in_use_elsewhere),
+        cmocka_unit_test(test_killed_resilvering),
+        cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_killed),
         cmocka_unit_test(test_control),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);

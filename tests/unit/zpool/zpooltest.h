@@ -22,6 +22,8 @@ enum { HOST = 0x0a0b0c0d, PAGE = 4096, DISKS = 12, MIB = 1 << 20 };
 
 /* libzpool's: transaction groups five seconds apart make tests long. */
 extern int zfs_txg_timeout;
+/* The same of signs of life a second apart; in ms. */
+extern unsigned long zfs_multihost_interval;
 
 static char dir[64];          /* of this run */
 static char disks[DISKS][80]; /* paths */
@@ -68,6 +70,7 @@ static inline void start_engine(uint32_t host, bool direct)
 {
     struct zpool_options o = {.host_id = host, .direct = direct};
     zfs_txg_timeout = 1;
+    zfs_multihost_interval = 100;
     assert_ok(zpool_start(&o, &e) == 0);
 }
 
