@@ -144,7 +144,7 @@ int jiva_write_lists(struct jiva_work *w, const json_t *nodes, const json_t *sta
 
 /* rehome.c */
 /* How long the node has been silent; INT64_MAX: there is none; 0: it is ready. */
-int64_t jiva_silence(struct jiva *j, const char *node);
+int64_t jiva_silence(struct jiva *j, const char *name);
 /* It serves, and one of its replicas is away or has not all data. */
 bool jiva_misses_replica(const json_t *volume);
 /* Takes a node that is lost off the volume's list: whoever comes next goes elsewhere. */
