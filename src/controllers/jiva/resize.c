@@ -24,7 +24,6 @@
  */
 #include "controllers/jiva/resize.h"
 
-#include "base/quantity.h"
 #include "base/rfc3339.h"
 
 enum { WORKERS = 4 };
@@ -112,6 +111,7 @@ static int is_feasible(struct resizing *g, struct err *e)
 
 /* With the lock. */
 
+/* The replicas, and the size that each has; of one that is away that is not known. */
 static json_t *progress(const struct resizing *g)
 {
     const json_t *has = json_at(g->w.volume, "status", "capacity");
@@ -121,9 +121,12 @@ static json_t *progress(const struct resizing *g)
     json_array_foreach((json_t *)(uintptr_t)json_at(g->w.volume, "status", "replicaStatus"), i,
                        it) {
         const char *address = json_str(it, "address"), *state = json_str(it, "state");
-        if (address && *address)
-            json_array_append_new(list, json_pack("{s:s,s:s,s:O}", "address", address, "state",
-                                                  state ? state : "", "capacity", has));
+        if (!address || !*address)
+            continue;
+        json_t *one = json_pack("{s:s,s:s}", "address", address, "state", state ? state : "");
+        if (has && state && !str_eq(state, "Offline"))
+            json_object_set(one, "capacity", (json_t *)(uintptr_t)has);
+        json_array_append_new(list, one);
     }
     return json_pack("{s:o}", "replicas", list);
 }
