@@ -38,7 +38,9 @@ const struct cli_command cli_replica = {
            "SIGTERM. It dials the volume's target and dials again whenever the connection ends; "
            "what it "
            "missed meanwhile is copied to it while the volume goes on. No API is needed.\n\n"
-           "The target is `orlop target serve --replicas N`.\n\n"
+           "Its target is `orlop target serve --volume NAME`. A disk that is full is waited for; "
+           "when a flush or "
+           "the metadata fails, it ends, and says why: mend that and start it again.\n\n"
            "`erase` removes the folder of a replica of that volume which does not run. A folder "
            "that is anything else stays.",
     .options = options,

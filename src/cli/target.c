@@ -30,7 +30,8 @@ static const struct cli_option options[] = {
     {"instead", 0, "UUID", .doc = "The one that it replaces."},
     {"fail-seconds", 0, "N",
      .doc = "Let I/O fail when too few replicas have been in sync for so long (0: it waits)."},
-    {"rebuild-rate", 0, "SIZE", .doc = "Bytes a second that rebuilds may take, such as 100Mi."},
+    {"rebuild-rate", 0, "SIZE",
+     .doc = "Bytes a second that rebuilds may take, such as 100Mi (0: no limit)."},
     {"size", 0, "SIZE", .doc = "Of a new store, or to grow one to: 10Gi."},
     {"iqn", 0, "NAME", .doc = "The target's name, such as iqn.2026-01.io.orlop:volume."},
     {"portal", 'p', "ADDRESS[:PORT]", .doc = "Where to listen (127.0.0.1:3260)."},
@@ -78,7 +79,8 @@ const struct cli_command cli_target = {
         "ends "
         "when it has everything; `remove` lets one go; `scrub` compares all replicas and mends "
         "what "
-        "differs by majority; `rate` limits what rebuilds take.\n\n"
+        "differs by majority; `rate` limits what rebuilds take. What takes long is waited for; "
+        "interrupted, it goes on, and `show` says so.\n\n"
         "`snapshot` keeps a replicated volume as it is now, under a name; `snapshots` lists what "
         "was "
         "kept, and how many replicas have it: one that was away gets it when it comes back; "
@@ -98,6 +100,9 @@ const struct cli_command cli_target = {
             {"orlop target serve --store file:/srv/volume --size 10Gi --iqn "
              "iqn.2026-01.io.orlop:volume --control /run/volume.sock",
              "Serve a sparse file on 127.0.0.1:3260."},
+            {"orlop target serve --volume data --create --replicas 3 --size 10Gi --iqn "
+             "iqn.2026-01.io.orlop:data --control /run/data.sock",
+             "Serve a volume of three replicas on this machine, once they have come."},
             {"orlop target show --control /run/volume.sock", "Who is logged in, and how it fares."},
             {"orlop target grow --control /run/volume.sock --size 20Gi", "Grow it in use."},
             {NULL},

@@ -18,7 +18,9 @@ struct replio_replica {
     struct job *free_jobs;
 
     int meta_fd;
-    int meta_error; /* of a write since the last sync */
+    int meta_error;  /* of a write since the last sync */
+    int store_error; /* of a request that changes the store; of this turn */
+    int flush_error; /* the store is of no use any more */
     bool meta_busy;
     struct io_request meta_sync;
 
@@ -31,9 +33,8 @@ struct replio_replica {
     int64_t heard;
     char last_end[200];
     int64_t dial_after;
-    int store_error;           /* of a request that changes the store; of this turn */
-    int64_t ill_at, ill_after; /* when that last ended a connection, and how long it then waits */
-    int flush_error;           /* the store is of no use any more */
+    int64_t ill_at,
+        ill_after; /* when the store last ended a connection, and how long it then waits */
     void (*failed)(void *context, const char *why);
     void *failed_context;
     struct io_timer dial, wake, silence;

@@ -13,7 +13,7 @@
 #include "target/target.h"
 
 /* What takes as long as it takes ends with the answer; who does not want to wait can interrupt, and it goes on. */
-static const int64_t PATIENCE_NS = 30 * CLOCK_SECOND, FOR_EVER_NS = 365 * 86400 * CLOCK_SECOND;
+static const int64_t PATIENCE_NS = 30 * CLOCK_SECOND, FOR_EVER_NS = 31536000 * CLOCK_SECOND;
 
 static uint64_t number(const json_t *o, const char *key)
 {

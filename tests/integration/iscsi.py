@@ -147,8 +147,12 @@ def check_modes(scratch):
                f"openebs_sector_size{labels} 4096" in lines and
                f"openebs_volume_status{labels} 3" in lines and
                f"openebs_iscsi_initiator_login_status{labels} 1" in lines and
-               any(line.startswith("orlop_target_latency_seconds_bucket") for line in lines),
-               "metrics", text)
+               any(line.startswith(f"openebs_actual_used{labels}") for line in lines), "metrics", text)
+        # The refused write is in the histogram, which has an end, a sum and a count.
+        tap.ok('orlop_target_latency_seconds_bucket{op="write",le="+Inf"} 1' in lines and
+               'orlop_target_latency_seconds_count{op="write"} 1' in lines and
+               any(float(line.split()[1]) > 0 for line in lines
+                   if line.startswith('orlop_target_latency_seconds_sum{op="write"}')), "latencies", text)
         i.close()
     tap.ran(run(PROGRAM, "target", "serve", "--store", "mem:"), "what is missing is said", status=2,
             stderr="serve needs --iqn")
