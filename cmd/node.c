@@ -157,6 +157,15 @@ static int take_rescan(struct settings *s, const char *text, struct err *e)
                : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write at least a second");
 }
 
+static int take_lease(struct settings *s, const char *text, struct err *e)
+{
+    if (flags_duration(text, &s->node.lease_ns, e) < 0)
+        return -1;
+    return s->node.lease_ns >= 4 * CLOCK_SECOND
+               ? 0
+               : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write at least 4s");
+}
+
 static int take_health_port(struct settings *s, const char *text, struct err *e)
 {
     unsigned port = 0;
@@ -208,6 +217,8 @@ static const struct flag table[] = {
     {"rescan", "TIME", take_rescan, "how often to look for what the kernel did not tell of (60s)"},
     {"register-node", "[=BOOL]", take_register,
      "make the Node and renew its Lease (true); false where a kubelet does"},
+    {"lease-duration", "TIME", take_lease,
+     "how long the Lease tells of the node (40s); it is renewed four times as often"},
     {"address", "IP", take_address, "of the node (127.0.0.1)"},
     {"labels", "KEY=VALUE,...", take_labels, "more labels of the Node"},
     {"run-pods", "[=BOOL]", take_run_pods,

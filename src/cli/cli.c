@@ -160,8 +160,12 @@ static int check_choice(const struct cli_args *args, const struct cli_option *op
 static int check_count(const struct cli_args *args)
 {
     const struct cli_command *c = args->command;
-    if (args->count < c->least)
-        return cli_misuse(args, "%s is missing", c->arguments);
+    if (args->count < c->least) {
+        const char *missing = c->arguments; /* from the first that was not given */
+        for (int i = 0; i < args->count && strchr(missing, ' '); i++)
+            missing = strchr(missing, ' ') + 1;
+        return cli_misuse(args, "%s %s missing", missing, strchr(missing, ' ') ? "are" : "is");
+    }
     if (c->most >= 0 && args->count > c->most)
         return cli_misuse(args, "'%s' is one argument too many", args->words[c->most]);
     return CLI_DONE;

@@ -15,6 +15,9 @@ static const struct cli_option options[] = {
     {"look-every", 0, "TIME", .doc = "How often the pool is looked at (2s)."},
     {"write-every", 0, "TIME",
      .doc = "How often numbers alone are written to the API (10s); states are at once."},
+    {"sign-every", 0, "TIME",
+     .doc = "How often the pool says on its devices that it is in use (1s). Whoever takes it over "
+            "watches them for twenty times as long."},
     {"metrics", 0, "ADDRESS[:PORT]",
      .doc = "Serve health, and metrics for Prometheus, there (port 9500)."},
     {"kubeconfig", 0, "FILE", .complete = CLI_FILES,

@@ -273,7 +273,7 @@ const struct cli_command cli_pool_forget = {
         "Says of a pool that it is lost for good, with its node or its disks, and takes it out of "
         "the cluster; nobody waits for it any more. Who said so, and when, is written on its "
         "instance and in Events. Nothing on its disks is touched: should they be back after all, "
-        "they are not wiped, and refused to others until you wipe them or import the pool.\n\n"
+        "they are not wiped, and refused to others until you wipe them.\n\n"
         "Refused while volumes live on it, and while its process says that it lives: `orlop pool "
         "delete` removes such a pool in order.",
     .options = forget_options,

@@ -8,7 +8,6 @@
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/ctl.h"
-#include "ctl/pools.h"
 #include "kube/event.h"
 
 struct forget {
@@ -74,19 +73,20 @@ static int check_lease(const struct forget *f, struct err *e)
 }
 
 /* `what` is it: "volume", "pool". 1: marked; 0: it is gone. */
-static int mark(struct forget *f, const struct kube_resource *r, const json_t *object,
-                const char *what, struct err *e)
+static int mark(struct forget *f, const json_t *object, const char *what, struct err *e)
 {
+    const struct kube_resource r = kube_resource_of(object);
+    const char *ns = kube_namespace(object);
     _cleanup_(str_done) struct str text = {0};
     json_format(f->who, &text);
     json_auto_t *patch =
         json_pack("{s:{s:{s:s}}}", "metadata", "annotations", TOPOLVM_FORGOTTEN, str_get(&text));
     struct err why = {0};
-    json_auto_t *now = kube_patch(f->client, r, r->namespaced ? kube_namespace(object) : NULL,
-                                  kube_name(object), KUBE_MERGE_PATCH, patch, NULL, &why);
+    json_auto_t *now = kube_patch(f->client, &r, *ns ? ns : NULL, kube_name(object),
+                                  KUBE_MERGE_PATCH, patch, NULL, &why);
     if (!now && why.code != ERR_NOT_FOUND) {
         *e = why;
-        return err_prefix(e, "%s %s", r->kind, kube_name(object));
+        return err_prefix(e, "%s %s", r.kind, kube_name(object));
     }
     if (now)
         kube_event_warning(f->recorder, now, "NodeForgotten",
@@ -95,41 +95,24 @@ static int mark(struct forget *f, const struct kube_resource *r, const json_t *o
     return now != NULL;
 }
 
-static int mark_volumes(struct forget *f, struct err *e)
-{
-    json_auto_t *lvs = kube_list_any(f->client, &api_logical_volume, NULL, NULL, e);
-    size_t i;
-    json_t *lv;
-    if (!lvs)
-        return -1;
-    json_array_foreach(lvs, i, lv) {
-        const struct kube_resource r = kube_resource_of(lv);
-        const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-        int marked = node && str_eq(node, f->name) ? mark(f, &r, lv, "volume", e) : 0;
-        if (marked < 0)
-            return -1;
-        f->volumes += (size_t)marked;
-    }
-    return 0;
-}
-
-static int mark_pools(struct forget *f, struct err *e)
+/* All of a kind that are the node's, whose name they have at `key` of their spec. */
+static int mark_all(struct forget *f, const struct api_kind *kind, const char *key,
+                    const char *what, size_t *ret_count, struct err *e)
 {
     struct err why = {0};
-    json_auto_t *pools = ctl_cstor_list(f->client, &api_cstor_pool_instance, NULL, NULL, &why);
+    json_auto_t *all = kube_list_any(f->client, kind, NULL, NULL, &why);
     size_t i;
-    json_t *pool;
-    if (!pools && why.code != ERR_NOT_FOUND) {
+    json_t *it;
+    if (!all && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
     }
-    json_array_foreach(pools, i, pool) {
-        const struct kube_resource r = kube_resource_of(pool);
-        const char *node = json_str(json_object_get(pool, "spec"), "hostName");
-        int marked = node && str_eq(node, f->name) ? mark(f, &r, pool, "pool", e) : 0;
+    json_array_foreach(all, i, it) {
+        const char *node = json_str(json_object_get(it, "spec"), key);
+        int marked = node && str_eq(node, f->name) ? mark(f, it, what, e) : 0;
         if (marked < 0)
             return -1;
-        f->pools += (size_t)marked;
+        *ret_count += (size_t)marked;
     }
     return 0;
 }
@@ -145,7 +128,8 @@ static int forget(struct forget *f, struct err *e)
         *e = why;
         return -1;
     }
-    if (mark_volumes(f, e) < 0 || mark_pools(f, e) < 0)
+    if (mark_all(f, &api_logical_volume, "nodeName", "volume", &f->volumes, e) < 0 ||
+        mark_all(f, &api_cstor_pool_instance, "hostName", "pool", &f->pools, e) < 0)
         return -1;
     if (!node)
         return f->volumes || f->pools

@@ -7,6 +7,7 @@
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/pools.h"
+#include "kube/groups.h"
 
 static int remove_pool(struct ctl_pool_change *c, json_t *cluster, struct err *e)
 {
@@ -68,6 +69,18 @@ static const json_t *instance_on(const json_t *instances, const char *node)
     return NULL;
 }
 
+/* Whether the cluster still asks for it. */
+static bool is_wanted(const json_t *cluster, const json_t *instances, const json_t *instance)
+{
+    size_t i;
+    json_t *pool;
+    json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
+        if (ctl_instance_of(instances, pool) == instance)
+            return !kube_deleting(instance) && !kube_deleting(cluster);
+    }
+    return false;
+}
+
 /* word NULL: takes the mark off. */
 static int mark(struct ctl_pool_change *c, const json_t *instance, const char *word, struct err *e)
 {
@@ -110,7 +123,7 @@ static int forget(struct ctl_pool_change *c, struct err *e)
     if (!who)
         return -1;
     json_format(who, &word);
-    bool going = kube_deleting(instance) || kube_deleting(cluster);
+    bool going = !is_wanted(cluster, instances, instance);
     bool last = json_array_size(json_at(cluster, "spec", "pools")) == 1;
     if (mark(c, instance, str_get(&word), e) < 0)
         return -1;

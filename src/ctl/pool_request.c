@@ -5,6 +5,7 @@
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/pools.h"
+#include "kube/groups.h"
 
 /* Asks every pool of the cluster, or that of --node. */
 static int ask(struct ctl_pool_change *c, const char *annotation, const char *what, struct err *e)

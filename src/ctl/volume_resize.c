@@ -48,9 +48,11 @@ static void report(const json_t *resize, struct str *last)
     const char *phase = ctl_text(resize, "status", "phase"),
                *message = ctl_text(resize, "status", "message");
     str_appendf(&line, "%s: %s", *phase ? phase : "INIT", *message ? message : "It was asked for");
-    for (size_t i = 0; (it = json_array_get(replicas, i)); i++)
-        str_appendf(&line, "%s%s %s %s", i ? ", " : "; ", json_str(it, "address"),
-                    json_str(it, "state"), json_str(it, "capacity"));
+    for (size_t i = 0; (it = json_array_get(replicas, i)); i++) {
+        const char *has = json_str(it, "capacity");
+        str_appendf(&line, "%s%s %s%s%s", i ? ", " : "; ", json_str(it, "address"),
+                    json_str(it, "state"), has ? " " : "", has ? has : "");
+    }
     if (str_eq(str_get(&line), str_get(last)))
         return;
     fprintf(stderr, "%s\n", str_get(&line));

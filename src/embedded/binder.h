@@ -7,7 +7,5 @@
 
 /* Whether the volume's claimRef names the claim; one without a uid is kept for whoever has the name. */
 bool binder_is_for(const json_t *volume, const json_t *claim);
-/* Whether the claim could have the volume: class, mode, access modes, size, labels; and it is free. */
-bool binder_fits(const json_t *volume, const json_t *claim);
 /* The smallest of those (an array) that fit; NULL. Borrowed. */
 const json_t *binder_best(const json_t *volumes, const json_t *claim);

@@ -31,7 +31,8 @@ static bool has_modes(const json_t *volume, const json_t *claim)
     return true;
 }
 
-bool binder_fits(const json_t *volume, const json_t *claim)
+/* Whether the claim could have the volume: class, mode, access modes, size, labels; and it is free. */
+static bool fits(const json_t *volume, const json_t *claim)
 {
     const json_t *has = json_object_get(volume, "spec"), *wants = json_object_get(claim, "spec");
     const json_t *selector = json_object_get(wants, "selector");
@@ -51,7 +52,7 @@ const json_t *binder_best(const json_t *volumes, const json_t *claim)
     size_t i;
     json_t *volume;
     json_array_foreach((json_t *)volumes, i, volume) {
-        if (binder_fits(volume, claim) &&
+        if (fits(volume, claim) &&
             (!best || schedule_amount(json_at(volume, "spec", "capacity", "storage")) <
                           schedule_amount(json_at(best, "spec", "capacity", "storage"))))
             best = volume;

@@ -36,7 +36,8 @@ static const struct {
     {"node.kubernetes.io/unschedulable", "NoSchedule"},
 };
 
-json_t *daemonset_pod(const json_t *set, const char *node, const char *hash)
+/* The pod of a node. */
+static json_t *pod_of(const json_t *set, const char *node, const char *hash)
 {
     char suffix[6];
     const json_t *template = json_at(set, "spec", "template");
@@ -66,7 +67,7 @@ json_t *daemonset_pod(const json_t *set, const char *node, const char *hash)
 
 bool daemonset_wants(const json_t *set, const json_t *node, bool *ret_keeps)
 {
-    json_auto_t *pod = daemonset_pod(set, kube_name(node), "");
+    json_auto_t *pod = pod_of(set, kube_name(node), "");
     bool wants = schedule_selects(pod, node);
     *ret_keeps = wants;
     size_t i;
@@ -109,7 +110,7 @@ static int delete_pod(struct daemons *d, const json_t *set, const json_t *pod, s
 static int create_pod(struct daemons *d, const json_t *set, const char *node, const char *hash,
                       struct err *e)
 {
-    json_auto_t *pod = daemonset_pod(set, node, hash);
+    json_auto_t *pod = pod_of(set, node, hash);
     struct err why = {0};
     json_auto_t *made = kube_create(d->client, &d->pods_r, pod, NULL, &why);
     if (made) {

@@ -7,7 +7,5 @@
 
 #define DAEMONSET_HASH "controller-revision-hash"
 
-/* The pod of a node. */
-json_t *daemonset_pod(const json_t *set, const char *node, const char *hash);
 /* Whether a node should get a pod; *ret_keeps: whether one that is there may stay. */
 bool daemonset_wants(const json_t *set, const json_t *node, bool *ret_keeps);

@@ -124,8 +124,8 @@ static void filter_ports(const json_t *pod, const struct schedule_node *node,
     }
 }
 
-void schedule_filter(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
-                     size_t n, size_t node, struct schedule_reasons *ret_reasons)
+static void filter(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
+                   size_t n, size_t node, struct schedule_reasons *ret_reasons)
 {
     struct schedule_reasons *r = ret_reasons;
     const json_t *of = nodes[node].node;
@@ -246,7 +246,7 @@ size_t schedule_pick(const json_t *pod, const json_t *claims, const struct sched
     json_auto_t *counts = json_object();
     for (size_t i = 0; i < n; i++) {
         struct schedule_reasons r = {0};
-        schedule_filter(pod, claims, nodes, n, i, &r);
+        filter(pod, claims, nodes, n, i, &r);
         for (size_t j = 0; j < r.n; j++) {
             json_int_t before = json_integer_value(json_object_get(counts, r.text[j]));
             json_object_set_new(counts, r.text[j], json_integer(before + 1));

@@ -23,10 +23,10 @@ struct schedule_reasons {
     size_t n;
 };
 
-/* `claims`: an array of {claim, volume, class, capacities} (scheduler_claims.h); NULL: none. */
-void schedule_filter(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
-                     size_t n, size_t node, struct schedule_reasons *ret_reasons);
-/* The place of the node that should have it, or n with why none can, appended to ret_why. */
+/*
+ * The place of the node that should have it, or n with why none can, appended to ret_why. `claims`: an array of
+ * {claim, volume, class, capacities} (scheduler_claims.h); NULL: none.
+ */
 size_t schedule_pick(const json_t *pod, const json_t *claims, const struct schedule_node *nodes,
                      size_t n, struct str *ret_why);
 

@@ -50,7 +50,7 @@ static bool expression_holds(const json_t *x, const char *value)
     return greater ? is > limit : is < limit;
 }
 
-bool schedule_term_matches(const json_t *term, const json_t *node)
+static bool term_matches(const json_t *term, const json_t *node)
 {
     const json_t *labels = json_at(node, "metadata", "labels");
     const json_t *expressions = json_object_get(term, "matchExpressions");
@@ -75,7 +75,7 @@ bool schedule_selector_matches(const json_t *selector, const json_t *node)
     size_t i;
     json_t *term;
     json_array_foreach((json_t *)json_object_get(selector, "nodeSelectorTerms"), i, term) {
-        if (schedule_term_matches(term, node))
+        if (term_matches(term, node))
             return true;
     }
     return false;
@@ -222,7 +222,7 @@ int64_t schedule_score_affinity(const json_t *pod, const struct schedule_node *n
     size_t i;
     json_t *wish;
     json_array_foreach((json_t *)json_at(affinity, "nodeAffinity", PREFERRED), i, wish) {
-        if (schedule_term_matches(json_object_get(wish, "preference"), nodes[node].node))
+        if (term_matches(json_object_get(wish, "preference"), nodes[node].node))
             score += json_integer_value(json_object_get(wish, "weight"));
     }
     score += prefers_pods(json_at(affinity, "podAffinity", PREFERRED), 1, pod, nodes, n, node);

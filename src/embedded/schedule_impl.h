@@ -15,15 +15,12 @@ void schedule_filter_volumes(const json_t *claims, const json_t *node, struct sc
 /* schedule_resources.c */
 /* A quantity in nano-units. */
 __int128 schedule_amount(const json_t *value);
-/* What a pod asks for of a resource, in nano-units. */
-__int128 schedule_request(const json_t *pod, const char *resource);
 void schedule_filter_resources(const json_t *pod, const struct schedule_node *node,
                                struct schedule_reasons *r);
 /* How much of cpu and memory would be free after it, 0 to 100. */
 int64_t schedule_score_room(const json_t *pod, const struct schedule_node *node);
 
 /* schedule_affinity.c */
-bool schedule_term_matches(const json_t *term, const json_t *node); /* of a NodeSelector */
 int64_t schedule_score_affinity(const json_t *pod, const struct schedule_node *nodes, size_t n,
                                 size_t node);
 void schedule_filter_pods(const json_t *pod, const struct schedule_node *nodes, size_t n,

@@ -19,7 +19,8 @@ static __int128 of_container(const json_t *container, const char *resource)
     return schedule_amount(request ? request : json_at(container, "resources", "limits", resource));
 }
 
-__int128 schedule_request(const json_t *pod, const char *resource)
+/* What a pod asks for of a resource, in nano-units. */
+static __int128 asked(const json_t *pod, const char *resource)
 {
     __int128 sum = 0, most = 0;
     size_t i;
@@ -39,7 +40,7 @@ static __int128 used(const struct schedule_node *node, const char *resource)
     size_t i;
     json_t *pod;
     json_array_foreach((json_t *)node->pods, i, pod)
-        sum += schedule_request(pod, resource);
+        sum += asked(pod, resource);
     return sum;
 }
 
@@ -80,7 +81,7 @@ void schedule_filter_resources(const json_t *pod, const struct schedule_node *no
         schedule_add_reason(r, "Too many pods");
     json_auto_t *names = asked_for(pod);
     json_object_foreach(names, key, value) {
-        __int128 wanted = schedule_request(pod, key);
+        __int128 wanted = asked(pod, key);
         if (wanted > 0 &&
             wanted + used(node, key) > schedule_amount(json_object_get(allocatable, key)))
             schedule_add_reason(r, "Insufficient %.60s", key);
@@ -94,7 +95,7 @@ int64_t schedule_score_room(const json_t *pod, const struct schedule_node *node)
     int64_t score = 0;
     for (size_t i = 0; i < 2; i++) {
         __int128 has = schedule_amount(json_object_get(allocatable, names[i]));
-        __int128 left = has - used(node, names[i]) - schedule_request(pod, names[i]);
+        __int128 left = has - used(node, names[i]) - asked(pod, names[i]);
         if (has > 0 && left > 0)
             score += (int64_t)(left / (has / 100 + 1)) / 2;
     }

@@ -155,6 +155,7 @@ int kube_raw(struct kube_client *c, const char *method, const char *path, const 
 bool kube_serves(struct kube_client *c, const char *version)
 {
     struct err e = {0};
-    _cleanup_free_ char *path = mem_printf("/apis/%s", version);
+    _cleanup_free_ char *path =
+        mem_printf("%s/%s", strchr(version, '/') ? "/apis" : "/api", version);
     return kube_raw(c, "GET", path, NULL, NULL, &e) == 0 || e.code != ERR_NOT_FOUND;
 }

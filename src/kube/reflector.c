@@ -293,11 +293,18 @@ static enum next none_yet(struct kube_reflector *r)
     return kube_call_sleep(r->client, r->call, pause, NULL) < 0 ? NEXT_STOP : NEXT_LIST;
 }
 
+/* Who may not read it is told that before it is told that there is no such kind. */
+static bool is_missing(struct kube_reflector *r, const struct err *e)
+{
+    return e->code == ERR_NOT_FOUND ||
+           (e->code == ERR_PERMISSION_DENIED && !kube_serves(r->client, r->o.resource.api_version));
+}
+
 static enum next list_once(struct kube_reflector *r)
 {
     struct err e = {0};
     if (list(r, &e) < 0)
-        return r->o.resource.optional && e.code == ERR_NOT_FOUND
+        return r->o.resource.optional && is_missing(r, &e)
                    ? none_yet(r)
                    : after_failure(r, "list", 0, &e, NEXT_LIST);
     kube_call_note(r->client, r->call, &(struct err){0});

@@ -12,8 +12,8 @@
  *   was accepted; what is so is in the view of a look that began after it.
  * - What is already so is success: a volume to create that is there, to remove that is gone, to grow
  *   that is as large.
- * - A command that has begun is not cut short, also when we are: lvm may have suspended a device. So
- *   lvm_open waits for commands that an earlier process has left.
+ * - A command that has begun is not cut short when we are: lvm may have suspended a device. So lvm_open
+ *   waits for commands that an earlier process has left. Only after two minutes one is given up, and killed.
  *
  * Without device-mapper in the kernel there are no devices of volumes; their metadata is kept all the
  * same (lvm's global/activation=0), and data.h reaches their bytes through the physical volumes.

@@ -50,7 +50,8 @@ static bool size_of(const json_t *value, uint64_t *ret)
     return json_is_string(value) && quantity_parse_bytes(json_string_value(value), ret, NULL) == 0;
 }
 
-bool node_claim_size(const json_t *claim, uint64_t *ret_bytes, struct node_match *ret)
+/* What is asked for; false when that is no size ("Invalid Capacity Request"). */
+static bool claim_size(const json_t *claim, uint64_t *ret_bytes, struct node_match *ret)
 {
     const json_t *size = json_at(claim, "spec", "resources", "requests", "storage");
     bool named = *text_at(claim, "spec", "blockDeviceName", NULL);
@@ -229,7 +230,7 @@ void node_claim_match(const json_t *claim, const json_t *const *devices, size_t 
     if (str_eq(w.type, "blockdevice")) /* NDM's word for any */
         w.type = "";
     struct err e = {0};
-    if (!node_claim_size(claim, &w.size, ret))
+    if (!claim_size(claim, &w.size, ret))
         return;
     if (selector && api_selector_from_json(selector, &w.selector, &e) < 0) {
         ret->reason = "InvalidSelector";

@@ -22,8 +22,6 @@ struct node_match {
     char message[400];
 };
 
-/* What is asked for; false when that is no size ("Invalid Capacity Request"). */
-bool node_claim_size(const json_t *claim, uint64_t *ret_bytes, struct node_match *ret);
 /* Chooses from all BlockDevices of the claim's namespace. */
 void node_claim_match(const json_t *claim, const json_t *const *devices, size_t n,
                       struct node_match *ret);

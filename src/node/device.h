@@ -133,5 +133,3 @@ void device_identify(struct node_device *d, const struct node_device *parent, co
                      struct arena *a);
 /* The object's name for an identity; turn 0 but for a path whose name another device has. */
 void device_name(struct node_device *d, unsigned turn);
-/* Why it cannot be claimed, if so. */
-void device_judge(struct node_device *d, struct arena *a);

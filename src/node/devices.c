@@ -80,7 +80,8 @@ static bool is_over(const json_t *claim)
             (json_array_size(finalizers) == 1 && kube_finalizer_has(claim, API_CLAIM_FINALIZER)));
 }
 
-int node_device_unclaim(struct node *n, json_t **object, struct err *e)
+/* The device is free again, or was reserved and not given: nobody has it any more. */
+static int unclaim(struct node *n, json_t **object, struct err *e)
 {
     json_auto_t *wanted = json_deep_copy(*object);
     json_t *finalizers = json_object_get(json_object_get(wanted, "metadata"), "finalizers");
@@ -128,7 +129,7 @@ static int confirm_released(struct node *n, json_t **object, struct err *e)
 /* Its pool was forgotten, not deleted: what is on it stays, and says whose it is. */
 static int keep_data(struct node *n, json_t **object, struct err *e)
 {
-    if (node_device_unclaim(n, object, e) < 0)
+    if (unclaim(n, object, e) < 0)
         return -1;
     kube_event_normal(
         n->recorder, *object, "Kept",
@@ -142,7 +143,7 @@ static int clean(struct node *n, json_t **object, struct kube_result *ret, struc
     _cleanup_free_ char *path = NULL;
     struct err why = {0};
     if (node_device_is_manual(*object))
-        return node_device_unclaim(n, object, e);
+        return unclaim(n, object, e);
     if (confirm_released(n, object, e) < 0)
         return -1;
     if (kube_annotation(*object, API_POOL_FORGOTTEN))
@@ -159,7 +160,7 @@ static int clean(struct node *n, json_t **object, struct kube_result *ret, struc
         ret->again_ns = BUSY_NS;
         return 0;
     }
-    if (node_inventory_refresh(&n->inventory, e) < 0 || node_device_unclaim(n, object, e) < 0)
+    if (node_inventory_refresh(&n->inventory, e) < 0 || unclaim(n, object, e) < 0)
         return -1;
     kube_event_normal(n->recorder, *object, "Cleaned", "%s is empty and can be claimed", path);
     return 0;
@@ -171,7 +172,7 @@ static int adopt_released(struct node *n, json_t **object, struct kube_result *r
     _cleanup_free_ char *path = NULL;
     struct err why = {0};
     if (node_inventory_check(&n->inventory, kube_name(*object), NODE_CHECK_FREE, &path, &why) == 0)
-        return node_device_unclaim(n, object, e);
+        return unclaim(n, object, e);
     kube_event_warning(n->recorder, *object, "CleanFailed",
                        "it was released and no claim is named, so it is not wiped: %s", why.msg);
     ret->again_ns = BUSY_NS;
@@ -194,7 +195,7 @@ static int follow_claim(struct node *n, json_t **object, struct kube_result *ret
     }
     const char *given = text_at(claim, "spec", "blockDeviceName", NULL);
     if (*given && !str_eq(given, kube_name(*object)))
-        return node_device_unclaim(n, object, e); /* it was never told of this one */
+        return unclaim(n, object, e); /* it was never told of this one */
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * That the node is there: its Node, which says what it has and how it is, and its Lease, renewed every
- * ten seconds, whose silence tells others that it is not.
+ * That the node is there: its Node, which says what it has and how it is, and its Lease, renewed four
+ * times while it lasts, whose silence tells others that it is not.
  *
  * Where a kubelet owns both (--register-node=false) they are only read.
  */
@@ -15,8 +15,7 @@
 /* The keys of the controller. */
 #define LEASE  "lease"
 #define STATUS "status"
-static const int64_t RENEW_NS = 10 * CLOCK_SECOND, STATUS_NS = 300 * CLOCK_SECOND;
-enum { LEASE_SECONDS = 40 };
+static const int64_t STATUS_NS = 300 * CLOCK_SECOND;
 
 static json_t *now_text(struct node *n, enum rfc3339_digits digits)
 {
@@ -31,7 +30,8 @@ static json_t *lease_new(struct node *n, const char *node_uid)
     json_t *lease =
         json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:i}}", "apiVersion", n->lease_kind.api_version,
                   "kind", n->lease_kind.kind, "metadata", "name", n->name.node, "namespace", LEASES,
-                  "spec", "holderIdentity", n->name.node, "leaseDurationSeconds", LEASE_SECONDS);
+                  "spec", "holderIdentity", n->name.node, "leaseDurationSeconds",
+                  (int)(n->options.lease_ns / CLOCK_SECOND));
     json_object_set_new(json_object_get(lease, "metadata"), "ownerReferences",
                         json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", "v1", "kind", "Node",
                                   "name", n->name.node, "uid", node_uid));
@@ -163,7 +163,7 @@ static void take_hostname(struct node *n, const json_t *node)
 static int keep(struct node *n, struct kube_result *ret, struct err *e)
 {
     json_auto_t *node = kube_informer_json(n->nodes, NULL, n->name.node, NULL);
-    ret->again_ns = RENEW_NS;
+    ret->again_ns = n->options.lease_ns / 4;
     if (!n->options.register_node) {
         if (node)
             take_hostname(n, node);
@@ -194,7 +194,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     (void)ns;
     if (!str_eq(name, LEASE))
         return keep(n, ret, e);
-    ret->again_ns = RENEW_NS;
+    ret->again_ns = n->options.lease_ns / 4;
     return n->options.register_node ? renew(n, e) : 0;
 }
 

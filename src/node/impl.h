@@ -40,8 +40,6 @@ int node_write(struct node *n, const struct kube_resource *r, json_t **object, c
 
 /* devices.c */
 int node_devices_setup(struct node *n, struct err *e);
-/* The device is free again, or was reserved and not given: nobody has it any more. */
-int node_device_unclaim(struct node *n, json_t **object, struct err *e);
 /* All BlockDevices of the namespace; json_decref each and vec_done. */
 struct node_objects {
     json_t **p;

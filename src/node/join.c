@@ -30,7 +30,7 @@ static int64_t due_of(const struct pki_facts *facts)
 static json_t *encoded(const char *text)
 {
     _cleanup_(str_done) struct str out = {0};
-    base64_format(text, strlen(text), BASE64_STD, &out);
+    base64_format(text, text ? strlen(text) : 0, BASE64_STD, &out);
     return json_string(str_get(&out));
 }
 

@@ -26,7 +26,16 @@ void lv_orphans_done(struct node_lvs *s)
     map_done(&s->orphans);
 }
 
-/* The uids of all objects. Those with a volume that the view has not are looked at. */
+/* Whether the object may have to say something else now: its volume is missing, or it was said to be. */
+static bool is_news(struct node_lvs *s, const struct lvm_view *v, const char *uid)
+{
+    pthread_mutex_lock(&s->lock);
+    bool judged = map_has(&s->judged, uid);
+    pthread_mutex_unlock(&s->lock);
+    return judged || !lv_find(v, uid);
+}
+
+/* The uids of all objects. */
 static void know(struct node_lvs *s, const struct lvm_view *v, struct map *uids)
 {
     for (size_t i = 0; i < KUBE_PAIR; i++) {
@@ -34,7 +43,7 @@ static void know(struct node_lvs *s, const struct lvm_view *v, struct map *uids)
         kube_informer_list(s->lvs.informers[i], NULL, &list);
         vec_for_each(&list, it) {
             map_set(uids, (*it)->uid, s);
-            if (v && strstr((*it)->text, s->n->name.node) && !lv_find(v, (*it)->uid))
+            if (v && strstr((*it)->text, s->n->name.node) && is_news(s, v, (*it)->uid))
                 kube_controller_add(s->volumes, "", (*it)->uid);
         }
         kube_objects_done(&list);
@@ -106,12 +115,22 @@ static void say(struct node_lvs *s)
     }
 }
 
+static bool is_or_lacks(const struct node_lvs *s, const struct lvm_view *v, const json_t *object,
+                        const char *lv)
+{
+    const char *id = lv_text(object, "status", "volumeID");
+    bool here = str_eq(lv_text(object, "spec", "nodeName"), s->n->name.node);
+    return str_eq(kube_uid(object), lv) || str_eq(id, lv) ||
+           (here && !lv_find(v, *id ? id : kube_uid(object)));
+}
+
 /*
  * The server itself is asked, not a cache: has it an object under the owner's name whose volume this is, by uid
- * or by status? Who owns it is known only where the server has the owner's group.
+ * or by status, or may be, since it is missing its own? Who owns it is known only where the server has the
+ * owner's group.
  */
-static int confirm_absent(struct node_lvs *s, const struct lv_orphan *o, bool *ret_absent,
-                          struct err *e)
+static int confirm_absent(struct node_lvs *s, const struct lvm_view *v, const struct lv_orphan *o,
+                          bool *ret_absent, struct err *e)
 {
     const char *slash = strchr(o->owner, '/');
     *ret_absent = false;
@@ -121,8 +140,7 @@ static int confirm_absent(struct node_lvs *s, const struct lv_orphan *o, bool *r
     for (size_t i = 0; i < KUBE_PAIR; i++) {
         struct err why = {0};
         json_auto_t *there = kube_get(s->n->client, &s->lvs.resources[i], NULL, slash + 1, &why);
-        if (there &&
-            (str_eq(kube_uid(there), o->lv) || str_eq(lv_text(there, "status", "volumeID"), o->lv)))
+        if (there && is_or_lacks(s, v, there, o->lv))
             return 0;
         if (!there && why.code != ERR_NOT_FOUND) {
             *e = why;
@@ -142,7 +160,7 @@ static int reclaim(struct node_lvs *s, const struct lvm_view *v, struct err *e)
         bool absent = false;
         if (!lv || now - o->since < s->n->options.lvs.orphan_grace_ns)
             continue;
-        if (confirm_absent(s, o, &absent, e) < 0)
+        if (confirm_absent(s, v, o, &absent, e) < 0)
             return -1;
         if (!absent)
             continue;

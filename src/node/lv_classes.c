@@ -84,7 +84,7 @@ static void complain(struct node_lvs *s, const struct err *why)
                            "%s: %s; the device classes stay as they were", path, why->msg);
 }
 
-static void look_at_all(struct node_lvs *s)
+void lv_look_at_all(struct node_lvs *s)
 {
     pthread_mutex_lock(&s->lock);
     map_for_each(&s->judged, it)
@@ -122,7 +122,7 @@ static int take_up(struct node_lvs *s, struct lvm_classes *set, const struct str
                           "%zu device classes of %s are in force", set->classes.len,
                           s->n->options.lvs.classes_file);
     kube_controller_add(s->keeper, "", LV_ANNOUNCE);
-    look_at_all(s);
+    lv_look_at_all(s);
     return 0;
 }
 

@@ -31,7 +31,6 @@ struct lv_classes {
 struct node_lvs {
     struct node *n;
     struct lvm *lvm;
-    struct err broken; /* why there is no LVM here; code 0: there is */
     struct node_vg_disks disks;
     struct kube_pair lvs;
     struct kube_controller *volumes; /* keys are uids */
@@ -45,6 +44,7 @@ struct node_lvs {
     pthread_cond_t news;
     struct lvm_view *view;
     struct lv_classes *classes;
+    struct err broken; /* why there is no LVM here, and nothing is to be done; code 0: there is */
     uint64_t changes, seen; /* how many were made; how many the view has */
     uint64_t freed;         /* the last that gave room back */
     int64_t seen_at;        /* when the report began */
@@ -159,6 +159,8 @@ DEFINE_CLEANUP(struct lv_classes *, lv_classes_unref)
 int lv_classes_load(struct node_lvs *s, struct err *e);
 /* Later: it is said to be wrong, and the classes stay. */
 int lv_classes_look(struct node_lvs *s, struct err *e);
+/* What was said of volumes is forgotten, and each of the node's is looked at. */
+void lv_look_at_all(struct node_lvs *s);
 /* Makes devices of all volumes in the groups of the classes. */
 void lv_classes_activate(struct node_lvs *s, const struct lvm_classes *set,
                          const struct lvm_view *v);
@@ -175,3 +177,4 @@ void lv_metrics_setup(struct node_lvs *s);
 
 /* lvs.c */
 int node_lvs_setup(struct node *n, struct err *e);
+struct err lv_broken(struct node_lvs *s);

@@ -259,11 +259,12 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
     }
     int status = 0;
     w.kind = kube_pair_of(&w.s->lvs, w.object);
+    const struct err broken = lv_broken(w.s);
     const char *id = lv_text(w.object, "status", "volumeID");
     if (!str_eq(lv_text(w.object, "spec", "nodeName"), w.s->n->name.node))
         status = 0;
-    else if (w.s->broken.code)
-        status = lv_was_judged(&w) ? 0 : lv_fail(&w, &w.s->broken, e);
+    else if (broken.code)
+        status = lv_was_judged(&w) ? 0 : lv_fail(&w, &broken, e);
     else
         status = kube_deleting(w.object) ? remove_volume(&w, e) : *id ? keep(&w, e) : make(&w, e);
     json_decref(w.object);

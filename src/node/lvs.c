@@ -13,7 +13,7 @@
 
 enum { WORKERS = 16 };
 static const int64_t AUDIT_NS = 300 * CLOCK_SECOND, GRACE_NS = 600 * CLOCK_SECOND,
-                     CLASSES_NS = 10 * CLOCK_SECOND;
+                     CLASSES_NS = 10 * CLOCK_SECOND, MEND_NS = 30 * CLOCK_SECOND;
 
 static void by_uid(const json_t *object, struct kube_index_values *out)
 {
@@ -43,6 +43,80 @@ static void map_own(struct kube_controller *c, const struct kube_object *object,
         kube_controller_add(c, "", object->uid);
 }
 
+/* Why there is no LVM here; code 0: there is. */
+struct err lv_broken(struct node_lvs *s)
+{
+    pthread_mutex_lock(&s->lock);
+    struct err broken = s->broken;
+    pthread_mutex_unlock(&s->lock);
+    return broken;
+}
+
+/*
+ * Whether the node is to have volume groups at all. Where several nodes share a machine, its disks are of
+ * one of them; the others have their own or none.
+ */
+static int check_wanted(const struct node *n, struct err *e)
+{
+    const struct node_lvs_options *o = &n->options.lvs;
+    if (!o->disks.count && !o->classes_file && !n->options.discover)
+        return err_set(e, ERR_FAILED_PRECONDITION, "NoVolumeGroup",
+                       "the node %s offers no volume groups: its agent has neither --vg-disks nor "
+                       "--device-classes",
+                       n->name.node);
+    if (access("/usr/sbin/lvm", X_OK) < 0)
+        return err_set(e, ERR_FAILED_PRECONDITION, "NoLVM", "the node %s has no lvm2: install it",
+                       n->name.node);
+    return 0;
+}
+
+/* LVM as it is: disks of our own if there are to be some, devices of all volumes. */
+static int open_lvm(struct node_lvs *s, struct err *e)
+{
+    struct node *n = s->n;
+    const struct node_lvs_options *o = &n->options.lvs;
+    _cleanup_free_ char *folder = mem_printf("%s/lvm", n->options.data_dir);
+    _cleanup_free_ char *own = mem_printf("%s/dev", folder);
+    const struct lvm_options lo = {.folder = folder, .device_dir = o->disks.count ? own : NULL};
+    struct node_vg_disks disks = {0};
+    struct lvm *l = NULL;
+    struct lvm_view *v = NULL;
+    if (check_wanted(n, e) < 0 || lvm_open(&lo, &l, e) < 0)
+        return -1;
+    if ((o->disks.count &&
+         node_vg_disks_start(&disks, l, n->options.data_dir, own, &o->disks, e) < 0) ||
+        lvm_look(l, &v, e) < 0) {
+        node_vg_disks_done(&disks);
+        lvm_close(l);
+        return -1;
+    }
+    pthread_mutex_lock(&s->lock);
+    s->lvm = l;
+    s->disks = disks;
+    lvm_view_unref(s->view);
+    s->view = v;
+    s->broken = (struct err){0};
+    pthread_mutex_unlock(&s->lock);
+    lv_classes_activate(s, &s->classes->set, v);
+    return 0;
+}
+
+/* What was in the way at the start may be so no more: lvm2 is installed, a disk answers. */
+static int mend(struct node_lvs *s)
+{
+    struct err why = {0};
+    if (open_lvm(s, &why) < 0) {
+        pthread_mutex_lock(&s->lock);
+        s->broken = why;
+        pthread_mutex_unlock(&s->lock);
+        return 0;
+    }
+    log_info("this node has logical volumes now");
+    kube_controller_add(s->keeper, "", LV_ANNOUNCE);
+    lv_look_at_all(s);
+    return 0;
+}
+
 static int keep_up(void *context, const char *ns, const char *name, struct kube_result *ret,
                    struct err *e)
 {
@@ -50,10 +124,11 @@ static int keep_up(void *context, const char *ns, const char *name, struct kube_
     (void)ns;
     if (str_eq(name, LV_ANNOUNCE))
         return lv_announce(s, e);
-    bool audit = str_eq(name, LV_AUDIT);
-    ret->again_ns = s->n->options.lvs.audit_ns;
-    if (!audit && ret->again_ns > CLASSES_NS)
-        ret->again_ns = CLASSES_NS;
+    bool audit = str_eq(name, LV_AUDIT), works = !lv_broken(s).code;
+    int64_t most = !works ? MEND_NS : audit ? INT64_MAX : CLASSES_NS;
+    ret->again_ns = s->n->options.lvs.audit_ns < most ? s->n->options.lvs.audit_ns : most;
+    if (!works)
+        return audit ? mend(s) : 0;
     return audit ? lv_audit(s, e) : lv_classes_look(s, e);
 }
 
@@ -81,41 +156,6 @@ static void free_all(void *context)
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->change);
     free(s);
-}
-
-/* LVM as it is: disks of our own if there are to be some, devices of all volumes. */
-static int open_lvm(struct node_lvs *s, struct err *e)
-{
-    struct node *n = s->n;
-    const struct node_lvs_options *o = &n->options.lvs;
-    _cleanup_free_ char *folder = mem_printf("%s/lvm", n->options.data_dir);
-    _cleanup_free_ char *own = mem_printf("%s/dev", folder);
-    const struct lvm_options lo = {.folder = folder, .device_dir = o->disks.count ? own : NULL};
-    if (lvm_open(&lo, &s->lvm, e) < 0 ||
-        (o->disks.count &&
-         node_vg_disks_start(&s->disks, s->lvm, n->options.data_dir, own, &o->disks, e) < 0) ||
-        lvm_look(s->lvm, &s->view, e) < 0)
-        return -1;
-    lv_classes_activate(s, &s->classes->set, s->view);
-    return 0;
-}
-
-/*
- * Whether the node is to have volume groups at all. Where several nodes share a machine, its disks are of
- * one of them; the others have their own or none.
- */
-static int check_wanted(const struct node *n, struct err *e)
-{
-    const struct node_lvs_options *o = &n->options.lvs;
-    if (!o->disks.count && !o->classes_file && !n->options.discover)
-        return err_set(e, ERR_FAILED_PRECONDITION, "NoVolumeGroup",
-                       "the node %s offers no volume groups: its agent has neither --vg-disks nor "
-                       "--device-classes",
-                       n->name.node);
-    if (access("/usr/sbin/lvm", X_OK) < 0)
-        return err_set(e, ERR_FAILED_PRECONDITION, "NoLVM", "the node %s has no lvm2: install it",
-                       n->name.node);
-    return 0;
 }
 
 static int add_controller(struct node_lvs *s, const char *name, unsigned workers,
@@ -147,6 +187,7 @@ static int setup_keeper(struct node_lvs *s, struct err *e)
 
 static struct node_lvs *new_lvs(struct node *n)
 {
+    static const char nothing[] = "{\"report\":[]}";
     struct node_lvs_options *o = &n->options.lvs;
     if (o->audit_ns <= 0)
         o->audit_ns = AUDIT_NS;
@@ -157,6 +198,7 @@ static struct node_lvs *new_lvs(struct node *n)
     pthread_mutex_init(&s->change, NULL);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->news, NULL);
+    lvm_view_parse(nothing, strlen(nothing), &s->view, NULL); /* until there is another */
     kube_manager_on_stop(n->manager, free_all, s);
     return s;
 }
@@ -166,17 +208,18 @@ int node_lvs_setup(struct node *n, struct err *e)
     struct node_lvs *s = new_lvs(n);
     if (lv_classes_load(s, e) < 0)
         return -1;
-    bool wanted = check_wanted(n, &s->broken) == 0, works = wanted && open_lvm(s, &s->broken) == 0;
-    if (wanted && !works)
-        log_error("this node has no logical volumes", LOG_ERR(&s->broken));
-    if (works) /* what was tried in vain on the way is no error */
-        s->broken = (struct err){0};
-    if (add_controller(s, "logicalvolumes", works ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
+    struct err why = {0};
+    bool wanted = check_wanted(n, &why) == 0;
+    if (open_lvm(s, &why) < 0)
+        s->broken = why;
+    if (wanted && s->broken.code)
+        log_error("this node has no logical volumes", LOG_ERR(&why));
+    if (add_controller(s, "logicalvolumes", wanted ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
         return -1;
     /* The seed's group first: where both are the same objects, that one is used. */
     kube_pair_init(&s->lvs, n->manager, "topolvm.cybozu.com/v1", "topolvm.io/v1", "LogicalVolume");
     for (size_t i = 0; i < ARRAY_SIZE(indexes); i++)
         kube_pair_add_index(&s->lvs, &indexes[i]);
     kube_pair_watch(&s->lvs, s->volumes, (struct kube_source){.map = map_own, .context = s});
-    return works ? setup_keeper(s, e) : 0;
+    return setup_keeper(s, e);
 }

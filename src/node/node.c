@@ -73,6 +73,8 @@ int node_setup(struct kube_manager *m, struct node_options *o, struct err *e)
         n->options.address = "127.0.0.1";
     if (n->options.rescan_ns <= 0)
         n->options.rescan_ns = 60 * CLOCK_SECOND;
+    if (n->options.lease_ns <= 0)
+        n->options.lease_ns = 40 * CLOCK_SECOND;
     o->labels.p = NULL; /* ours now, as the filter is */
     o->labels.len = o->labels.cap = 0;
     n->inventory.filter = o->filter;

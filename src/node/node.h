@@ -40,6 +40,7 @@ struct node_options {
     bool discover; /* look for real disks: false for all but one of several nodes on a machine */
     bool register_node;
     int64_t rescan_ns;                /* 0: a minute */
+    int64_t lease_ns;                 /* of the node's Lease; 0: 40 s */
     const struct node_places *places; /* NULL: this machine */
 };
 

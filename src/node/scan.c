@@ -47,7 +47,8 @@ static void cannot(struct node_device *d, const char *reason, const char *why)
     d->why = why;
 }
 
-void device_judge(struct node_device *d, struct arena *a)
+/* Why it cannot be claimed, if so. */
+static void judge(struct node_device *d, struct arena *a)
 {
     const struct node_probe *p = &d->probe;
     if (d->obstacle)
@@ -196,7 +197,7 @@ int node_scan(const struct node_scan_options *o, struct node_scan *ret_scan, str
         recall(d, o, &s.arena);
     settle_names(&s, o);
     vec_for_each(&s.devices, d)
-        device_judge(d, &s.arena);
+        judge(d, &s.arena);
     *ret_scan = s;
     return 0;
 }

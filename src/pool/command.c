@@ -71,7 +71,8 @@ static int take_options(const struct cli_args *args, struct pool_options *o, str
         (dirty && quantity_parse_bytes(dirty, &o->dirty_bytes, e) < 0) ||
         take_duration(args, "scrub-every", &o->scrub_ns, e) < 0 ||
         take_duration(args, "look-every", &o->tick_ns, e) < 0 ||
-        take_duration(args, "write-every", &o->write_ns, e) < 0)
+        take_duration(args, "write-every", &o->write_ns, e) < 0 ||
+        take_duration(args, "sign-every", &o->sign_ns, e) < 0)
         return -1;
     return 0;
 }
@@ -135,6 +136,7 @@ static int start_engine(struct pool_options *o, struct kube_config *config, char
         .dirty_bytes = o->dirty_bytes,
         .host_id = pool_host_id(o->node),
         .direct = o->direct,
+        .sign_ms = (unsigned)(o->sign_ns / (CLOCK_SECOND / 1000)),
     };
     return zpool_start(&zo, e);
 }

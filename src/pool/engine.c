@@ -249,8 +249,9 @@ void pool_engine_stop(struct pool_engine *x)
 void pool_engine_wish(struct pool_engine *x, struct pool_wish *w)
 {
     pthread_mutex_lock(&x->lock);
-    if (!x->wish || !str_eq(str_get(&x->wish->text), str_get(&w->text)) ||
-        x->wish->take_over != w->take_over) {
+    bool same = x->wish && str_eq(str_get(&x->wish->text), str_get(&w->text)) &&
+                x->wish->take_over == w->take_over;
+    if (!same || x->release) { /* one that was let go is wanted again */
         pool_wish_unref(x->wish);
         x->wish = pool_wish_ref(w);
         x->news = true;

@@ -33,22 +33,22 @@ struct pool_engine {
     /* The thread's own: */
     struct zpool *pool; /* NULL: not open */
     bool fresh, gone;
+    bool again; /* something was done: look again at once, there may be more to do */
+    bool scans; /* scan_ended is known */
+    bool read_only;
     uint64_t damaged;      /* blocks, of which there is no other copy */
-    bool again;            /* something was done: look again at once, there may be more to do */
     uint64_t turns, retry; /* how many looks there were; when to try again what failed */
     struct err failed;     /* to open, or to destroy */
     const char *failed_phase;
     uint32_t host_id;              /* who had the pool last, when that is in the way; 0 */
     struct err errors[POOL_STEPS]; /* the last failure of each kind of step; code 0: none */
     VEC(struct pool_seen) seen;
-    bool scans;         /* the next is known */
-    int64_t scan_ended; /* Unix time of the end of the last scan; 0: one runs, or none was */
-    unsigned percent;   /* used, when last looked at; UINT32_MAX: not known */
-    bool read_only;
+    int64_t scan_ended;   /* Unix time of the end of the last scan; 0: one runs, or none was */
+    unsigned percent;     /* used, when last looked at; UINT32_MAX: not known */
     char compression[16]; /* that was set last */
-    char answered[POOL_REQUESTS]
-                 [POOL_REQUEST_MAX]; /* the last of each kind; "": as the wish says */
-    int64_t cleared;                 /* Unix time; 0: as the wish says */
+    int64_t cleared;      /* Unix time; 0: as the wish says */
+    /* Requests that were answered last; "": as the wish says. */
+    char answered[POOL_REQUESTS][POOL_REQUEST_MAX];
 };
 
 /* What the thread is at from now on: a literal. */

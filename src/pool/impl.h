@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <stdlib.h>
+
 #include "api/kinds/pool_names.h"
 #include "base/arena.h"
 #include "json/json.h"
@@ -74,6 +76,25 @@ struct pool_lookup {
     json_t *(*claim)(void *context, const char *name);
     void *context;
 };
+/* What a wish is made with. */
+struct pool_maker {
+    struct pool_wish *w;
+    const json_t *object;
+    const struct pool_lookup *lookup;
+    const char *node; /* "": not said */
+};
+/* wish_device.c */
+struct pool_device pool_make_device(const struct pool_maker *m, const char *name);
+/* Text of an object at two keys; "". */
+static inline const char *pool_text(const json_t *object, const char *a, const char *b)
+{
+    const char *found = json_str(json_object_get(object, a), b);
+    return found ? found : "";
+}
+static inline uint64_t pool_number(const char *digits)
+{
+    return digits ? strtoull(digits, NULL, 10) : 0;
+}
 /* object is in normal form. INVALID_ARGUMENT when it is not one that can be. */
 struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options *o,
                                 const struct pool_lookup *lookup, struct err *e);
@@ -189,14 +210,19 @@ void pool_engine_release(struct pool_engine *x);
 /* A copy; its report is the caller's own. */
 void pool_engine_view(struct pool_engine *x, struct pool_view *ret);
 
-/* act.c: on the engine's thread. */
+/* open.c: on the engine's thread. */
 struct zpool *pool_open(const struct pool_wish *w, struct kube_recorder *recorder,
                         struct pool_verdict *ret);
-int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step *step,
-             struct kube_recorder *recorder, struct err *e);
 /* 0 when nothing of the pool is left. */
 int pool_destroy(struct zpool **p, const struct pool_wish *w, struct kube_recorder *recorder,
                  struct err *e);
+
+/* act.c: the same. */
+int pool_act(struct zpool *p, const struct pool_wish *w, const struct pool_step *step,
+             struct kube_recorder *recorder, struct err *e);
+/* The devices of a group as the engine wants them, into `to`. */
+void pool_fill_devices(const struct pool_wish *w, uint64_t guid, const struct pool_device *from,
+                       size_t n, struct zpool_device *to);
 
 /* reconcile.c */
 int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, struct err *e);

@@ -33,6 +33,7 @@ struct pool_options {
     bool direct;           /* devices past the page cache */
     int64_t scrub_ns;      /* how often the pool is scrubbed; 0: only when asked */
     int64_t tick_ns;       /* how often the pool is looked at; 0: 2 s */
+    int64_t sign_ns;       /* how often the pool says on its devices that it is in use; 0: 1 s */
     int64_t write_ns;      /* how often numbers alone are written to the API; 0: 10 s */
 };
 

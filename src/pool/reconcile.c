@@ -181,6 +181,8 @@ static int follow(struct pool_serve *s, json_t **object, struct err *e)
         return -1;
     if (gone != s->take_over) {
         s->take_over = gone;
+        if (gone)
+            log_info("the host that had the pool last is gone", LOG_U("host id", v.host_id));
         kube_controller_add(s->controller, s->options.ns, s->options.name);
     }
     add_stuck(s, &v, report);

@@ -1,13 +1,9 @@
 /*
  * What is wanted of the pool: from the CStorPoolInstance, its BlockDevices and their claims, to one
  * structure that the engine can use without looking at anything else. A function of what it is given.
- *
- * A device may be added to the pool when its BlockDevice is active on the pool's node, and a claim of the
- * pool's cluster has it. One that is in the pool already needs none of that: its label says so.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "api/kinds/kinds.h"
 #include "base/quantity.h"
@@ -15,106 +11,6 @@
 #include "base/str.h"
 #include "kube/condition.h"
 #include "pool/impl.h"
-
-struct maker {
-    struct pool_wish *w;
-    const json_t *object;
-    const struct pool_lookup *lookup;
-    const char *node; /* "": not said */
-};
-
-static const char *text(const json_t *object, const char *a, const char *b)
-{
-    const char *found = json_str(json_object_get(object, a), b);
-    return found ? found : "";
-}
-
-static uint64_t number(const char *digits)
-{
-    return digits ? strtoull(digits, NULL, 10) : 0;
-}
-
-/* The GUID that the object remembers for a device; 0. */
-static uint64_t remembered(const json_t *object, const char *name)
-{
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_at(object, "status", "devices"), i, it) {
-        const char *other = json_str(it, "blockDeviceName");
-        if (other && str_eq(other, name))
-            return number(json_str(it, "guid"));
-    }
-    return 0;
-}
-
-/* A link that stays when the machine starts anew, if there is one; else the path of the moment. */
-static const char *path_of(const json_t *device)
-{
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_at(device, "spec", "devlinks"), i, it) {
-        const char *kind = json_str(it, "kind");
-        const char *link = json_string_value(json_array_get(json_object_get(it, "links"), 0));
-        if (kind && str_eq(kind, "by-id") && link && access(link, F_OK) == 0)
-            return link;
-    }
-    return text(device, "spec", "path");
-}
-
-static json_t *claim_of(const struct maker *m, const json_t *device)
-{
-    const json_t *ref = json_at(device, "spec", "claimRef");
-    const char *name = json_str(ref, "name"), *uid = json_str(ref, "uid");
-    json_t *claim = name ? m->lookup->claim(m->lookup->context, name) : NULL;
-    if (claim && uid && *uid && !str_eq(kube_uid(claim), uid)) {
-        json_decref(claim);
-        return NULL;
-    }
-    return claim;
-}
-
-/* Why the device may not be added to the pool; NULL: it may. */
-static const char *check(const struct maker *m, const char *name, const json_t *device,
-                         const json_t *claim)
-{
-    struct arena *a = &m->w->arena;
-    if (!device)
-        return arena_printf(a, "there is no BlockDevice %s", name);
-    const char *state = text(device, "status", "state");
-    const char *node = json_str(json_at(device, "spec", "nodeAttributes"), "nodeName");
-    if (!str_eq(state, "Active"))
-        return arena_printf(a, "the BlockDevice %s is %s", name, *state ? state : "not active yet");
-    if (*m->node && node && *node && !str_eq(node, m->node))
-        return arena_printf(a, "the BlockDevice %s is on node %s, and the pool on %s", name, node,
-                            m->node);
-    if (!claim || kube_deleting(claim) || !str_eq(text(device, "status", "claimState"), "Claimed"))
-        return arena_printf(a, "no claim has the BlockDevice %s", name);
-    const char *ours = kube_label(m->object, API_POOL_CLUSTER);
-    const char *theirs = kube_label(claim, API_POOL_CLUSTER);
-    if (ours && (!theirs || !str_eq(ours, theirs)))
-        return arena_printf(a, "the BlockDevice %s is claimed by %s, which is not of cluster %s",
-                            name, kube_name(claim), ours);
-    return *path_of(device) ? NULL
-                            : arena_printf(a, "the BlockDevice %s does not say its path", name);
-}
-
-static struct pool_device make_device(const struct maker *m, const char *name)
-{
-    struct arena *a = &m->w->arena;
-    json_auto_t *device = m->lookup->device(m->lookup->context, name);
-    json_auto_t *claim = device ? claim_of(m, device) : NULL;
-    const char *predecessor = claim ? kube_annotation(claim, API_POOL_PREDECESSOR) : NULL;
-    struct pool_device d = {
-        .name = arena_strdup(a, name),
-        .path = arena_strdup(a, device ? path_of(device) : ""),
-        .not_ready = check(m, name, device, claim),
-        .predecessor = arena_strdup(a, predecessor ? predecessor : ""),
-        .guid = remembered(m->object, name),
-    };
-    str_appendf(&m->w->text, " %s %s %s %s %llu", d.name, d.path, d.not_ready ? d.not_ready : "",
-                d.predecessor, (unsigned long long)d.guid);
-    return d;
-}
 
 static bool is_announced(const json_t *object, const char *name)
 {
@@ -127,7 +23,7 @@ static bool is_announced(const json_t *object, const char *name)
     return false;
 }
 
-static int make_group(struct maker *m, const json_t *spec, const json_t *group,
+static int make_group(struct pool_maker *m, const json_t *spec, const json_t *group,
                       struct pool_group *g, struct pool_device **next, struct err *e)
 {
     static const char *const types[] = {"stripe", "mirror", "raidz", "raidz2", "raidz3"};
@@ -156,7 +52,7 @@ static int make_group(struct maker *m, const json_t *spec, const json_t *group,
         if (!name)
             return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "a device has no name");
         struct pool_device *d = (*next)++;
-        *d = make_device(m, name);
+        *d = pool_make_device(m, name);
         d->role = g->role;
         d->announced = pool_is_aux(d) && is_announced(m->object, name);
         str_append(&m->w->text, d->announced ? " announced" : "");
@@ -165,7 +61,7 @@ static int make_group(struct maker *m, const json_t *spec, const json_t *group,
     return 0;
 }
 
-static int make_groups(struct maker *m, struct err *e)
+static int make_groups(struct pool_maker *m, struct err *e)
 {
     const json_t *spec = json_object_get(m->object, "spec"),
                  *groups = json_object_get(spec, "raidGroups");
@@ -185,15 +81,15 @@ static int make_groups(struct maker *m, struct err *e)
     return n ? 0 : err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "the pool has no devices");
 }
 
-static void add_other(struct maker *m, const char *name)
+static void add_other(struct pool_maker *m, const char *name)
 {
     struct pool_wish *w = m->w;
     if (name && *name && !pool_wish_named(w, name))
-        w->others[w->n_others++] = make_device(m, name);
+        w->others[w->n_others++] = pool_make_device(m, name);
 }
 
 /* Devices that are replaced, and those that the object remembers: they may still be in the pool. */
-static void make_others(struct maker *m)
+static void make_others(struct pool_maker *m)
 {
     struct pool_wish *w = m->w;
     const json_t *known = json_at(m->object, "status", "devices");
@@ -214,7 +110,7 @@ static int64_t time_of(const char *stamp)
     return stamp && rfc3339_parse(stamp, &t, NULL) == 0 ? t.tv_sec : 0;
 }
 
-static void make_requests(struct maker *m)
+static void make_requests(struct pool_maker *m)
 {
     static const struct {
         const char *annotation, *member;
@@ -230,14 +126,14 @@ static void make_requests(struct maker *m)
     }
 }
 
-static void make_scrubs(struct maker *m, const struct pool_options *o)
+static void make_scrubs(struct pool_maker *m, const struct pool_options *o)
 {
     struct pool_wish *w = m->w;
     w->scrub_started = time_of(json_str(json_at(m->object, "status", "scrub"), "startTime"));
     w->cleared = time_of(json_str(json_at(m->object, "status", "clear"), "time"));
     int64_t since = w->scrub_started;
     if (!since)
-        since = time_of(text(m->object, "metadata", "creationTimestamp"));
+        since = time_of(pool_text(m->object, "metadata", "creationTimestamp"));
     w->scrub_due = o->scrub_ns ? since + o->scrub_ns / CLOCK_SECOND : 0;
 }
 
@@ -268,7 +164,7 @@ static uint64_t bytes_of(const json_t *capacity, const char *key)
     return text && quantity_parse_bytes(text, &n, NULL) == 0 ? n : 0;
 }
 
-static void make_settings(struct maker *m)
+static void make_settings(struct pool_maker *m)
 {
     struct pool_wish *w = m->w;
     const json_t *object = m->object, *config = json_at(object, "spec", "poolConfig");
@@ -286,7 +182,7 @@ static void make_settings(struct maker *m)
     const char *cluster = cluster_uid(object);
     w->cluster_name = cluster && *cluster ? arena_printf(&w->arena, "cstor-%s", cluster) : "";
     w->existing = existing && *existing;
-    w->guid = number(json_str(json_object_get(object, "status"), "guid"));
+    w->guid = pool_number(json_str(json_object_get(object, "status"), "guid"));
     w->compression = arena_strdup(&w->arena, compression ? compression : "off");
     json_int_t percent = json_is_integer(limit) ? json_integer_value(limit) : 85;
     w->read_only_percent = percent > 0 && percent < 100 ? (unsigned)percent : 0;
@@ -305,7 +201,7 @@ struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options 
 {
     struct pool_wish *w = NEW(struct pool_wish);
     atomic_init(&w->refs, 1);
-    struct maker m = {w, object, lookup, text(object, "spec", "hostName")};
+    struct pool_maker m = {w, object, lookup, pool_text(object, "spec", "hostName")};
     make_settings(&m);
     make_requests(&m);
     make_scrubs(&m, o);

@@ -122,6 +122,8 @@ static int add_node(const struct up_options *o, unsigned number, const char *url
     add(&w, mem_strdup("--run-pods"));
     add(&w, mem_strdup("--allow-host-commands"));
     add(&w, mem_strdup("--stop-pods-on-exit"));
+    if (o->lost_after)
+        add_flag(&w, "lease-duration", mem_strdup(o->lost_after));
     if (o->sparse_disks)
         add_flag(&w, "sparse-disks", mem_strdup(o->sparse_disks));
     if (o->vg_disks)

@@ -90,7 +90,7 @@ int zpool_start(const struct zpool_options *o, struct err *e)
     static atomic_flag started = ATOMIC_FLAG_INIT;
     /* libzpool takes no less, and without a word takes half of the memory instead. */
     enum { DEFAULT_BYTES = 64 << 20, CACHE_LEAST = 64 << 20, CACHE_FLOOR = 32 << 20 };
-    enum { TAKE_OVER_INTERVALS = 10 };
+    enum { TAKE_OVER_INTERVALS = 10, SIGN_MS = 1000 };
     if (!o->host_id)
         return err_set(e, ERR_INVALID_ARGUMENT, "NoHostID",
                        "the host id is 0: give the node's own");
@@ -108,11 +108,12 @@ int zpool_start(const struct zpool_options *o, struct err *e)
     zfetch_max_distance = 2 << 20;
     zfs_abd_scatter_enabled = 0; /* device.c then gets what is to be written in one piece */
     /*
-     * A pool says every second on its devices that it is in use (the property multihost). Whoever takes one
-     * over watches for twice as many seconds first. That such a write is late suspends no pool: a machine
+     * A pool says every so often on its devices that it is in use (the property multihost). Whoever takes one
+     * over watches for twice as many such times first. That such a write is late suspends no pool: a machine
      * may be slow.
      */
     zfs_multihost_fail_intervals = 0;
+    zfs_multihost_interval = o->sign_ms ? o->sign_ms : SIGN_MS;
     zfs_multihost_import_intervals = TAKE_OVER_INTERVALS;
     zfs_flags = 0;                                /* the checks of ZFS's tests */
     spa_config_path = (char *)(uintptr_t) "none"; /* no cache file, and not the system's */

@@ -37,8 +37,24 @@ static nvlist_t *read_copy(int fd, uint64_t at, int *ret_error)
     return nv;
 }
 
+/* The newest of the uberblocks that were seen, and whether its pool says that it is in use while it is. */
+struct newest {
+    uint64_t txg;
+    bool signs;
+};
+
+static void note_uberblock(const char *at, struct newest *n)
+{
+    uberblock_t copy;
+    const uberblock_t *ub = memcpy(&copy, at, sizeof(copy));
+    if (ub->ub_magic != UBERBLOCK_MAGIC || ub->ub_txg < n->txg)
+        return;
+    n->txg = ub->ub_txg;
+    n->signs = MMP_VALID(ub) && ub->ub_mmp_delay;
+}
+
 /* Whether there is an uberblock behind this copy: without one no pool was ever complete here. */
-static bool has_uberblock(int fd, uint64_t at)
+static bool has_uberblock(int fd, uint64_t at, struct newest *n)
 {
     enum { STEP = 1 << UBERBLOCK_SHIFT };
     _cleanup_free_ char *ring = mem_alloc(VDEV_UBERBLOCK_RING);
@@ -46,19 +62,21 @@ static bool has_uberblock(int fd, uint64_t at)
         pread(fd, ring, VDEV_UBERBLOCK_RING, (off_t)(at + offsetof(vdev_label_t, vl_uberblock)));
     if (got != VDEV_UBERBLOCK_RING)
         return true; /* for all we know */
+    bool any = false;
     for (size_t i = 0; i < VDEV_UBERBLOCK_RING; i += STEP) {
         uint64_t magic;
         memcpy(&magic, ring + i, sizeof(magic));
-        if (magic == UBERBLOCK_MAGIC || magic == __builtin_bswap64(UBERBLOCK_MAGIC))
-            return true;
+        any |= magic == UBERBLOCK_MAGIC || magic == __builtin_bswap64(UBERBLOCK_MAGIC);
+        note_uberblock(ring + i, n);
     }
-    return false;
+    return any;
 }
 
 /* The newest, for nvlist_free(), or NULL. *ret_error is set when there might be one that cannot be read. */
-static nvlist_t *read_newest(int fd, uint64_t size, bool *ret_complete, int *ret_error)
+static nvlist_t *read_newest(int fd, uint64_t size, struct zpool_found *f, int *ret_error)
 {
     int error = 0;
+    struct newest newest = {0};
     const uint64_t label = sizeof(vdev_label_t);
     size -= size % label;
     if (size < SPA_MINDEVSIZE)
@@ -67,7 +85,7 @@ static nvlist_t *read_newest(int fd, uint64_t size, bool *ret_complete, int *ret
     for (unsigned i = 0; i < VDEV_LABELS; i++) {
         uint64_t at = i < 2 ? i * label : size - (VDEV_LABELS - i) * label;
         nvlist_t *nv = read_copy(fd, at, &error);
-        *ret_complete |= nv && has_uberblock(fd, at);
+        f->complete |= nv && has_uberblock(fd, at, &newest);
         if (nv && (!best || zpool_number(nv, ZPOOL_CONFIG_POOL_TXG) >
                                 zpool_number(best, ZPOOL_CONFIG_POOL_TXG))) {
             nvlist_t *worse = best;
@@ -76,6 +94,7 @@ static nvlist_t *read_newest(int fd, uint64_t size, bool *ret_complete, int *ret
         }
         nvlist_free(nv);
     }
+    f->signs = newest.signs;
     *ret_error = best ? 0 : error;
     return best;
 }
@@ -141,7 +160,7 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
     if (!ret->error)
         ret->error = zpool_device_is_free(fd);
     int unread = ret->error;
-    nvlist_t *nv = ret->size ? read_newest(fd, ret->size, &ret->complete, &unread) : NULL;
+    nvlist_t *nv = ret->size ? read_newest(fd, ret->size, ret, &unread) : NULL;
     if (!ret->error)
         ret->error = unread;
     if (nv) {

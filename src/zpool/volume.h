@@ -54,6 +54,7 @@ struct zpool_volume_info {
     uint64_t reserved;   /* set aside for it; 0: thin */
     uint64_t available;  /* that it could still take */
     int64_t created;     /* Unix time */
+    uint64_t txg;        /* the same in the pool's count, in which no two snapshots are equal */
     char compression[16];
 };
 

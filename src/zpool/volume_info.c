@@ -22,6 +22,7 @@ static void read_space(objset_t *os, struct zpool_volume_info *i)
     i->snapshot = dmu_objset_is_snapshot(os);
     i->guid = dsl_get_guid(ds);
     i->created = (int64_t)dsl_get_creation(ds);
+    i->txg = dsl_get_creationtxg(ds);
     i->referenced = dsl_get_referenced(ds);
     i->logical = dsl_get_logicalreferenced(ds);
     i->used = i->snapshot ? dsl_get_used(ds) : dsl_dir_get_used(ds->ds_dir);
@@ -87,7 +88,7 @@ static int compare(const void *pa, const void *pb)
         return order ? order : na < nb ? -1 : 1;
     if (a->snapshot != b->snapshot)
         return a->snapshot ? 1 : -1;
-    return a->created != b->created ? (a->created < b->created ? -1 : 1) : strcmp(a->name, b->name);
+    return a->txg != b->txg ? (a->txg < b->txg ? -1 : 1) : strcmp(a->name, b->name);
 }
 
 int zpool_volume_list(struct zpool *p, struct zpool_volume_info **ret_list, size_t *ret_n,

@@ -45,6 +45,7 @@ struct zpool_options {
     uint64_t dirty_bytes; /* of data written and not yet on the devices at most; 0: 64 MiB */
     uint32_t host_id;     /* of this node, not 0: it is written into the labels */
     bool direct;          /* devices past the page cache (O_DIRECT) */
+    unsigned sign_ms;     /* how often a pool says that it is in use, 100 or more; 0: 1000 */
 };
 
 /* Once in a process. FAILED_PRECONDITION when libzpool is another version than the one built for. */
@@ -69,6 +70,7 @@ struct zpool_found {
     uint64_t txg;                    /* when its label was written, in the pool's count */
     uint32_t host_id;                /* who had the pool last */
     bool exported;                   /* cleanly; else that host may still have it */
+    bool signs;    /* while it is in use it says so here: one can see whether it is */
     bool complete; /* it has an uberblock; a label without one is left of a pool or device that was
                       being made when the process died */
     char pool_name[256], host_name[65]; /* "" where not known */
@@ -112,7 +114,7 @@ struct zpool *zpool_create(const char *name, const struct zpool_layout *layout, 
  * The pool with this GUID from these devices; others among them are left alone. With devices missing
  * the pool comes degraded, or, when too many are, not at all (UNAVAILABLE). A pool that another host
  * had last and did not export is refused unless `take_over`: the caller believes that host to be gone. Then
- * the devices are watched for some twenty seconds, and the pool is refused when somebody is using it.
+ * the devices are watched for some twenty times `sign_ms`, and the pool is refused when somebody is using it.
  * `without_log`: also when its log device is lost, and with it what was flushed last.
  */
 struct zpool_import {

@@ -15,13 +15,15 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from pretend_pools import (CLAIMS, CLUSTERS, DEPLOYMENTS, INSTANCES, NS, Clusters, Pools, cluster, group, names_of,  # noqa: E402
-                           pool)
+from pretend_pools import DEVICES as BLOCK_DEVICES  # noqa: E402
+from pretend_pools import (CLAIMS, CLUSTERS, DEPLOYMENTS, INSTANCES, MERGE, NS, Clusters, Pools, cluster, group,  # noqa: E402
+                           names_of, pool)
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, wait_for  # noqa: E402
 
 apiserver, program, stride, rounds = sys.argv[1:3] + [int(n) for n in sys.argv[3:5]]
 tap = Tap()
+FORGOTTEN = "orlop.io/forgotten"
 DEVICES = {"n1": ["a1", "a2", "a3", "a4", "a5"], "n2": ["b1", "b2"], "n3": []}
 
 
@@ -90,13 +92,23 @@ def lose(c):
     c.server.ask("DELETE", f"{INSTANCES}/{c.instances('x')[0]['metadata']['name']}")
 
 
+def forget(c):
+    """A pool is gone with its node, and somebody says so."""
+    name = next(i["metadata"]["name"] for i in c.instances("x") if i["spec"]["hostName"] == "n2")
+    c.pools.still.add(name)
+    c.pools.disks = {d: g for d, g in c.pools.disks.items() if d not in DEVICES["n2"]}
+    c.server.ask("PATCH", f"{INSTANCES}/{name}", {"metadata": {"annotations": {FORGOTTEN: "{}"}}}, content_type=MERGE)
+    shrink(c)
+
+
 def delete(c):
     c.server.ask("DELETE", f"{CLUSTERS}/x")
 
 
 OPERATIONS = [("create", [], create, 12), ("expand", [create], expand, 6), ("replace", [create], replace, 8),
               ("scale", [create], scale, 10), ("shrink", [create, scale], shrink, 10),
-              ("migrate", [create], migrate, 6), ("lose", [create], lose, 10), ("delete", [create], delete, 10)]
+              ("migrate", [create], migrate, 6), ("lose", [create], lose, 10),
+              ("forget", [create, scale], forget, 12), ("delete", [create], delete, 10)]
 
 
 def wrong(c):
@@ -144,6 +156,12 @@ def clear(c, operator):
         c.server.ask("DELETE", f"{CLUSTERS}/{x['metadata']['name']}")
     left = settle(c)
     wait_for(lambda: not c.items(CLAIMS))
+    c.pools.still.clear()
+    for disk in c.items(BLOCK_DEVICES):
+        if FORGOTTEN in disk["metadata"].get("annotations", {}):  # its node is back
+            c.server.ask("PATCH", f"{BLOCK_DEVICES}/{disk['metadata']['name']}", {
+                "metadata": {"annotations": None}, "spec": {"claimRef": None}, "status": {"claimState": "Unclaimed"}},
+                content_type=MERGE)
     for host, names in DEVICES.items():
         c.pools.move(host, *names)
     return left

@@ -6,7 +6,7 @@ jiva-crash.py PROGRAMS [N]      N: only each Nth step
 The parts run as processes of this test, with the words that the controller wrote into its Deployments: so
 each can be told to die at its Nth step (base/crash.h), one after the other, until it gets through. Whoever
 dies is started again, and then: a resize ends in COMPLETED, with the size read back, or in FAILED with nothing
-changed; the lock is free, and had one holder at a time.
+changed; the lock is free, and had one holder at a time. Then nobody dies, and the API fails instead.
 
 A step before a write and one after it leave different things behind; those that a table goes through are
 counted, so that a table that became shorter is noticed.
@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from failing_api import FAULTS, FailingApi  # noqa: E402
 from jiva import LOCK, PATIENCE, resize, volume  # noqa: E402
 from namespaces import own_network  # noqa: E402
 from server import Server  # noqa: E402
@@ -41,7 +42,7 @@ class Part:
         self.world, self.name, self.words, self.limit, self.process = world, name, words, limit, None
 
     def start(self, crash_at=None, limit=None):
-        env = {**os.environ, "KUBECONFIG": self.world.server.kubeconfig}
+        env = {**os.environ, "KUBECONFIG": self.world.kubeconfig}
         if crash_at:
             env["ORLOP_CRASH_AT"] = str(crash_at)
 
@@ -70,8 +71,9 @@ class World:
 
     def __init__(self, server, scratch):
         self.server, self.scratch = server, scratch
-        self.controller = Part(self, "controller", [
-            f"{programs}/orlop-controller", "--kubeconfig", server.kubeconfig, "--health-port", "off",
+        self.kubeconfig = server.kubeconfig  # of who is started next
+        self.controller = Part(self, "controller", lambda: [
+            f"{programs}/orlop-controller", "--kubeconfig", self.kubeconfig, "--health-port", "off",
             "--leader-elect=false", "--controllers", "jiva-volume-controller,jiva-volume-resize-controller"])
         self.parts = {"controller": self.controller}
         self.size, self.count = 64, 0
@@ -214,6 +216,17 @@ def try_failure(world, who, at):
     return died
 
 
+def is_made(world, name):
+    """The volume has all its parts, and says so."""
+    kinds = [("/api/v1", "secrets", "key"), ("/api/v1", "services", "svc"), ("/api/v1", "serviceaccounts", "ctrl"),
+             ("/apis/rbac.authorization.k8s.io/v1", "roles", "ctrl"),
+             ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", "ctrl"),
+             ("/apis/apps/v1", "deployments", "ctrl"), ("/apis/apps/v1", "deployments", "rep")]
+    v = world.get(f"{API}/jivavolumes/{name}")
+    return v.get("iscsi", {}).get("targetPortal") and v.get("status", {}).get("phase") == "Pending" and all(
+        world.get(f"{group}/namespaces/default/{kind}/{name}-{end}") for group, kind, end in kinds)
+
+
 def try_create(world, at):
     """A volume that is made while the controller dies; its parts are those of a volume."""
     world.controller.kill()
@@ -221,15 +234,7 @@ def try_create(world, at):
     name = f"c-{world.count}"
     world.server.create(f"{API}/jivavolumes", volume(name, "16Mi"))
     world.controller.start(crash_at=at)
-    kinds = [("/api/v1", "secrets", "key"), ("/api/v1", "services", "svc"), ("/api/v1", "serviceaccounts", "ctrl"),
-             ("/apis/rbac.authorization.k8s.io/v1", "roles", "ctrl"),
-             ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", "ctrl"),
-             ("/apis/apps/v1", "deployments", "ctrl"), ("/apis/apps/v1", "deployments", "rep")]
-
-    def there():
-        v = world.get(f"{API}/jivavolumes/{name}")
-        return v.get("iscsi", {}).get("targetPortal") and v.get("status", {}).get("phase") == "Pending" and all(
-            world.get(f"{group}/namespaces/default/{kind}/{name}-{end}") for group, kind, end in kinds)
+    there = lambda: is_made(world, name)  # noqa: E731
 
     def follow(what, path, done):
         wait_for(lambda: not world.controller.alive() or done(), PATIENCE)
@@ -247,6 +252,43 @@ def try_create(world, at):
     world.controller.start(crash_at=at)
     died |= follow("and goes", path, lambda: not world.get(path))
     return died
+
+
+def phase(world, name):
+    return world.get(f"{API}/jivavolumeresizes/{name}").get("status", {}).get("phase")
+
+
+def failing(world):
+    """Nobody dies, but of the writes of controllers and manager each third is spoiled."""
+    api = FailingApi(world.server, world.scratch.path)
+    world.kubeconfig = api.kubeconfig
+    try:
+        for who in ("controller", "volume"):
+            begin(world, who, None)
+        tap.ok(wait_for(lambda: world.settled(world.size), PATIENCE), "behind an API that fails", world.state())
+        api.every = 3
+        for name, more in (("x-1", 4), ("x-2", 8), ("x-3", 12)):
+            world.server.create(f"{API}/jivavolumeresizes", resize(name, "v", f"{world.size + more}Mi"))
+        world.server.ask("DELETE", f"{API}/jivavolumeresizes/x-3")
+        world.server.create(f"{API}/jivavolumes", volume("x", "16Mi"))
+        world.size += 8
+        tap.ok(wait_for(lambda: phase(world, "x-1") == phase(world, "x-2") == "COMPLETED" and world.settled(world.size)
+                        and not world.get(f"{API}/jivavolumeresizes/x-3"), PATIENCE),
+               "two resizes are COMPLETED, one that was deleted is gone, and the lock is free",
+               (phase(world, "x-1"), phase(world, "x-2"), phase(world, "x-3"), world.state()))
+        tap.ok(wait_for(lambda: is_made(world, "x"), PATIENCE), "a volume is made", world.get(f"{API}/jivavolumes/x"))
+        world.server.ask("DELETE", f"{API}/jivavolumes/x")
+        for name in ("x-1", "x-2"):
+            world.server.ask("DELETE", f"{API}/jivavolumeresizes/{name}")
+        tap.ok(wait_for(lambda: not world.get(f"{API}/jivavolumes/x") and not phase(world, "x-1")
+                        and not phase(world, "x-2"), PATIENCE), "and goes, and the resizes", world.get(f"{API}/jivavolumes/x"))
+        tap.equal(set(api.done), set(FAULTS), "each way to fail was met")
+        print(f"# {api.writes} writes, spoiled: {api.done}")
+    finally:
+        world.kubeconfig = world.server.kubeconfig
+        for who in ("controller", "volume"):
+            world.parts[who].kill()
+        api.close()
 
 
 def holders(world, version):
@@ -283,6 +325,7 @@ def main(world):
     steps(world, "no room", "volume", 4, lambda at: try_failure(world, "volume", at))
     begin(world, "replica-2", None)
 
+    failing(world)
     had = holders(world, version)
     tap.ok(had and all(not (a and b) for a, b in zip(had, had[1:])), "the lock went from one to nobody to the next",
            had)

@@ -19,8 +19,8 @@ bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
 commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup",
             "restore", "completion", "help", "version", "lv list", "lv create", "lv resize", "lv delete", "lv audit",
             "node forget", "target", "replica", "bench", "disk list", "disk show", "disk locate", "pool list",
-            "pool show", "pool create", "pool expand", "pool replace", "pool scrub", "pool clear", "pool migrate", "pool delete",
-            "pool forget", "pool serve", "volume list", "volume show", "volume create", "volume resize",
+            "pool show", "pool create", "pool expand", "pool replace", "pool scrub", "pool clear", "pool forget",
+            "pool migrate", "pool delete", "pool serve", "volume list", "volume show", "volume create", "volume resize",
             "volume snapshot", "volume delete"]
 
 

@@ -40,9 +40,15 @@ def check_lost_node(s):
     # A pod that is merely deleted goes where its data is.
     pod = s.pods("jiva-replica", "moves")[0]["metadata"]["name"]
     s.kubectl("delete", "pod", pod, "--timeout=60s")
-    tap.ok(wait_for(lambda: pod not in [p["metadata"]["name"] for p in s.pods("jiva-replica", "moves")], PATIENCE)
-           and s.ready("moves"), "a replica's pod is deleted", s.state("moves"))
-    tap.equal({p["spec"]["nodeName"] for p in s.pods("jiva-replica", "moves")}, at, "and is back where its data is")
+
+    def where():
+        return {p["spec"].get("nodeName", "") for p in s.pods("jiva-replica", "moves")
+                if "deletionTimestamp" not in p["metadata"]}
+    tap.ok(wait_for(lambda: pod not in [p["metadata"]["name"] for p in s.pods("jiva-replica", "moves")], PATIENCE),
+           "a replica's pod is deleted", s.pods("jiva-replica", "moves"))
+    tap.ok(wait_for(lambda: len(where()) == 3 and "" not in where(), PATIENCE), "another takes its place", where())
+    tap.equal(where(), at, "where its data is")
+    tap.ok(s.ready("moves"), "and the volume is ready", s.state("moves"))
 
     lost = s.pods("jiva-controller", "moves")[0]["spec"]["nodeName"]
     if lost not in at:
@@ -51,10 +57,6 @@ def check_lost_node(s):
     tap.ok(wait_for(lambda: lost not in nodes(s, "moves"), PATIENCE), f"{lost} is lost: its replica goes elsewhere",
            s.volume("moves"))
     tap.ok(s.volume("moves")["status"]["phase"] != "Ready", "nobody says that it is well", s.state("moves"))
-
-    def where():
-        return {p["spec"].get("nodeName", "") for p in s.pods("jiva-replica", "moves")
-                if "deletionTimestamp" not in p["metadata"]}
     tap.ok(wait_for(lambda: len(where()) == 3 and not {lost, ""} & where(), PATIENCE), "three other nodes have it", where())
     tap.ok(s.ready("moves"), "the volume is whole again", s.volume("moves"))
     tap.equal(s.volume("moves")["metadata"]["annotations"].get("jiva.openebs.io/stale-nodes"), lost,

@@ -131,6 +131,21 @@ def taken_over(agent):
     return uid
 
 
+def hide(agent):
+    """A volume that is not there is lost, until it is back."""
+    uid = agent.create("away", "8Mi", vgName="spared")["metadata"]["uid"]
+    until(agent, "a volume", "away", currentSize="8Mi")
+    tap.ran(agent.lvm.run("lvrename", "orlop", uid, "hidden"), "is taken away")
+    said = until(agent, "its status says that it is lost", "away", code=5)
+    tap.ok("bring it back" in said["message"], "and what to do", said)
+    return uid
+
+
+def show(agent, uid):
+    tap.ran(agent.lvm.run("lvrename", "orlop", "hidden", uid), "it comes back")
+    tap.ok(wait_for(lambda: not agent.status("away").get("code")), "and is as before", agent.status("away"))
+
+
 def check_new_classes(agent, path):
     """The file of classes is read again while the agent runs."""
     def write(text):
@@ -170,17 +185,19 @@ def check_orphans(agent):
     tap.ok(wait_for(lambda: agent.metrics().get('orlop_logicalvolume_orphans{node="n1"}') == 2),
            "two are orphans", agent.text()[-500:])
     moved = taken_over(agent)
+    away = hide(agent)
     agent.stop()
     restore(agent, keep["metadata"]["uid"])
     agent.start("--reclaim-orphans", "--orphan-grace", "1s")
-    wanted = {keep["metadata"]["uid"], "foreign", moved}
-    tap.ok(wait_for(lambda: set(agent.lvm.volumes()) == wanted), "which go when that is asked for",
-           agent.lvm.volumes())
-    tap.ok(wait_for(lambda: not agent.annotation("topolvm.io/orphans")), "and are orphans no more")
+    wanted = {keep["metadata"]["uid"], "foreign", "hidden", moved}
+    tap.ok(wait_for(lambda: set(agent.lvm.volumes()) == wanted), "which go when that is asked for, but for one "
+           "whose object has lost its volume: it may be that", agent.lvm.volumes())
+    show(agent, away)
+    tap.ok(wait_for(lambda: not agent.annotation("topolvm.io/orphans")), "there are no more orphans")
     agent.grow("keep", "16Mi")
     until(agent, "one of an object that was restored is not an orphan, and grows", "keep", currentSize="16Mi")
     agent.lvm.run("lvremove", "-f", "-y", "orlop/foreign")
-    agent.delete("keep", "moved")
+    agent.delete("keep", "moved", "away")
 
 
 def check_hostile(agent):
@@ -214,6 +231,16 @@ def check_broken(server, scratch):
         tap.ok("offers no volume groups" in said["message"], "and what to do", said)
         agent.delete("nowhere")
         tap.ok(wait_for(lambda: not agent.all()), "what was never made can go")
+    agent = Agent(program, server, scratch.file("n4"), "n4", "--audit", "1s")
+    os.mkdir(agent.folder)
+    with open(f"{agent.folder}/lvm", "w", encoding="utf-8"), agent:
+        agent.create("patient", "8Mi")
+        tap.ok(wait_for(lambda: f"{agent.folder}/lvm" in agent.status("patient").get("message", "")),
+               "a node whose LVM cannot be used says so", agent.status("patient"))
+        os.remove(f"{agent.folder}/lvm")
+        until(agent, "and makes the volume as soon as it can be", "patient", currentSize="8Mi")
+        agent.delete("patient")
+        tap.ok(wait_for(lambda: not agent.all()), "which can go")
     bad = run(program, "--kubeconfig", server.kubeconfig, "--data-dir", scratch.file("n3"), "--device-classes",
               scratch.file("bad.yaml", "device-classes: [{name: a}]"))
     tap.ran(bad, "a file of classes that is wrong", 1, stderr="a: volume-group must be")

@@ -145,6 +145,7 @@ def check_show(w):
         "phase": "DEGRADED", "readOnly": True,
         "devices": [{"blockDeviceName": "bd-n2-b", "state": "ONLINE", "checksumErrors": 3},
                     {"blockDeviceName": "bd-n2-c", "state": "UNAVAIL", "readErrors": 1}],
+        "scrub": {"percent": 7, "startTime": "2024-01-01T00:00:00Z", "errors": 2, "repaired": "12Ki"},
         "resilver": {"percent": 42, "remainingSeconds": 150, "blockDeviceName": "bd-n2-b"}}})
     w.patch("CStorPoolInstance", "fast-1", {"status": {"conditions": [
         {"type": "Available", "status": "True", "reason": "Open", "message": "the pool is open"},
@@ -160,16 +161,17 @@ fast   1 of 2 pools online
 |  |- mirror
 |  |  |- bd-n1-b   ONLINE   10Gi   /dev/sdb
 |  |  `- bd-n1-c   ONLINE   10Gi   /dev/sdc
-|  `- log stripe
+|  `- log
 |     `- bd-n1-d   ONLINE   10Gi   /dev/sdd
 `- fast-1 on n2   DEGRADED   [########------------] 40%   4Gi of 10Gi   read-only
    |- DiskUnavailable: bd-n2-c is gone
+   |- scrub [#-------------------] 7%: 12Ki mended, 2 blocks damaged without another copy
    `- mirror
       |- bd-n2-b   ONLINE   10Gi   /dev/sdb   3 checksum errors   [########------------] 42% resilvered, 2m30s left
       `- bd-n2-c   UNAVAIL   10Gi   /dev/sdc   disk is Inactive   1 read error
 """)
     result = w.run("pool", "show", "fast", LC_ALL="C.UTF-8")
-    tap.ok("│  └─ log stripe" in result.stdout and "[████████░░░░░░░░░░░░] 40%" in result.stdout,
+    tap.ok("│  └─ log\n" in result.stdout and "[████████░░░░░░░░░░░░] 40%" in result.stdout,
            "in Unicode", result.stdout)
     tap.equal([it["kind"] for it in json.loads(w.run("pool", "show", "fast", "-o", "json").stdout)["items"]],
               ["CStorPoolCluster", "CStorPoolInstance", "CStorPoolInstance"], "as JSON")
@@ -206,16 +208,24 @@ def check_changes(w):
              stdout="cstorpoolcluster.openebs.io/fast changed\n")
     tap.equal(w.groups("fast")[0][0], ("mirror", ["bd-n1-b", "bd-n1-e"]), "is in the manifest")
     w.expect("a second one", "pool replace fast bd-n1-b bd-n3-d", status=1)
+    w.expect("what is missing is said", "pool replace fast bd-n1-b", status=2, stderr=": NEW is missing")
+    w.expect("all of it", "pool replace fast", status=2, stderr=": OLD NEW are missing")
     w.expect("a move without disks", "pool migrate fast n3 n1", status=1, stderr="[")
     w.expect("a pool that is not there", "pool migrate fast n9 n1", status=1,
              stderr='fast has no pool on node "n9"')
     w.expect("a scrub", "pool scrub fast --node n1",
              stdout="cstorpoolinstance.openebs.io/fast-0 scrub requested\n")
     said = w.get("CStorPoolInstance", "fast-0")["metadata"]["annotations"]
-    tap.ok(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["openebs.io/scrub-requested-at"]),
+    tap.ok(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", said["openebs.io/scrub-requested-at"]),
            "is asked for by an annotation", said)
     w.expect("of all pools", "pool scrub fast", stdout="".join(
         f"cstorpoolinstance.openebs.io/fast-{it} scrub requested\n" for it in range(3)))
+    w.expect("a clear", "pool clear fast --node n2",
+             stdout="cstorpoolinstance.openebs.io/fast-1 clear requested\n")
+    tap.ok("openebs.io/clear-requested-at" in w.get("CStorPoolInstance", "fast-1")["metadata"]["annotations"],
+           "is asked for by an annotation too")
+    w.expect("whose pool to forget", "pool forget fast", status=2, stderr="say which pool: --node NODE")
+    w.expect("a pool to forget that is none", "pool forget fast --node n9", status=1, stderr='has no pool on node "n9"')
     put(w.server, node("n4"))
     for it in "bc":
         put(w.server, device(f"bd-n3-{it}", "n4"), NS)
@@ -254,6 +264,13 @@ def check_delete(w):
     put(w.server, replica("pvc-1", "fast-1"), NS)
     w.expect("a pool with a replica", "pool delete fast --node n2", status=1, stderr="[pool-in-use]")
     w.expect("the cluster with it", "pool delete fast", status=1, stderr="[pool-in-use]")
+    w.expect("nor is it forgotten", "pool forget fast --node n2", status=1, stderr="[pool-in-use]")
+    mark = "orlop.io/forgotten"
+    tap.ok(mark not in w.get("CStorPoolInstance", "fast-1")["metadata"].get("annotations", {}), "or marked for that")
+    w.expect("the only pool of a cluster", "pool forget small --node n3",
+             stdout="cstorpoolinstance.openebs.io/small-0 forgotten; it is the last pool of the cluster, which goes "
+             "with: orlop pool delete small\n")
+    tap.ok(mark in w.get("CStorPoolInstance", "small-0")["metadata"]["annotations"], "is marked")
     w.expect("another pool", "pool delete fast --node n4",
              stdout="cstorpoolcluster.openebs.io/fast changed\n")
     tap.equal(len(w.groups("fast")), 2, "is gone from the manifest")

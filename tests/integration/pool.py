@@ -281,6 +281,28 @@ def test_faults(bench):
     tap.equal(data(disks, "verify", 16, names=["x-b"]).stdout, "0\n", "the side that was damaged has all data")
 
 
+def test_paths(bench):
+    """A device that was away comes back at another path, and another one is at its own."""
+    disks, pool = bench.disks("paths"), bench.pool("paths")
+    disks.make("y-a", "y-b")
+    pool.create(group("mirror", "y-a", "y-b"))
+    with pool:
+        pool.wait()
+        pool.stop()
+        os.rename(disks.path("y-b"), disks.path("y-moved"))
+        disks.file("y-b")
+        pool.start()
+        tap.ok(wait_for(lambda: pool.phase() == "DEGRADED" and pool.states().get("y-b") == "UNAVAIL"),
+               "a device that is away, and another in its place", pool.status())
+        tap.ran(run("cmp", "-n", str(128 * MEBI), disks.path("y-b"), "/dev/zero"), "which is not touched")
+        disks.change("y-b", {"spec": {"path": disks.path("y-moved")}})
+        tap.ok(wait_for(lambda: pool.phase() == "ONLINE" and pool.states() == {"y-a": "ONLINE", "y-b": "ONLINE"}),
+               "it is back, elsewhere", pool.status())
+        tap.ok(wait_for(lambda: "DeviceBack" in pool.events()), "and people are told", pool.events())
+        tap.equal(pool.text().count("it was=imported"), 1, "by the same process")
+        pool.stop()
+
+
 def test_only_device(bench):
     """A pool on one device, which fails for a while, and then forgets what was written to it."""
     disks, pool = bench.disks("only"), bench.pool("only")
@@ -341,33 +363,51 @@ def test_migration(bench):
     disks, pool = bench.disks("move"), bench.pool("move")
     disks.make("m-a")
     pool.create(group("stripe", "m-a"))
+
+    def set_ready(name, status):
+        bench.api.must("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": [
+            {"type": "Ready", "status": status}]}}, content_type="application/merge-patch+json")
     for name in ("n1", "n2"):
-        bench.api.must("POST", "/api/v1/nodes", {
-            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
-            "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+        bench.api.must("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        set_ready(name, "True")
     with pool:
         pool.wait()
         guid = pool.status()["guid"]
-        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n2"}}})
         pool.patch({"spec": {"hostName": "n2", "nodeSelector": {"kubernetes.io/hostname": "n2"}}})
         tap.ok(wait_for(lambda: "the pool was exported" in pool.text()), "the old node lets the pool go")
+        pool.patch({"spec": {"hostName": "n1", "nodeSelector": {"kubernetes.io/hostname": "n1"}}})
+        tap.ok(wait_for(lambda: "it was=imported" in pool.text()), "and has it again when it is to stay", pool.text()[-2000:])
+        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n2"}}})
+        pool.patch({"spec": {"hostName": "n2", "nodeSelector": {"kubernetes.io/hostname": "n2"}}})
+        tap.ok(wait_for(lambda: pool.text().count("the pool was exported") == 2), "it moves after all")
         second = bench.pool("move")
         second.log += ".n2"
         with second:
             tap.ok(wait_for(lambda: "it was=imported" in second.text()), "the new one has it", second.text())
             tap.equal(second.wait(), "ONLINE", "and it is online")
             second.kill()
-        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n1"}}})
         pool.patch({"spec": {"hostName": "n1", "nodeSelector": {"kubernetes.io/hostname": "n1"}}})
         pool.stop()
         pool.start()
         tap.ok(wait_for(lambda: "last used by host" in pool.condition("Available").get("message", "")),
                "a pool that another node may have is not touched", pool.status())
-        bench.api.must("PATCH", "/api/v1/nodes/n2/status", {"status": {"conditions": [
-            {"type": "Ready", "status": "Unknown"}]}}, content_type="application/merge-patch+json")
+        taken = "the host that had the pool last is gone"
+        tap.ok(taken not in pool.text(), "nor about to be", pool.text()[-2000:])
+        set_ready("n2", "Unknown")
         tap.equal(pool.wait(), "ONLINE", "when that node is not ready it is taken over")
+        tap.ok(taken in pool.text(), "for that reason", pool.text()[-2000:])
         tap.equal(pool.status()["guid"], guid, "the same pool")
-        pool.stop()
+        # A process that is killed when it is about to let the pool go does not come again there.
+        disks.change("m-a", {"spec": {"nodeAttributes": {"nodeName": "n2"}}})
+        set_ready("n2", "True")
+        pool.kill()
+        pool.patch({"spec": {"hostName": "n2", "nodeSelector": {"kubernetes.io/hostname": "n2"}}})
+        with second:
+            tap.ok(wait_for(lambda: second.text().count("it was=imported") == 2, 120),
+                   "a pool that was killed as it moved is taken by the node that has its devices", second.text()[-2000:])
+            tap.equal((second.wait(), second.status()["guid"]), ("ONLINE", guid), "the same pool again")
+            tap.ok(taken not in second.text(), "though the other node lives", second.text()[-2000:])
+            second.stop()
 
 
 def test_from_cstor(bench):
@@ -411,7 +451,7 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
-    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_only_device, test_full, test_migration,
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_paths, test_only_device, test_full, test_migration,
                  test_from_cstor):
         if not only or test.__name__ in only:
             test(bench)

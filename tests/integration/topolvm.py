@@ -516,8 +516,8 @@ def check_forget(c, nodes, scratch):
     server.ask("PATCH", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n3",
                {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}},
                content_type="application/merge-patch+json")
-    tap.ran(forget("n3"), "then it can be forgotten", stdout="node/n3 forgotten, 1 logical volumes do "
-            "not wait for it any more\n")
+    tap.ran(forget("n3"), "then it can be forgotten", stdout="node/n3 forgotten, 1 logical volumes "
+            "and 0 pools do not wait for it any more\n")
     tap.ok(c.gone(f"{LVS}/on-n3") and c.gone(ready), "nothing waits for it any more")
     tap.ok(wait_for(lambda: len(c.events("NodeForgotten", "on-n3")) == 2 and
                     c.events("NodeForgotten", "n3")), "events tell of it")
@@ -527,7 +527,7 @@ def check_forget(c, nodes, scratch):
                                  if x["metadata"]["labels"]["orlop.io/node"] == "n3"]),
            "its capacity goes with it")
     tap.ran(forget("n3"), "nobody is forgotten twice", status=1,
-            stderr="there is no node n3, and no LogicalVolume of it")
+            stderr="there is no node n3, and no LogicalVolume or pool of it")
     tap.ran(forget("n1", "--force"), "by force one that lives", stdout="node/n1 forgotten, 1 logical")
 
 

@@ -20,7 +20,6 @@ enum { PAGE = 4096, CHUNK = 64, MIB = 1 << 20, HOST = 0x7a766f6c };
 
 /* libzpool's: a pool that was killed is not watched for long before it is taken over. */
 extern unsigned int zfs_multihost_import_intervals;
-extern unsigned long zfs_multihost_interval;
 
 static struct err e;
 
@@ -106,13 +105,11 @@ int main(int argc, char **argv)
     const char *mode = argv[1], *name = argv[2];
     uint64_t size = strtoull(argv[3], NULL, 10) * MIB, seed = strtoull(argv[4], NULL, 10),
              wrong = 0;
-    const struct zpool_options o = {.host_id = HOST};
+    const struct zpool_options o = {.host_id = HOST, .sign_ms = 100};
     if (zpool_start(&o, &e) < 0)
         return fail("start");
     zfs_multihost_import_intervals = 1;
     bool new = str_eq(mode, "make"), write = new || str_eq(mode, "write");
-    if (new)
-        zfs_multihost_interval = 100; /* ms: nobody has to watch it for long */
     struct zpool *p = new ? make(name, argv + 5, (size_t)argc - 5)
                           : import((const char *const *)argv + 5, (size_t)argc - 5);
     if (!p)

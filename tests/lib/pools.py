@@ -164,7 +164,8 @@ class Pool:
 
     def start(self, **env):
         argv = [self.program, "pool", "serve", "--kubeconfig", self.server.kubeconfig, "--namespace", NS, "--name",
-                self.name, "--look-every", "200ms", "--write-every", "200ms", "--metrics", "127.0.0.1:0", *self.flags]
+                self.name, "--look-every", "200ms", "--write-every", "200ms", "--sign-every", "100ms",
+                "--metrics", "127.0.0.1:0", *self.flags]
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(argv, stderr=log, env={
                 **os.environ, "ORLOP_POOL_FAULTS": self.faults_file, **env})

@@ -30,7 +30,7 @@ void api_jiva_capacity(json_t *object, struct api_report *report);
 /* How many replicas it is to have. */
 unsigned api_jiva_factor(const json_t *volume);
 /* A size in bytes; 0 when it is none. */
-uint64_t api_jiva_bytes(const char *quantity);
+uint64_t api_jiva_bytes(const char *text);
 /* jivaform.c: the published form becomes ours, and ours the published one. */
 void api_jiva_normalize(json_t *object, struct api_report *report);
 void api_jiva_publish(json_t *object, struct api_report *report);

@@ -18,7 +18,7 @@ static const struct api_field spec[] = {
 
 static const struct api_field replica_progress[] = {
     {"address", API_STRING, .doc = "Where the replica is."},
-    {"capacity", API_QUANTITY, .doc = "Size that it has."},
+    {"capacity", API_QUANTITY, .doc = "Size that it has; not said of one that is offline."},
     {"state", API_STRING, .doc = "How it is, as the volume's status has it."},
     {0},
 };

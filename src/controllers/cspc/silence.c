@@ -69,8 +69,13 @@ static int say(struct cspc_run *r, json_t *instance, const char *why, const char
     kube_condition_set(conditions, &c, r->c->clock);
     json_object_set_new(status, "phase", json_string("OFFLINE"));
     json_auto_t *now = json_incref(instance);
-    if (kube_status_write(r->c->client, &r->c->instances_r, &now, status, e) < 0)
+    struct err failed = {0};
+    if (kube_status_write(r->c->client, &r->c->instances_r, &now, status, &failed) < 0) {
+        if (failed.code == ERR_NOT_FOUND) /* it went meanwhile */
+            return 0;
+        *e = failed;
         return -1;
+    }
     json_object_set_new(json_object_get(instance, "status"), "phase", json_string("OFFLINE"));
     kube_event_warning(r->c->recorder, instance, "ProcessSilent", "%s", message);
     return 0;

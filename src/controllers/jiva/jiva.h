@@ -1,12 +1,12 @@
 /*
  * Jiva volumes, the part that keeps no data: what a JivaVolume and a JivaVolumeResize become.
  *
- *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     objects.c,
- *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       children.c
- *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this
+ *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     children.c;
+ *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       objects.c,
+ *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this    pods.c
  *                 │     (account, Role)     volume alone: it fills the volume's status
  *                 └─> Deployment NAME-rep   replicas, one a node: who gets which node,    replicas.c
- *                                           how many there are; lost nodes          rehome.c
+ *                                           how many there are; lost nodes                rehome.c
  *     JivaVolume deleted ──> target, replicas, data if that was said, the rest            remove.c
  *     JivaVolumeResize ──lock──order──> orlop-volume grows ──> spec.capacity ──unlock     resize.c
  *
@@ -108,7 +108,7 @@ uint64_t jiva_bytes(const json_t *quantity);
 /* The text at a path of two; "". */
 const char *jiva_text(const json_t *object, const char *part, const char *key);
 
-/* objects.c: what children look like; pure functions. */
+/* objects.c, pods.c: what children look like; pure functions. */
 json_t *jiva_secret(const json_t *volume, const char *key);
 json_t *jiva_account(const json_t *volume);
 json_t *jiva_role(const json_t *volume);
@@ -144,7 +144,7 @@ int jiva_write_lists(struct jiva_work *w, const json_t *nodes, const json_t *sta
 
 /* rehome.c */
 /* How long the node has been silent; INT64_MAX: there is none; 0: it is ready. */
-int64_t jiva_silence(struct jiva *j, const char *node);
+int64_t jiva_silence(struct jiva *j, const char *name);
 /* It serves, and one of its replicas is away or has not all data. */
 bool jiva_misses_replica(const json_t *volume);
 /* Takes a node that is lost off the volume's list: whoever comes next goes elsewhere. */

@@ -24,10 +24,9 @@
  */
 #include "controllers/jiva/resize.h"
 
-#include "base/quantity.h"
 #include "base/rfc3339.h"
 
-enum { WORKERS = 4, TEXT_MAX = 600 };
+enum { WORKERS = 4 };
 static const int64_t LOOK_AGAIN = 30 * CLOCK_SECOND;
 
 static const char *phase_of(const json_t *resize)
@@ -86,35 +85,6 @@ static int fail(struct resizing *g, const char *reason, const char *message, str
     return tell(g, "FAILED", reason, message, NULL, e);
 }
 
-/* Why it cannot be done at all, as a reason and a text; NULL: it can. */
-static const char *why_never(const struct resizing *g, char text[TEXT_MAX])
-{
-    const json_t *volume = g->w.volume;
-    if (!volume) {
-        snprintf(text, TEXT_MAX, "There is no JivaVolume \"%s\" in namespace \"%s\"", g->w.name,
-                 g->w.ns);
-        return "VolumeNotFound";
-    }
-    if (kube_deleting(volume)) {
-        snprintf(text, TEXT_MAX, "JivaVolume \"%s\" is being deleted", g->w.name);
-        return "VolumeDeleted";
-    }
-    if (!str_eq(jiva_annotation(volume, API_JIVA_RESIZE_ENABLED), "true")) {
-        snprintf(text, TEXT_MAX,
-                 "JivaVolume \"%s\" does not let itself be resized; to allow it: kubectl annotate "
-                 "jivavolume %s -n %s " API_JIVA_RESIZE_ENABLED "=true",
-                 g->w.name, g->w.name, g->w.ns);
-        return "NotEnabled";
-    }
-    if (g->wanted < jiva_bytes(json_at(volume, "spec", "capacity"))) {
-        snprintf(text, TEXT_MAX, "JivaVolume \"%s\" has %s, and a volume does not shrink to %s",
-                 g->w.name, jiva_text(volume, "spec", "capacity"),
-                 jiva_text(g->resize, "spec", "capacity"));
-        return "CannotShrink";
-    }
-    return NULL;
-}
-
 /*
  * Whether it can be done at all: 1 when it can, 0 when it has failed. That is final, so it is judged by
  * what the server has: the cache may not know yet of a volume that was made with its resize, or that
@@ -122,8 +92,8 @@ static const char *why_never(const struct resizing *g, char text[TEXT_MAX])
  */
 static int is_feasible(struct resizing *g, struct err *e)
 {
-    char text[TEXT_MAX];
-    if (!why_never(g, text))
+    char text[RESIZING_TEXT_MAX];
+    if (!resizing_why_never(g, text))
         return 1;
     struct err why = {0};
     json_t *now = kube_get(g->w.j->client, &g->w.j->volumes_r, g->w.ns, g->w.name, &why);
@@ -133,7 +103,7 @@ static int is_feasible(struct resizing *g, struct err *e)
     }
     json_decref(g->w.volume);
     g->w.volume = now;
-    const char *reason = why_never(g, text);
+    const char *reason = resizing_why_never(g, text);
     if (!reason)
         return 1;
     return fail(g, reason, text, e) < 0 ? -1 : 0;
@@ -141,48 +111,7 @@ static int is_feasible(struct resizing *g, struct err *e)
 
 /* With the lock. */
 
-/* Whether the target is at a snapshot, or has been told to be. */
-static bool snapshot_runs(const json_t *volume)
-{
-    const char *text = kube_annotation(volume, API_JIVA_SNAPSHOT);
-    json_auto_t *order = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
-    const char *id = json_str(order, "id");
-    const json_t *said = json_at(volume, "status", "snapshotOrder");
-    const char *phase = json_str(said, "phase"), *answered = json_str(said, "id");
-    bool open = id && (!answered || !str_eq(answered, id) || !phase || str_eq(phase, "Running"));
-    return open || strstr(jiva_text(volume, "status", "operation"), "snapshot");
-}
-
-/* What the volume has to be for its size to change; NULL: it is so. */
-static const char *why_not_now(const struct resizing *g, const char **ret_reason, struct str *text)
-{
-    const json_t *volume = g->w.volume, *replicas = json_at(volume, "status", "replicaStatus");
-    unsigned healthy = 0;
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)(uintptr_t)replicas, i, it) {
-        const char *state = json_str(it, "state");
-        healthy += state && str_eq(state, "Healthy");
-    }
-    const char *earlier = json_str(json_at(volume, "status", "resize"), "name");
-    if (earlier) {
-        *ret_reason = "WaitsForTarget";
-        str_appendf(text, "Waits until the target is through with the resize before, \"%s\"",
-                    earlier);
-    } else if (snapshot_runs(volume)) {
-        *ret_reason = "SnapshotRunning";
-        str_append(text, "Waits for the snapshot that is being taken of the volume");
-    } else if (!str_eq(jiva_text(volume, "status", "phase"), "Ready") ||
-               healthy < json_array_size(replicas) || healthy < api_jiva_factor(volume)) {
-        *ret_reason = "WaitsForReplicas";
-        str_appendf(text, "Waits until all %u replicas are healthy: %u are, and the volume is %s",
-                    api_jiva_factor(volume), healthy, jiva_text(volume, "status", "phase"));
-    } else if (resizing_over_quota(g, text)) {
-        *ret_reason = "QuotaExceeded";
-    }
-    return text->len ? str_get(text) : NULL;
-}
-
+/* The replicas, and the size that each has; of one that is away that is not known. */
 static json_t *progress(const struct resizing *g)
 {
     const json_t *has = json_at(g->w.volume, "status", "capacity");
@@ -192,9 +121,12 @@ static json_t *progress(const struct resizing *g)
     json_array_foreach((json_t *)(uintptr_t)json_at(g->w.volume, "status", "replicaStatus"), i,
                        it) {
         const char *address = json_str(it, "address"), *state = json_str(it, "state");
-        if (address && *address)
-            json_array_append_new(list, json_pack("{s:s,s:s,s:O}", "address", address, "state",
-                                                  state ? state : "", "capacity", has));
+        if (!address || !*address)
+            continue;
+        json_t *one = json_pack("{s:s,s:s}", "address", address, "state", state ? state : "");
+        if (has && state && !str_eq(state, "Offline"))
+            json_object_set(one, "capacity", (json_t *)(uintptr_t)has);
+        json_array_append_new(list, one);
     }
     return json_pack("{s:o}", "replicas", list);
 }
@@ -210,7 +142,7 @@ static int begin(struct resizing *g, struct err *e)
         if (tell(g, "INIT", "Locked", "Has the volume's lock", more, e) < 0)
             return -1;
     }
-    if (why_not_now(g, &reason, &text))
+    if (resizing_why_not_now(g, &reason, &text))
         return resizing_wait(g, reason, str_get(&text), e);
     return tell(g, "IN-PROGRESS", "Growing", "Target and replicas grow", NULL, e);
 }

@@ -18,6 +18,14 @@ bool resizing_is_over(const json_t *resize);
 /* It waits: the phase stays, and it is said for what. */
 int resizing_wait(struct resizing *g, const char *reason, const char *message, struct err *e);
 
+/* resize_checks.c */
+enum { RESIZING_TEXT_MAX = 600 };
+/* Why it cannot be done at all, as a reason and a text; NULL: it can. */
+const char *resizing_why_never(const struct resizing *g, char text[RESIZING_TEXT_MAX]);
+/* What the volume has to be for its size to change, with the reason; NULL: it is so. */
+const char *resizing_why_not_now(const struct resizing *g, const char **ret_reason,
+                                 struct str *text);
+
 /* resize_lock.c */
 bool resizing_holds_lock(const struct resizing *g);
 /* 1 with the lock; 0 while it waits for it. */

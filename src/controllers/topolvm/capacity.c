@@ -123,7 +123,8 @@ bool topolvm_free(const json_t *node, const char *class, int64_t *ret_bytes)
     return says_free(node, topolvm_class_at(node, classes, class), ret_bytes);
 }
 
-bool topolvm_refused(const json_t *lv)
+/* Whether the node's last try was refused, so that it does nothing until it is asked again. */
+static bool refused(const json_t *lv)
 {
     const json_t *status = json_object_get(lv, "status");
     json_int_t code = json_integer_value(json_object_get(status, "code"));
@@ -134,7 +135,7 @@ int64_t topolvm_pending(const json_t *lv)
 {
     const json_t *status = json_object_get(lv, "status");
     const char *id = json_str(status, "volumeID");
-    if (topolvm_refused(lv))
+    if (refused(lv))
         return 0; /* what it has is no longer free, and it will take no more unless it is asked */
     int64_t wanted = topolvm_round(topolvm_bytes(json_at(lv, "spec", "size")));
     int64_t has = id && *id ? topolvm_bytes(json_object_get(status, "currentSize")) : 0;

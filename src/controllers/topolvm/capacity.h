@@ -56,5 +56,3 @@ bool topolvm_free(const json_t *node, const char *class, int64_t *ret_bytes);
  * may be making it at this moment, and then take a while to remove it.
  */
 int64_t topolvm_pending(const json_t *lv);
-/* Whether the node's last try was refused, so that it does nothing until it is asked again. */
-bool topolvm_refused(const json_t *lv);

@@ -74,8 +74,8 @@ struct rig {
     struct trace trace;
 };
 
-static void rig_init(struct rig *g, const struct fake_step *steps, size_t n,
-                     const struct kube_index *indexes)
+static void rig_init_of(struct rig *g, const struct fake_step *steps, size_t n,
+                        const struct kube_index *indexes, struct kube_resource resource)
 {
     *g = (struct rig){
         .trace = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}};
@@ -83,17 +83,23 @@ static void rig_init(struct rig *g, const struct fake_step *steps, size_t n,
     g->metrics = metrics_new();
     g->fake = fake_new(steps, n);
     g->client = fake_client(g->fake, NULL);
-    g->informer = kube_informer_new(
-        &(struct kube_informer_options){.client = g->client,
-                                        .resource = kube_resource("v1", "ConfigMap"),
-                                        .ns = "d",
-                                        .indexes = indexes,
-                                        .stall_ns = CLOCK_SECOND,
-                                        .backoff_max_ns = 200 * MILLISECOND,
-                                        .metrics = g->metrics},
-        &e);
+    g->informer =
+        kube_informer_new(&(struct kube_informer_options){.client = g->client,
+                                                          .resource = resource,
+                                                          .ns = "d",
+                                                          .indexes = indexes,
+                                                          .stall_ns = CLOCK_SECOND,
+                                                          .backoff_max_ns = 200 * MILLISECOND,
+                                                          .metrics = g->metrics},
+                          &e);
     assert_non_null(g->informer);
     kube_informer_add_handler(g->informer, (struct kube_handler){on_change, &g->trace});
+}
+
+static void rig_init(struct rig *g, const struct fake_step *steps, size_t n,
+                     const struct kube_index *indexes)
+{
+    rig_init_of(g, steps, n, indexes, kube_resource("v1", "ConfigMap"));
 }
 
 static void rig_start(struct rig *g)
@@ -500,6 +506,29 @@ static void test_wait(void **state)
     rig_done(&g);
 }
 
+/* A kind that the server lacks, or that nobody may read who cannot have it, is none of it until it comes. */
+static void test_optional(void **state)
+{
+    (void)state;
+    struct kube_resource resource = kube_resource("v1", "ConfigMap");
+    resource.optional = true;
+    static const struct fake_step steps[] = {
+        {"configmaps?limit=", 404},          {"configmaps?limit=", 403}, {"GET /api/v1 ", 404},
+        {"configmaps?limit=", 403}, /* it is there, and we may not */
+        {"GET /api/v1 ", 200, .body = "{}"}, LISTING("9", "", A5),       LAST("9", "10"),
+    };
+    struct rig g;
+    struct err e = {0};
+    rig_init_of(&g, steps, ARRAY_SIZE(steps), NULL, resource);
+    assert_false(kube_informer_served(g.informer));
+    rig_start(&g);
+    assert_int_equal(kube_informer_wait(g.informer, FAKE_SECONDS * CLOCK_SECOND, &e), 0);
+    wait_last(&g.trace);
+    assert_true(kube_informer_served(g.informer));
+    assert_string_equal(str_get(&g.trace.text), "+a5 ");
+    rig_done(&g);
+}
+
 static void test_stop_before_start(void **state)
 {
     (void)state;
@@ -557,15 +586,11 @@ static void test_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_doubts),
-        cmocka_unit_test(test_endless),
-        cmocka_unit_test(test_no_flood),
-        cmocka_unit_test(test_indexes),
-        cmocka_unit_test(test_references),
-        cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_readers),
-        cmocka_unit_test(test_stop_before_start),
+        cmocka_unit_test(test_follow),  cmocka_unit_test(test_doubts),
+        cmocka_unit_test(test_endless), cmocka_unit_test(test_no_flood),
+        cmocka_unit_test(test_indexes), cmocka_unit_test(test_references),
+        cmocka_unit_test(test_wait),    cmocka_unit_test(test_optional),
+        cmocka_unit_test(test_readers), cmocka_unit_test(test_stop_before_start),
     };
     log_set_level(LOG_LEVEL_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,43 @@ static void test_table(void **state)
     }
 }
 
+/* As cStor calls them: every pool of a cluster after the cluster. */
+static void test_cluster_name(void **state)
+{
+    (void)state;
+    struct test_wish t;
+    struct pool_wish *w = test_wish(&t, "mirror a b");
+    struct zpool_found found[2] = {found_of('O'), found_of('O')};
+    struct pool_verdict v;
+    w->cluster_name = "cstor-cluster";
+    pool_judge(w, found, &v);
+    assert_int_equal(v.kind, POOL_REFUSE);
+    for (size_t i = 0; i < ARRAY_SIZE(found); i++)
+        snprintf(found[i].pool_name, sizeof(found[i].pool_name), "cstor-cluster");
+    pool_judge(w, found, &v);
+    assert_int_equal(v.kind, POOL_IMPORT);
+    assert_int_equal(v.guid, OTHERS);
+    found[0].complete = found[1].complete = false; /* not ours to make anew */
+    pool_judge(w, found, &v);
+    assert_int_equal(v.kind, POOL_REFUSE);
+    assert_string_equal(v.why.reason, "DeviceHasPool");
+}
+
+/* Deleted by the operator's word: destroyed. Forgotten: never. */
+static void test_doomed(void **state)
+{
+    (void)state;
+    json_auto_t *object = json_pack("{s:{s:[{s:s, s:s}]}}", "metadata", "ownerReferences", "kind",
+                                    "CStorPoolCluster", "uid", "u");
+    json_t *annotations = json_object();
+    json_object_set_new(json_object_get(object, "metadata"), "annotations", annotations);
+    assert_false(pool_is_doomed(object));
+    json_object_set_new(annotations, API_POOL_DESTROY, json_string("PoolSpecRemoved"));
+    assert_true(pool_is_doomed(object));
+    json_object_set_new(annotations, API_POOL_FORGOTTEN, json_string("{}"));
+    assert_false(pool_is_doomed(object));
+}
+
 /* What is asked of the object beside its devices. */
 static void test_object(void **state)
 {
@@ -171,8 +208,8 @@ static void test_spares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_object),
+        cmocka_unit_test(test_table),  cmocka_unit_test(test_cluster_name),
+        cmocka_unit_test(test_doomed), cmocka_unit_test(test_object),
         cmocka_unit_test(test_spares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,6 +252,21 @@ static void expect_list(struct zpool *p, const char *expected)
     assert_string_equal(names, expected);
 }
 
+/* In the order in which they were taken, also within a second, and whatever they are called. */
+static void test_snapshot_order(void **state)
+{
+    (void)state;
+    make_disks();
+    struct zpool *p = create("stripe 0");
+    const struct zpool_volume_spec spec = {.size = MIB};
+    assert_ok(zpool_volume_create(p, "vol", &spec, &e) == 0);
+    static const char *const names[] = {"n-9", "n-10", "n-8"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        assert_ok(zpool_snapshot(p, "vol", names[i], &e) == 0);
+    expect_list(p, "vol vol@n-9 vol@n-10 vol@n-8");
+    assert_ok(zpool_destroy(p, &e) == 0);
+}
+
 static void test_snapshots(void **state)
 {
     (void)state;
@@ -463,10 +478,10 @@ static void test_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_grow),    cmocka_unit_test(test_snapshots),
-        cmocka_unit_test(test_streams), cmocka_unit_test(test_full),
-        cmocka_unit_test(test_workers),
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_grow),      cmocka_unit_test(test_snapshot_order),
+        cmocka_unit_test(test_snapshots), cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_full),      cmocka_unit_test(test_workers),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
 }

@@ -22,12 +22,11 @@ enum { HOST = 0x0a0b0c0d, PAGE = 4096, DISKS = 12, MIB = 1 << 20 };
 
 /* libzpool's: transaction groups five seconds apart make tests long. */
 extern int zfs_txg_timeout;
-/* The same of signs of life a second apart; in ms. */
-extern unsigned long zfs_multihost_interval;
 
 static char dir[64];          /* of this run */
 static char disks[DISKS][80]; /* paths */
 static struct err e;
+static unsigned sign_ms = 100; /* pools are taken over after two seconds then */
 
 #define assert_ok(x)                                                                               \
     do {                                                                                           \
@@ -68,9 +67,8 @@ static inline void set_dir(const char *path)
 
 static inline void start_engine(uint32_t host, bool direct)
 {
-    struct zpool_options o = {.host_id = host, .direct = direct};
+    struct zpool_options o = {.host_id = host, .direct = direct, .sign_ms = sign_ms};
     zfs_txg_timeout = 1;
-    zfs_multihost_interval = 100;
     assert_ok(zpool_start(&o, &e) == 0);
 }
 
