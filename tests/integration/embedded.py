@@ -239,24 +239,39 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
                     "conditions", []) if c.get("reason") == "Unschedulable"]
             return (wait_for(check, 20) or [""])[0]
 
+        def waits(name, message, what):
+            """Says so in the end: what the scheduler learned last may come a moment later."""
+            wait_for(lambda: unschedulable(name) == message)
+            tap.equal(unschedulable(name), message, what)
+
+        def refused(name, node):
+            """True: a pod for that node was not placed. It is gone again."""
+            server.create(PODS, pod(name, nodeSelector={"kubernetes.io/hostname": node}))
+            wait_for(lambda: server.get(f"{PODS}/{name}")[1]["spec"].get("nodeName") or unschedulable(name))
+            found = server.get(f"{PODS}/{name}")[1]["spec"].get("nodeName")
+            server.kubectl("delete", "pod", name, "--force", "--grace-period=0")
+            return not found
+
         server.create(PODS, pod("big", container={"resources": {"requests": {"cpu": "100"}}}))
-        tap.equal(unschedulable("big"), "0/3 nodes are available: 3 Insufficient cpu.", "too big")
+        waits("big", "0/3 nodes are available: 3 Insufficient cpu.", "too big")
         tap.ok(wait_for(lambda: events("FailedScheduling", "big")), "there is an event")
         server.create(PODS, pod("picky", nodeSelector={"disk": "fast"}))
-        tap.equal(unschedulable("picky"),
-                  "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
-                  "no such node")
+        waits("picky",
+              "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.", "no such node")
         server.kubectl("label", "node", "n2", "disk=fast")
         tap.equal(placed("picky"), "n2", "until there is one")
         tap.ok(wait_for(lambda: events("Scheduled", "picky")), "there is an event for that, too")
         server.kubectl("taint", "node", "n1", "dedicated=db:NoSchedule")
         server.kubectl("cordon", "n3")
+        for node in ("n1", "n3"):  # the scheduler knows of it when it refuses somebody
+            canaries = (f"canary-{node}-{i}" for i in range(50))
+            tap.ok(wait_for(lambda node=node, canaries=canaries: refused(next(canaries), node)), f"{node} is closed")
         server.create(PODS, pod("careful", container={"resources": {"requests": {"cpu": "3500m"}}}))
         tap.equal(placed("careful"), "n2", "taints and cordons keep pods away")
         server.create(PODS, pod("late", container={"resources": {"requests": {"cpu": "3500m"}}}))
-        tap.equal(unschedulable("late"),
-                  "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint "
-                  "{dedicated: db}, 1 node(s) were unschedulable.", "each for its reason")
+        waits("late",
+              "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint "
+              "{dedicated: db}, 1 node(s) were unschedulable.", "each for its reason")
         server.ask("DELETE", f"{PODS}/careful")
         tap.equal(placed("late"), "n2", "room that is given back is used")
         server.kubectl("taint", "node", "n1", "dedicated-")
@@ -297,12 +312,12 @@ with Scratch() as scratch, open(scratch.file("log"), "a+", encoding="utf-8") as 
                        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": of}}])
 
         server.create(PODS, user("no-claim", "none"))
-        tap.equal(unschedulable("no-claim"), "0/4 nodes are available: persistentvolumeclaim "
-                  '"none" not found.', "a claim that is not there")
+        waits("no-claim", "0/4 nodes are available: persistentvolumeclaim "
+              '"none" not found.', "a claim that is not there")
         server.create(CLAIMS, claim("now", "early"))
         server.create(PODS, user("now", "now"))
-        tap.equal(unschedulable("now"), "0/4 nodes are available: pod has unbound immediate "
-                  "PersistentVolumeClaims.", "one that is not bound")
+        waits("now", "0/4 nodes are available: pod has unbound immediate "
+              "PersistentVolumeClaims.", "one that is not bound")
         server.create(CLAIMS, claim("wait", "late"))
         server.create(PODS, user("wait", "wait"))
         tap.ok(wait_for(lambda: server.get(f"{CLAIMS}/wait")[1]["metadata"].get(
