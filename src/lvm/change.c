@@ -87,6 +87,11 @@ int lvm_remove(struct lvm *l, const char *vg, const char *name, struct err *e)
     return RUN(l, LVM_TO_REMOVE, e, "lvremove", "-f", "-y", of);
 }
 
+int lvm_rename(struct lvm *l, const char *vg, const char *name, const char *to, struct err *e)
+{
+    return RUN(l, LVM_TO_CHANGE, e, "lvrename", vg, name, to);
+}
+
 int lvm_tag(struct lvm *l, const char *vg, const char *name, const char *tag, struct err *e)
 {
     _cleanup_free_ char *of = mem_printf("%s/%s", vg, name);

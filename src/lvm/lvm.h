@@ -125,6 +125,7 @@ int lvm_snapshot(struct lvm *l, const char *vg, const char *origin, const char *
                  bool read_only, const char *tag, struct err *e);
 int lvm_extend(struct lvm *l, const char *vg, const char *name, uint64_t size, struct err *e);
 int lvm_remove(struct lvm *l, const char *vg, const char *name, struct err *e);
+int lvm_rename(struct lvm *l, const char *vg, const char *name, const char *to, struct err *e);
 int lvm_tag(struct lvm *l, const char *vg, const char *name, const char *tag, struct err *e);
 /* Makes devices of all volumes of the group, as after a boot. Nothing without device-mapper. */
 int lvm_activate(struct lvm *l, const char *vg, struct err *e);

@@ -1,8 +1,9 @@
 /*
- * Reads and writes a logical volume by its segments, for tests:
+ * Reads and writes a logical volume by its segments, and renames it, for tests:
  *
  *     lvdata FOLDER read VG/LV OFFSET SIZE > bytes
  *     lvdata FOLDER write VG/LV OFFSET SIZE < bytes
+ *     lvdata FOLDER rename VG LV NEW
  *
  * FOLDER is a node's LVM folder, with its devices in FOLDER/dev.
  */
@@ -40,10 +41,12 @@ int main(int argc, char **argv)
     struct err e = {0};
     if (argc != 6)
         return 2;
+    bool rename = str_eq(argv[2], "rename");
     _cleanup_(lvm_closep) struct lvm *l = NULL;
     _cleanup_free_ char *devices = mem_printf("%s/dev", argv[1]);
     const struct lvm_options o = {.folder = argv[1], .device_dir = devices};
-    if (lvm_open(&o, &l, &e) == 0 && move(l, argv + 2, &e) == 0)
+    if (lvm_open(&o, &l, &e) == 0 &&
+        (rename ? lvm_rename(l, argv[3], argv[4], argv[5], &e) : move(l, argv + 2, &e)) == 0)
         return 0;
     fprintf(stderr, "lvdata: %s\n", e.msg);
     return 1;

@@ -135,14 +135,14 @@ def hide(agent):
     """A volume that is not there is lost, until it is back."""
     uid = agent.create("away", "8Mi", vgName="spared")["metadata"]["uid"]
     until(agent, "a volume", "away", currentSize="8Mi")
-    tap.ran(agent.lvm.run("lvrename", "orlop", uid, "hidden"), "is taken away")
+    tap.ran(run(lvdata, f"{agent.folder}/lvm", "rename", "orlop", uid, "hidden"), "is taken away")
     said = until(agent, "its status says that it is lost", "away", code=5)
     tap.ok("bring it back" in said["message"], "and what to do", said)
     return uid
 
 
 def show(agent, uid):
-    tap.ran(agent.lvm.run("lvrename", "orlop", "hidden", uid), "it comes back")
+    tap.ran(run(lvdata, f"{agent.folder}/lvm", "rename", "orlop", "hidden", uid), "it comes back")
     tap.ok(wait_for(lambda: not agent.status("away").get("code")), "and is as before", agent.status("away"))
 
 
