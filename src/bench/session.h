@@ -30,8 +30,8 @@ struct bench_session_options {
     const char *url, *initiator;
     unsigned number; /* of the session among those of this process */
     bool header_digest;
-    int64_t
-        reconnect_ns; /* go on with what is under way when the connection is back in that time; 0: not */
+    /* Goes on with what is under way when the connection is back in that time; 0: does not. */
+    int64_t reconnect_ns;
 };
 
 /* Connects and logs in; *ret_size and *ret_block_size are the volume's. */

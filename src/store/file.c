@@ -40,8 +40,8 @@ static void sync_done(struct io_request *r, int64_t result)
     f->syncing = false;
     if (result < 0 && !f->broken)
         f->broken = (int)-result;
-    if (result <
-        0) /* what was not written counts as written in the page cache: nobody may read it there */
+    /* What was not written counts as written in the page cache: nobody may read it there. */
+    if (result < 0)
         posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
     if (!list_empty(&f->waiting))
         io_loop_defer(f->loop, &f->sync_later);

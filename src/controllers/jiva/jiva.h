@@ -64,7 +64,7 @@ struct jiva {
     } secrets, accounts, roles, bindings, services, deployments;
     pthread_mutex_t lock;
     struct map rehoming; /* volumes that are re-homed, by key; with the lock */
-    struct map promised; /* sizes that volumes may grow to, by key; with the lock */
+    struct map promised; /* sizes that volumes may grow to, by uid; with the lock */
 };
 
 /* A volume that is worked on. */

@@ -6,7 +6,7 @@
  * requests.storage there is left what claims and such volumes do not use.
  *
  * Several resizes are looked at side by side, and the cache does not have at once what was written for
- * one of them. So what has been promised is noted here, until its resize has ended.
+ * one of them. So what has been promised is noted here, by the volume's uid, until its resize has ended.
  */
 #include "base/quantity.h"
 #include "controllers/jiva/resize.h"
@@ -34,7 +34,7 @@ static uint64_t unclaimed(struct jiva *j, const char *ns, const char *but)
     for (size_t i = 0; i < found.len; i++) {
         json_auto_t *volume = kube_object_json(found.p[i]);
         const char *order = kube_annotation(volume, API_JIVA_RESIZE_ORDER);
-        uint64_t promised = (uint64_t)(uintptr_t)map_get(&j->promised, found.p[i]->key);
+        uint64_t promised = (uint64_t)(uintptr_t)map_get(&j->promised, found.p[i]->uid);
         uint64_t size = jiva_bytes(json_at(volume, "spec", "capacity"));
         if (!str_eq(found.p[i]->name, but) && !is_claimed(j, volume))
             sum += larger(size, larger(promised, api_jiva_bytes(order)));
@@ -45,9 +45,8 @@ static uint64_t unclaimed(struct jiva *j, const char *ns, const char *but)
 void resizing_forget(const struct resizing *g)
 {
     struct jiva *j = g->w.j;
-    _cleanup_free_ char *key = mem_printf("%s/%s", g->w.ns, g->w.name);
     pthread_mutex_lock(&j->lock);
-    map_remove(&j->promised, key);
+    map_remove(&j->promised, kube_uid(g->w.volume));
     pthread_mutex_unlock(&j->lock);
 }
 
@@ -71,7 +70,6 @@ bool resizing_over_quota(const struct resizing *g, struct str *ret_why)
 {
     struct jiva *j = g->w.j;
     _cleanup_(kube_objects_done) struct kube_objects quotas = {0};
-    _cleanup_free_ char *key = mem_printf("%s/%s", g->w.ns, g->w.name);
     if (is_claimed(j, g->w.volume))
         return false;
     kube_informer_list(j->quotas, g->w.ns, &quotas);
@@ -88,7 +86,7 @@ bool resizing_over_quota(const struct resizing *g, struct str *ret_why)
             explain(g, kube_name(quota), (const uint64_t[3]){more, used, most}, ret_why);
     }
     if (!ret_why->len)
-        map_set(&j->promised, key, (void *)(uintptr_t)g->wanted);
+        map_set(&j->promised, kube_uid(g->w.volume), (void *)(uintptr_t)g->wanted);
     pthread_mutex_unlock(&j->lock);
     return ret_why->len > 0;
 }

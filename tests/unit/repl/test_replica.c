@@ -150,6 +150,18 @@ static void setup(void)
     memset(&world, 0, sizeof(world));
 }
 
+/* A replica that has the first write, and whose store answers later from now on. */
+static struct repl_replica *written_once(void)
+{
+    setup();
+    struct repl_replica *r = start(0);
+    view_and_join(r, 1, 3 * S);
+    give(r, write_at(1, 0), page);
+    repl_replica_turn(r, 3 * S);
+    world.later = true;
+    return r;
+}
+
 /* The first write to a region costs a sync, all of a batch together; the next ones cost none. */
 static void hot_regions(void **state)
 {
@@ -289,12 +301,7 @@ static void stop_incomplete(void **state)
 static void order(void **state)
 {
     (void)state;
-    setup();
-    struct repl_replica *r = start(0);
-    view_and_join(r, 1, 3 * S);
-    give(r, write_at(1, 0), page);
-    repl_replica_turn(r, 3 * S);
-    world.later = true;
+    struct repl_replica *r = written_once();
     world.writes = 0;
     give(r, write_at(2, 0), page);
     give(r, (struct repl_msg){.type = REPL_READ, .seq = 1, .offset = 0, .count = 512}, NULL);
@@ -351,12 +358,7 @@ static void joined_again(void **state)
 static void failing(void **state)
 {
     (void)state;
-    setup();
-    struct repl_replica *r = start(0);
-    view_and_join(r, 1, 3 * S);
-    give(r, write_at(1, 0), page);
-    repl_replica_turn(r, 3 * S);
-    world.later = true;
+    struct repl_replica *r = written_once();
     give(r, write_at(2, 512), page);
     repl_replica_stored(r, world.waiting[0], -EIO);
     assert_int_equal(world.closed, 1);
@@ -414,12 +416,7 @@ static struct repl_super on_disk(void)
 static void marks(void **state)
 {
     (void)state;
-    setup();
-    struct repl_replica *r = start(0);
-    view_and_join(r, 1, 3 * S);
-    give(r, write_at(1, 0), page);
-    repl_replica_turn(r, 3 * S);
-    world.later = true;
+    struct repl_replica *r = written_once();
     for (int live = 0; live < 2; live++) {
         world.waiting_n = 0;
         mark(r, 4, live ? 0 : 77);
