@@ -71,6 +71,7 @@ static const struct repl_replica_ops core_ops = {
     .store = replica_store,
     .meta_write = replica_meta_write,
     .meta_sync = replica_meta_sync,
+    .log_write = replica_log_write,
     .buffer = get_buffer,
     .send = send_frame,
     .close = close_link,
