@@ -71,6 +71,9 @@ static void submit(struct store *s, struct store_io *io)
     case STORE_FLUSH:
         file_sync(f, io);
         break;
+    case STORE_RESUM: /* the chain's */
+        store_done(io, EINVAL);
+        break;
     }
 }
 
