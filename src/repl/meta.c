@@ -3,6 +3,7 @@
 #include <endian.h>
 
 #include "base/crc.h"
+#include "base/le.h"
 #include "repl/view.h"
 
 enum {
@@ -294,7 +295,7 @@ static int choose_slot(const struct slot *a, const struct slot *b, enum repl_fou
     uint64_t generation = newer_a ? a->generation : b->generation;
     /* The first write of all leaves the other slot empty; after that, both have been written. */
     bool doubt = !(a_good && b_good) &&
-                 !GUARD(36, other->state == SLOT_TORN ||
+                 !GUARD(60, other->state == SLOT_TORN ||
                                 (other->state == SLOT_EMPTY && generation == 1));
     *ret_found = doubt ? REPL_FOUND_DOUBT : REPL_FOUND_GOOD;
     return newer_a ? 0 : 1;
@@ -330,7 +331,7 @@ bool repl_super_knows(const struct repl_super *s, const struct uuid *store, uint
 {
     bool current = generation == s->store_generation ||
                    (s->stamping && generation == s->store_generation + 1);
-    return uuid_eq(&s->store, store) && GUARD(37, current);
+    return uuid_eq(&s->store, store) && GUARD(61, current);
 }
 
 /* The activity log. */
@@ -413,7 +414,7 @@ bool repl_page_decode(uint64_t page, const struct uuid *store, const uint8_t in[
     struct cursor c = {(uint8_t *)in + 16, true};
     struct uuid id;
     id_field(&c, &id);
-    bool good = GUARD(38, sealed(in, PAGE_MAGIC, page) && uuid_eq(&id, store));
+    bool good = GUARD(62, sealed(in, PAGE_MAGIC, page) && uuid_eq(&id, store));
     for (int i = 0; i < REPL_PAGE_ENTRIES; i++) {
         uint64_t v;
         memcpy(&v, in + PAGE_HEAD + 8 * (size_t)i, 8);

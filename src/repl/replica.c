@@ -136,7 +136,7 @@ static void send_state(struct repl_replica *r, int link, uint8_t type)
         m.flags |= REPL_BLANK;
     if (r->intact)
         m.flags |= REPL_INTACT;
-    if (GUARD(42, r->sb.lost))
+    if (GUARD(66, r->sb.lost))
         m.flags |= REPL_LOST;
     replica_send(r, link, &m, block, NULL);
 }

@@ -57,11 +57,11 @@ static int load_super(struct repl_replica *r, repl_meta_read *read, struct err *
     if (r->sb.view.version)
         map_resize(r, r->store_size, r->sb.view.region_shift);
     bool other = r->cfg.store_new && r->sb.generation;
-    if (!GUARD(39, found != REPL_FOUND_DOUBT))
+    if (!GUARD(63, found != REPL_FOUND_DOUBT))
         become_lost(r, "a superblock is damaged: what it promised last cannot be known");
     else if (found == REPL_FOUND_BAD)
         become_lost(r, "both superblocks are damaged");
-    else if (!GUARD(40, !r->cfg.lost && !other))
+    else if (!GUARD(64, !r->cfg.lost && !other))
         become_lost(r, "its data is missing, damaged, or not what its metadata speaks of");
     return 0;
 }
@@ -94,7 +94,7 @@ static void load_log(struct repl_replica *r, repl_meta_read *read)
     }
     if (log.generation > r->log_generation)
         r->log_generation = log.generation;
-    if (GUARD(41, found == REPL_FOUND_GOOD)) {
+    if (GUARD(65, found == REPL_FOUND_GOOD)) {
         map_load_log(r, &log);
         return;
     }

@@ -49,7 +49,7 @@ static struct client *client_of(struct repl_target *t, uint64_t id)
 
 bool client_known(struct repl_target *t, uint64_t id)
 {
-    if (!id || GUARD(43, find_client(&t->view.clients, id) >= 0))
+    if (!id || GUARD(67, find_client(&t->view.clients, id) >= 0))
         return true;
     t->new_client = id;
     t->changed = true;
@@ -79,7 +79,7 @@ int client_flushed(struct repl_target *t, uint64_t id, uint64_t pos)
     if (c)
         c->told = true;
     t->changed = true;
-    return GUARD(44, false) ? 0 : -EIO;
+    return GUARD(68, false) ? 0 : -EIO;
 }
 
 void client_elected(struct repl_target *t, uint64_t pos, bool doubt)

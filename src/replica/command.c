@@ -79,6 +79,10 @@ static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd
         log_info("replica serves", LOG_S("dir", o->dir), LOG_S("id", uuid_format(&status.id, id)),
                  LOG_S("target", o->target), LOG_U("port", o->port),
                  LOG_S("io", io_loop_backend(s.loop)), LOG_B("direct", o->direct));
+        if (status.damage)
+            log_error("the replica has lost its data: it counts in no quorum until it is rebuilt",
+                      LOG_S("dir", o->dir), LOG_S("why", status.damage),
+                      LOG_S("set-aside", status.set_aside ? status.set_aside : ""));
         io_watch_add(s.loop, &s.stop_watch, stop_fd);
         io_loop_run(s.loop);
         if (s.failure.code) { /* requests may be under way: what they use goes with the process */

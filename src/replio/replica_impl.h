@@ -27,6 +27,9 @@ struct replio_replica {
     struct iovec log_iov;
     uint8_t log_block[REPL_LOG_SLOT];
 
+    char damage[sizeof(((struct err *)0)->msg)]; /* why its data could not be used; "" */
+    char set_aside[4096]; /* where that is now; "" */
+
     struct replio_payloads payloads;
     const struct replio_key *key;
     char *target, *source;
