@@ -102,7 +102,7 @@ void repl_replica_start(struct repl_replica *r, int64_t now)
     r->sb_dirty = true;
     r->checkpoint_at = now + r->cfg.checkpoint_ns;
     /* Pings that were answered before a crash are not remembered; who never promised answered none. */
-    r->lease_until = r->sb.promised ? now + r->cfg.lease_ns : now;
+    r->lease_until = GUARD(38, !r->sb.promised) ? now : now + r->cfg.lease_ns;
     r->started = true;
 }
 
@@ -245,7 +245,7 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
             send_state(r, i, REPL_HELLO);
         }
     }
-    if (r->promise_owed && r->synced >= r->promise_sync && list_empty(&r->active)) {
+    if (r->promise_owed && GUARD(37, r->synced >= r->promise_sync) && list_empty(&r->active)) {
         r->promise_owed = false;
         send_state(r, r->bound, REPL_PROMISED);
     }
@@ -259,6 +259,7 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
                 send_state(r, i, REPL_HELLO);
     }
     send_ack(r);
+    REPL_CHECK(repl_replica_check(r));
     if (r->stopping && !repl_replica_stopped(r))
         return now + 1000000; /* one step of it after the other */
     if (r->later_link >= 0 && r->lease_until < r->checkpoint_at)

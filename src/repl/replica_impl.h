@@ -138,6 +138,7 @@ void meta_begin(struct repl_replica *r);
 /* replica_ops.c */
 bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const struct iovec *iov,
              int n, struct repl_buf *owner);
+bool op_conflicts(const struct repl_replica *r, const struct op *o); /* with one before it */
 void ops_kick(struct repl_replica *r);
 void ops_drop_waiting(struct repl_replica *r);
 void pieces_forget(struct repl_replica *r);

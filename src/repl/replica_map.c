@@ -59,7 +59,10 @@ static struct hot *heat(struct repl_replica *r, uint32_t region)
     struct hot *h = container_of(r->hot_free.next, struct hot, link);
     list_unlink(&h->link);
     list_push(&r->lru, &h->link);
-    *h = (struct hot){.region = region, .since = meta_next(r), .touched = r->now, .link = h->link};
+    *h = (struct hot){.region = region,
+                      .since = MUTANT(122, meta_next(r), r->syncs),
+                      .touched = r->now,
+                      .link = h->link};
     r->hot_of[region] = (uint16_t)(h - r->hot + 1);
     r->hot_n++;
     map_dirty(r, region);
@@ -105,7 +108,7 @@ uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uin
     uint32_t first = (uint32_t)(offset >> r->sb.view.region_shift);
     uint32_t last = (uint32_t)((offset + length - 1) >> r->sb.view.region_shift);
     for (uint32_t i = first; i <= last; i++) {
-        if (r->map[i] == REPL_UNKNOWN || r->map[i] < stamp)
+        if (r->map[i] == REPL_UNKNOWN || GUARD(55, r->map[i] < stamp))
             r->map[i] = stamp;
         map_dirty(r, i);
     }
@@ -142,7 +145,7 @@ void map_settle(struct repl_replica *r, uint64_t pos)
 {
     for (uint32_t i = 0; i < r->regions; i++) {
         if (r->map[i] == REPL_UNKNOWN) {
-            r->map[i] = pos;
+            r->map[i] = MUTANT(121, pos, 0);
             map_dirty(r, i);
         }
     }

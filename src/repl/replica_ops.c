@@ -28,13 +28,12 @@ static bool conflict(const struct op *a, const struct op *b)
 {
     if (barrier(a) || barrier(b))
         return true;
-    return (writes(a) || writes(b)) && repl_overlap(a->offset, a->length, b->offset, b->length);
+    return (MUTANT(125, writes(a), false) || writes(b)) &&
+           repl_overlap(a->offset, a->length, b->offset, b->length);
 }
 
-static bool must_wait(struct repl_replica *r, const struct op *o)
+bool op_conflicts(const struct repl_replica *r, const struct op *o)
 {
-    if (!GUARD(4, o->need <= r->synced))
-        return true;
     list_for_each(&r->active, before, struct op, link) {
         if (before == o)
             break;
@@ -42,6 +41,11 @@ static bool must_wait(struct repl_replica *r, const struct op *o)
             return true;
     }
     return false;
+}
+
+static bool must_wait(struct repl_replica *r, const struct op *o)
+{
+    return !GUARD(4, o->need <= r->synced) || op_conflicts(r, o);
 }
 
 /* The next part of a rebuilt piece that no client has written since BEGIN; false when there is none. */
@@ -73,7 +77,7 @@ static void op_free(struct repl_replica *r, struct op *o)
 
 static void applied(struct repl_replica *r, const struct op *o)
 {
-    if (o->session != r->session)
+    if (!GUARD(47, o->session == r->session))
         return;
     r->done_bits[o->seq % WINDOW / 64] |= (uint64_t)1 << o->seq % 64;
     for (;;) {
@@ -127,7 +131,7 @@ static void answer(struct repl_replica *r, struct op *o, int status)
 
 static void view_take(struct repl_replica *r, struct op *o, int status)
 {
-    if (o->peer != r->bound || r->peer[o->peer].life != o->peer_life)
+    if (!GUARD(48, o->peer == r->bound && r->peer[o->peer].life == o->peer_life))
         return; /* it will be sent again after the next promise */
     if (status < 0) {
         replica_fault(r, "the store cannot grow to the size of the volume");
@@ -244,7 +248,8 @@ static void note_written(struct piece *p, uint64_t offset, uint64_t length)
         return;
     offset = offset > p->offset ? offset : p->offset;
     end = end < piece_end ? end : piece_end;
-    for (uint64_t s = (offset - p->offset) / REPL_SECTOR; s < (end - p->offset) / REPL_SECTOR; s++)
+    for (uint64_t s = (offset - p->offset) / REPL_SECTOR;
+         s < (end - p->offset) / REPL_SECTOR - MUTANT(124, 0, 1); s++)
         p->written[s / 8] |= (uint8_t)(1 << s % 8);
 }
 
@@ -294,7 +299,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         }
         o->need = p->need ? p->need : map_touch(r, m->offset, m->count, 0);
     }
-    if (writes(o) && o->need < r->forget_sync)
+    if (writes(o) && !GUARD(42, o->need >= r->forget_sync))
         o->need = r->forget_sync;
 }
 

@@ -204,6 +204,8 @@ struct repl_status {
     int guests;
     struct repl_status_guest guest[REPL_LINKS];
 };
+/* The sentence of target_check.c that does not hold; NULL: all do. */
+const char *repl_target_check(const struct repl_target *t);
 void repl_target_status(const struct repl_target *t, struct repl_status *ret_status);
 /* Who greeted on a link, also when it has just been let go; zeros: nobody. */
 struct uuid repl_target_peer(const struct repl_target *t, int link);

@@ -205,7 +205,7 @@ static bool enough_promised(struct repl_target *t)
         unsigned voters = repl_view_count(&t->view, i ? REPL_OLD : REPL_VOTER);
         bool all = __builtin_popcount((yes | lost) & q->links) == (int)voters;
         bool memory = __builtin_popcount(whole & q->links) >= q->meet || all || late;
-        if (!n || !GUARD(15, n >= q->meet && GUARD(29, memory)))
+        if (!n || !GUARD(15, n + MUTANT(105, 0, 1) >= q->meet && GUARD(29, memory)))
             return false;
     }
     if (late)
@@ -248,7 +248,7 @@ void elect(struct repl_target *t)
         if (p->ask != ASK_YES || p->lost || !votes)
             continue;
         /* Of those who have everything, one that has the snapshots too. */
-        bool better = best >= 0 && p->pos == t->peer[best].pos &&
+        bool better = MUTANT(104, best >= 0, false) && p->pos == t->peer[best].pos &&
                       repl_held_lacks(&p->held, &t->view.snaps) <
                           repl_held_lacks(&t->peer[best].held, &t->view.snaps);
         if (best < 0 || better || GUARD(16, p->pos > t->peer[best].pos))
@@ -258,8 +258,8 @@ void elect(struct repl_target *t)
         return;
     struct peer *p = &t->peer[best];
     t->lineage = p->sb.lineage;
-    repl_lineage_add(&t->lineage, p->pos, t->epoch, t->owner);
-    if (t->was_active && t->acked > p->pos)
+    repl_lineage_add(&t->lineage, MUTANT(106, p->pos, p->sb.pos), t->epoch, t->owner);
+    if (t->was_active && !GUARD(51, t->acked <= p->pos))
         t->flush_fails = true;
     t->truth = best;
     t->phase = ACTIVE;

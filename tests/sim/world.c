@@ -96,6 +96,9 @@ void target_turn(struct sim *s, int i)
 {
     struct sim_target *t = &s->target[i];
     int64_t next = repl_target_turn(t->core, local_time(s, &t->p));
+    const char *broken = repl_target_check(t->core);
+    if (broken)
+        sim_fail(s, "target %d: %s", i, broken);
     if (t->fenced) {
         target_crash(s, i);
         return;
@@ -247,6 +250,9 @@ static void replica_turn(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
     int64_t next = repl_replica_turn(r->core, local_time(s, &r->p));
+    const char *broken = repl_replica_check(r->core);
+    if (broken)
+        sim_fail(s, "replica %d: %s", i, broken);
     wake(s, &r->p, EV_TURN_REPLICA, i, world_time(s, &r->p, next));
 }
 
