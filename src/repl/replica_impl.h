@@ -89,6 +89,8 @@ struct repl_replica {
     int later_link; /* with a PROMISE that waits for the lease; -1 */
     uint64_t promise_sync;
     int64_t lease_until;
+    bool ping_owed; /* an answer to the ping that came last */
+    uint64_t ping;
     struct repl_msg later;
 
     /* replica_ops.c */

@@ -126,7 +126,7 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
                        const struct iovec *iov, int n, struct repl_buf *owner);
 void repl_target_submit(struct repl_target *t, struct repl_io *io);
 int64_t repl_target_turn(struct repl_target *t, int64_t now);
-/* The time before a batch of inputs or requests, so that latencies are not counted from the last turn. */
+/* The time before a batch of inputs or requests, so that neither latencies nor leases are counted from the last turn. */
 void repl_target_time(struct repl_target *t, int64_t now);
 
 /*

@@ -39,6 +39,7 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     case REPL_STORE_SNAPSHOT:
         if (!disk_snapshot(d, q->offset))
             sim_fail(s, "replica %d cannot take snapshot %lx", r->i, q->offset);
+        history_snapshot(s, r->i, q->offset);
         break;
     case REPL_STORE_SNAP_DROP:
         disk_drop(d, q->offset);
@@ -65,25 +66,62 @@ static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bo
     }
 }
 
+/* What metadata says. */
+
+static void read_page(struct claim *c, const uint8_t *page)
+{
+    uint64_t entries[REPL_PAGE_ENTRIES];
+    repl_page_decode(0, page, entries);
+    memcpy(c->entries, entries, sizeof(c->entries));
+}
+
+void store_meta_written(struct sim_replica *r, uint64_t offset, const void *data)
+{
+    struct repl_super super;
+    r->said.known = true;
+    if (offset >= repl_page_offset(0))
+        read_page(&r->said, data);
+    else if (repl_super_decode(data, &super, NULL) == 0)
+        r->said.super = super;
+}
+
+void store_meta_synced(struct sim_replica *r)
+{
+    struct sim *s = r->s;
+    const struct repl_super *a = &r->sure.super, *b = &r->said.super;
+    bool more = a->pos != b->pos || a->mark_pos != b->mark_pos ||
+                a->mark_region != b->mark_region || a->snap_region != b->snap_region;
+    disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    r->sure = r->said;
+    if (more || sim_chance(s, 10))
+        history_check_disk(s, r->i);
+}
+
+void store_meta_read(struct sim_replica *r)
+{
+    const uint8_t *meta = r->disk.meta_sure;
+    uint64_t before = r->sure.super.generation;
+    r->sure = (struct claim){.known = true};
+    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &r->sure.super, NULL) < 0)
+        sim_fail(r->s, "replica %d has no superblock any more", r->i);
+    read_page(&r->sure, meta + repl_page_offset(0));
+    r->said = r->sure;
+    if (r->sure.super.generation < before)
+        sim_fail(r->s, "replica %d: superblock %lu after %lu was synced", r->i,
+                 r->sure.super.generation, before);
+    history_check_disk(r->s, r->i);
+}
+
 /* What is written must be in regions that a crash would leave unknown, or above the durable position. */
 static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
 {
-    const uint8_t *meta = r->disk.meta_sure;
     /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
     if (r->erred || s->stage >= SCRUB)
         return;
-    if (!r->sure.known) {
-        struct repl_super super = {0};
-        bool found = repl_super_choose(meta, meta + REPL_SUPER_SIZE, &super, NULL) == 0;
-        r->sure.known = true;
-        r->sure.view = found && super.view.version;
-        r->sure.pos = super.pos;
-        repl_page_decode(0, meta + repl_page_offset(0), r->sure.entries);
-    }
-    if (!r->sure.view)
+    if (!r->sure.super.view.version)
         return;
     for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
-        if (r->sure.entries[i] <= r->sure.pos)
+        if (r->sure.entries[i] <= r->sure.super.pos)
             sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
                      r->i, i);
 }
