@@ -246,38 +246,54 @@ static void slot_encode(uint64_t generation, const uint8_t *payload, size_t byte
 }
 
 struct slot {
-    enum { SLOT_EMPTY, SLOT_GOOD, SLOT_TORN, SLOT_DAMAGED } state;
+    /* BEGUN: the first write to it was torn. */
+    enum { SLOT_EMPTY, SLOT_BEGUN, SLOT_GOOD, SLOT_TORN, SLOT_DAMAGED } state;
     uint64_t generation;
     size_t bytes;
 };
 
+struct sector {
+    uint64_t generation, total, bytes;
+    const uint8_t *payload;
+};
+
+static bool sector_decode(const uint8_t *in, uint64_t i, uint64_t room, struct sector *ret)
+{
+    struct cursor c = {(uint8_t *)in, true};
+    uint64_t crc, index;
+    field(&c, &crc, 4);
+    bool magic = le_get32(c.p) == SECTOR_MAGIC;
+    sector_fields(&c, &ret->generation, &index, &ret->total, &ret->bytes);
+    ret->payload = c.p;
+    return magic && crc == crc_32c(in + 4, REPL_META_SECTOR - 4) && index == i && ret->total &&
+           ret->total <= room && ret->bytes <= ret->total * REPL_META_PAYLOAD;
+}
+
 /* `room` sectors are on disk, of which the write that counts may have taken fewer. */
 static struct slot slot_decode(const uint8_t *in, uint64_t room, uint8_t *ret_payload)
 {
-    struct slot slot = {.state = SLOT_GOOD};
-    uint64_t sectors = room;
-    if (all_zero(in, room * REPL_META_SECTOR))
-        return (struct slot){.state = SLOT_EMPTY};
+    enum { FIRST = 2 }; /* the generations that find a slot empty */
+    struct slot slot = {.state = SLOT_EMPTY};
+    uint64_t sectors = room, holes = 0;
     for (uint64_t i = 0; i < sectors; i++) {
-        const uint8_t *sector = in + i * REPL_META_SECTOR;
-        struct cursor c = {(uint8_t *)sector, true};
-        uint64_t crc, generation, index, total, bytes;
-        field(&c, &crc, 4);
-        bool magic = le_get32(c.p) == SECTOR_MAGIC;
-        sector_fields(&c, &generation, &index, &total, &bytes);
-        bool sound = magic && crc == crc_32c(sector + 4, REPL_META_SECTOR - 4) && index == i &&
-                     total && total <= room && bytes <= total * REPL_META_PAYLOAD;
-        if (!sound)
+        const uint8_t *at = in + i * REPL_META_SECTOR;
+        struct sector it;
+        if (all_zero(at, REPL_META_SECTOR)) {
+            holes++;
+            continue;
+        }
+        if (!sector_decode(at, i, room, &it))
             return (struct slot){.state = SLOT_DAMAGED};
-        if (i == 0) {
-            slot.generation = generation;
-            slot.bytes = bytes;
-            sectors = total;
-        } else if (generation != slot.generation) {
+        if (slot.state == SLOT_EMPTY) {
+            slot = (struct slot){SLOT_GOOD, it.generation, it.bytes};
+            sectors = holes ? room : it.total;
+        } else if (it.generation != slot.generation) {
             slot.state = SLOT_TORN; /* the sectors that follow may still be damaged */
         }
-        memcpy(ret_payload + i * REPL_META_PAYLOAD, c.p, REPL_META_PAYLOAD);
+        memcpy(ret_payload + i * REPL_META_PAYLOAD, it.payload, REPL_META_PAYLOAD);
     }
+    if (holes && slot.state != SLOT_EMPTY)
+        slot.state = slot.state == SLOT_GOOD && slot.generation <= FIRST ? SLOT_BEGUN : SLOT_DAMAGED;
     return slot;
 }
 
@@ -285,18 +301,18 @@ static struct slot slot_decode(const uint8_t *in, uint64_t room, uint8_t *ret_pa
 static int choose_slot(const struct slot *a, const struct slot *b, enum repl_found *ret_found)
 {
     bool a_good = a->state == SLOT_GOOD, b_good = b->state == SLOT_GOOD;
-    const struct slot *other = a_good ? b : a;
+    const struct slot *other = a_good ? b : a; /* the one that cannot be used, if one cannot */
     if (!a_good && !b_good) {
-        bool none = a->state == SLOT_EMPTY && b->state == SLOT_EMPTY;
+        bool none = a->state <= SLOT_BEGUN && b->state <= SLOT_BEGUN;
         *ret_found = none ? REPL_FOUND_NONE : REPL_FOUND_BAD;
         return 0;
     }
     bool newer_a = a_good && (!b_good || a->generation > b->generation);
     uint64_t generation = newer_a ? a->generation : b->generation;
     /* The first write of all leaves the other slot empty; after that, both have been written. */
-    bool doubt = !(a_good && b_good) &&
-                 !GUARD(60, other->state == SLOT_TORN ||
-                                (other->state == SLOT_EMPTY && generation == 1));
+    bool explained = other->state == SLOT_TORN || other->state == SLOT_BEGUN ||
+                     (other->state == SLOT_EMPTY && generation == 1);
+    bool doubt = !(a_good && b_good) && !GUARD(60, explained);
     *ret_found = doubt ? REPL_FOUND_DOUBT : REPL_FOUND_GOOD;
     return newer_a ? 0 : 1;
 }

@@ -17,14 +17,26 @@
 #include "base/uuid.h"
 
 /*
- * A check that an argument in docs/replication.md relies on. Always `condition` in normal builds; a build
- * with -DREPL_MUTATE=n takes check n as passed, which the simulator must notice.
+ * Faults that are planted to see whether the simulator notices them. GUARD: a check that an argument in
+ * docs/replication.md relies on; it is taken as passed. MUTANT: an expression; a wrong one takes its place. Only a
+ * build with -DREPL_MUTATE has them, one at a time: number repl_mutant, none for 0.
  */
 #ifdef REPL_MUTATE
-#define GUARD(n, condition) ((n) == (REPL_MUTATE) || (condition))
+extern int repl_mutant;
+#define GUARD(n, condition)  ((n) == repl_mutant || (condition))
+#define MUTANT(n, good, bad) ((n) == repl_mutant ? (bad) : (good))
 #else
-#define GUARD(n, condition) (condition)
+#define GUARD(n, condition)  (condition)
+#define MUTANT(n, good, bad) (good)
 #endif
+
+/* What is always true is looked at after every turn in debug and sanitizer builds: target_check.c, replica_check.c. */
+#ifdef REPL_CHECKS
+#define REPL_CHECK(broken) repl_check(broken)
+#else
+#define REPL_CHECK(broken) ((void)0)
+#endif
+void repl_check(const char *broken); /* NULL: nothing is */
 
 enum {
     REPL_MEMBERS = 8,         /* at most in a view */

@@ -82,7 +82,8 @@ void replica_unbind(struct repl_replica *r)
 {
     ops_drop_waiting(r);
     r->bound = -1;
-    r->promise_owed = false;
+    r->join = 0;
+    r->promise_owed = r->ping_owed = false;
     replica_forget_rebuild(r);
 }
 
@@ -136,20 +137,37 @@ static void send_state(struct repl_replica *r, int link, uint8_t type)
         m.flags |= REPL_BLANK;
     if (r->intact)
         m.flags |= REPL_INTACT;
-    if (GUARD(66, r->sb.lost))
+    if (!GUARD(66, !r->sb.lost))
         m.flags |= REPL_LOST;
     replica_send(r, link, &m, block, NULL);
 }
 
 static void send_ack(struct repl_replica *r)
 {
-    if (r->bound < 0 || (r->applied == r->applied_told && r->durable == r->durable_told))
+    /* Before its JOIN a target would take counts of the last one's writes for its own. */
+    if (r->bound < 0 || !GUARD(56, r->join) ||
+        (r->applied == r->applied_told && r->durable == r->durable_told))
         return;
     r->applied_told = r->applied;
     r->durable_told = r->durable;
     struct repl_msg m = {
         .type = REPL_ACK, .seq = r->applied, .offset = r->durable, .count = r->join};
     replica_send(r, r->bound, &m, NULL, NULL);
+}
+
+/*
+ * Only here, where it is known what time it is: a lease that began when the replica last did something would end too early.
+ * If another waits for the end of the lease, the target's time is over.
+ */
+static void answer_ping(struct repl_replica *r)
+{
+    bool owed = r->ping_owed && r->later_link < 0;
+    r->ping_owed = false;
+    if (!owed)
+        return;
+    r->lease_until = r->now + r->cfg.lease_ns;
+    struct repl_msg pong = {.type = REPL_PONG, .seq = r->ping};
+    replica_send(r, r->bound, &pong, NULL, NULL);
 }
 
 static void checkpoint(struct repl_replica *r)
@@ -212,7 +230,7 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
             send_state(r, i, REPL_HELLO);
         }
     }
-    if (r->promise_owed && r->synced >= r->promise_sync && list_empty(&r->active)) {
+    if (r->promise_owed && GUARD(37, r->synced >= r->promise_sync) && list_empty(&r->active)) {
         r->promise_owed = false;
         send_state(r, r->bound, REPL_PROMISED);
     }
@@ -226,6 +244,8 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
                 send_state(r, i, REPL_HELLO);
     }
     send_ack(r);
+    answer_ping(r);
+    REPL_CHECK(repl_replica_check(r));
     if (r->stopping && !repl_replica_stopped(r))
         return now + 1000000; /* one step of it after the other */
     if (r->stale_n)

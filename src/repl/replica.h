@@ -133,5 +133,7 @@ struct repl_replica_status {
     const char *damaged; /* why it started as a lost one; NULL: it did not */
 };
 void repl_replica_status(const struct repl_replica *r, struct repl_replica_status *ret_status);
+/* The sentence of replica_check.c that does not hold; NULL: all do. */
+const char *repl_replica_check(const struct repl_replica *r);
 /* The region map in memory; for tests and tools. */
 uint64_t repl_replica_region(const struct repl_replica *r, uint64_t region);

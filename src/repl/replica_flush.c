@@ -17,7 +17,7 @@ void flush_request(struct repl_replica *r)
 static bool flush_ready(const struct repl_replica *r)
 {
     const struct op *head = list_first(&r->active, struct op, link);
-    return !head || head->arrival > r->flush_want;
+    return !head || GUARD(46, head->arrival > r->flush_want);
 }
 
 void flush_stored(struct repl_replica *r, int status)
@@ -30,12 +30,12 @@ void flush_stored(struct repl_replica *r, int status)
     }
     r->flush_state = FLUSH_PAGES;
     r->flush_sync = 0;
-    if (r->flush_session != r->session)
+    if (!GUARD(35, r->flush_session == r->session))
         return;
     if (r->flush_done)
         map_settle(r, repl_pos(r->sb.promised, r->applied));
     if (r->flush_done || r->flush_mark)
-        r->flush_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
+        r->flush_sync = GUARD(39, !meta_pages_dirty(r)) ? r->syncs : meta_next(r);
 }
 
 /* Everything that the superblock relies on is durable. */
@@ -43,7 +43,7 @@ static void flush_meta(struct repl_replica *r)
 {
     r->flush_state = FLUSH_META;
     r->flush_sync = 0;
-    if (r->flush_session != r->session)
+    if (!GUARD(35, r->flush_session == r->session))
         return;
     if (r->flush_done) {
         r->sb.lineage = r->done_lineage;
@@ -62,7 +62,7 @@ static void flush_meta(struct repl_replica *r)
         return; /* nothing that the superblock would say */
     }
     if (r->flush_pos > r->sb.pos)
-        r->sb.pos = r->flush_pos;
+        r->sb.pos = MUTANT(120, r->flush_pos, r->pos);
     r->sb_dirty = true;
     r->flush_sync = meta_next(r);
 }
@@ -74,8 +74,8 @@ void flush_progress(struct repl_replica *r)
     if (r->flush_state == FLUSH_META && r->synced >= r->flush_sync) {
         r->flush_state = FLUSH_IDLE;
         r->flush_have = r->flush_arrival;
-        if (r->flush_session == r->session) {
-            r->durable = r->flush_applied;
+        if (GUARD(35, r->flush_session == r->session)) {
+            r->durable = MUTANT(119, r->flush_applied, r->applied);
             if (r->flush_done && r->bound >= 0)
                 replica_send(r, r->bound,
                              &(struct repl_msg){.type = REPL_DONE_OK,

@@ -116,6 +116,8 @@ struct repl_replica {
     int later_link; /* with a PROMISE that waits for the lease; -1 */
     uint64_t promise_sync;
     int64_t lease_until;
+    bool ping_owed; /* an answer to the ping that came last */
+    uint64_t ping;
     struct repl_msg later;
 
     /* replica_ops.c */
@@ -158,7 +160,7 @@ uint64_t map_stamp_above(struct repl_replica *r, uint64_t above, uint64_t stamp)
 void map_forget(struct repl_replica *r); /* regions in active extents are unknown from now on */
 void map_settle(struct repl_replica *r, uint64_t pos);
 bool map_stale(const struct repl_replica *r, uint64_t offset, uint64_t length);
-void map_fresh(struct repl_replica *r, uint32_t region);
+void map_fresh(struct repl_replica *r, uint32_t region, bool read);
 /* The next stale region from *region on, those in no active extent first; false: there is none. */
 bool map_next_stale(const struct repl_replica *r, uint32_t *region);
 void map_load_log(struct repl_replica *r, const struct repl_log *log);
@@ -178,6 +180,7 @@ void meta_begin(struct repl_replica *r);
 /* replica_ops.c */
 bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const struct iovec *iov,
              int n, struct repl_buf *owner);
+bool op_conflicts(const struct repl_replica *r, const struct op *o); /* with one before it */
 void ops_kick(struct repl_replica *r);
 void ops_drop_waiting(struct repl_replica *r);
 void ops_resum(struct repl_replica *r); /* checksums of stale regions, a few at a time */

@@ -128,7 +128,7 @@ void repl_replica_start(struct repl_replica *r, int64_t now)
     r->sb.clean = false;
     r->checkpoint_at = now + r->cfg.checkpoint_ns;
     /* Pings that were answered before a crash are not remembered; who never promised answered none. */
-    r->lease_until = r->sb.promised ? now + r->cfg.lease_ns : now;
+    r->lease_until = GUARD(38, !r->sb.promised) ? now : now + r->cfg.lease_ns;
     r->started = true;
     seal_begin(r);
 }

@@ -95,7 +95,7 @@ static struct extent *activate_extent(struct repl_replica *r, uint32_t number, u
 {
     struct extent *x = list_first(&r->extents_free, struct extent, link);
     list_unlink(&x->link);
-    *x = (struct extent){.number = number, .since = since, .link = x->link};
+    *x = (struct extent){.number = number, .since = MUTANT(122, since, r->logs), .link = x->link};
     list_push(&r->lru, &x->link);
     r->slot_of[number] = (uint16_t)(x - r->extents + 1);
     r->active_n++;
@@ -171,7 +171,7 @@ uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uin
     uint32_t first = (uint32_t)(offset >> r->sb.view.region_shift);
     uint32_t last = (uint32_t)((offset + length - 1) >> r->sb.view.region_shift);
     for (uint32_t i = first; i <= last; i++) {
-        if (r->map[i] == REPL_UNKNOWN || r->map[i] < stamp)
+        if (r->map[i] == REPL_UNKNOWN || GUARD(55, r->map[i] < stamp))
             r->map[i] = stamp;
         map_dirty(r, i);
     }
@@ -235,15 +235,16 @@ void map_settle(struct repl_replica *r, uint64_t pos)
 {
     for (uint32_t i = 0; i < r->regions; i++) {
         if (r->map[i] == REPL_UNKNOWN) {
-            r->map[i] = pos;
+            r->map[i] = MUTANT(121, pos, 0);
             map_dirty(r, i);
         }
     }
 }
 
-void map_fresh(struct repl_replica *r, uint32_t region)
+void map_fresh(struct repl_replica *r, uint32_t region, bool read)
 {
-    if (!(r->stale[region / 8] >> region % 8 & 1))
+    /* One that could not be read is tried again; but the end of a rebuild does not wait for it. */
+    if (!(r->stale[region / 8] >> region % 8 & 1) || (!read && is_active(r, region)))
         return;
     r->stale[region / 8] &= (uint8_t)~(1 << region % 8);
     r->stale_n--;

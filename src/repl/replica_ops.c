@@ -28,7 +28,8 @@ static bool conflict(const struct op *a, const struct op *b)
 {
     if (barrier(a) || barrier(b))
         return true;
-    return (writes(a) || writes(b)) && repl_overlap(a->offset, a->length, b->offset, b->length);
+    return (MUTANT(125, writes(a), false) || writes(b)) &&
+           repl_overlap(a->offset, a->length, b->offset, b->length);
 }
 
 /* A snapshot keeps the checksums of what it keeps for ever, so they must be right. */
@@ -37,12 +38,8 @@ static bool awaits_sums(const struct repl_replica *r, const struct op *o)
     return o->type == REPL_SNAP && !o->running && r->stale_n;
 }
 
-static bool must_wait(struct repl_replica *r, const struct op *o)
+bool op_conflicts(const struct repl_replica *r, const struct op *o)
 {
-    if (!GUARD(4, o->need <= r->synced && o->need_log <= r->logged))
-        return true;
-    if (awaits_sums(r, o))
-        return true;
     list_for_each(&r->active, before, struct op, link) {
         if (before == o)
             break;
@@ -50,6 +47,12 @@ static bool must_wait(struct repl_replica *r, const struct op *o)
             return true;
     }
     return false;
+}
+
+static bool must_wait(struct repl_replica *r, const struct op *o)
+{
+    return !GUARD(4, o->need <= r->synced && o->need_log <= r->logged) || awaits_sums(r, o) ||
+           op_conflicts(r, o);
 }
 
 /* The next part of a rebuilt piece that no client has written since BEGIN; false when there is none. */
@@ -84,7 +87,7 @@ static void op_free(struct repl_replica *r, struct op *o)
 
 static void applied(struct repl_replica *r, const struct op *o)
 {
-    if (o->session != r->session)
+    if (!GUARD(47, o->session == r->session))
         return;
     r->done_bits[o->seq % WINDOW / 64] |= (uint64_t)1 << o->seq % 64;
     for (;;) {
@@ -139,7 +142,7 @@ static void answer(struct repl_replica *r, struct op *o, int status)
 
 static void view_take(struct repl_replica *r, struct op *o, int status)
 {
-    if (o->peer != r->bound || r->peer[o->peer].life != o->peer_life)
+    if (!GUARD(48, o->peer == r->bound && r->peer[o->peer].life == o->peer_life))
         return; /* it will be sent again after the next promise */
     if (status < 0) {
         replica_fault(r, "the store cannot grow to the size of the volume");
@@ -187,7 +190,7 @@ static void finish(struct repl_replica *r, struct op *o, int status)
     if (o->type == REPL_PREPARE && status >= 0 && o->req.length > r->store_size)
         r->store_size = o->req.length;
     if (o->type == OP_RESUM)
-        map_fresh(r, (uint32_t)o->seq);
+        map_fresh(r, (uint32_t)o->seq, status >= 0);
     answer(r, o, status);
     op_free(r, o);
     if (failed_write)
@@ -267,7 +270,8 @@ static void note_written(struct piece *p, uint64_t offset, uint64_t length)
         return;
     offset = offset > p->offset ? offset : p->offset;
     end = end < piece_end ? end : piece_end;
-    for (uint64_t s = (offset - p->offset) / REPL_SECTOR; s < (end - p->offset) / REPL_SECTOR; s++)
+    for (uint64_t s = (offset - p->offset) / REPL_SECTOR;
+         s < (end - p->offset) / REPL_SECTOR - MUTANT(124, 0, 1); s++)
         p->written[s / 8] |= (uint8_t)(1 << s % 8);
 }
 
@@ -325,7 +329,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         if (!p->need)
             touch(r, o, 0);
     }
-    if (writes(o) && o->need < r->forget_sync)
+    if (writes(o) && !GUARD(42, o->need >= r->forget_sync))
         o->need = r->forget_sync;
 }
 
@@ -420,7 +424,7 @@ void ops_resum(struct repl_replica *r)
                  span = (uint64_t)1 << r->sb.view.region_shift;
         struct op *o = left ? op_new(r) : NULL;
         if (!left)
-            map_fresh(r, region);
+            map_fresh(r, region, true);
         if (!o)
             return;
         o->type = OP_RESUM;

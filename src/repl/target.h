@@ -129,7 +129,7 @@ void repl_target_submit(struct repl_target *t, struct repl_io *io);
 /* An initiator has logged out, or is back: one that has nothing to flush and is gone need not be remembered. */
 void repl_target_client(struct repl_target *t, uint64_t client, bool gone);
 int64_t repl_target_turn(struct repl_target *t, int64_t now);
-/* The time before a batch of inputs or requests, so that latencies are not counted from the last turn. */
+/* The time before a batch of inputs or requests, so that neither latencies nor leases are counted from the last turn. */
 void repl_target_time(struct repl_target *t, int64_t now);
 
 /*
@@ -207,6 +207,8 @@ struct repl_status {
     int guests;
     struct repl_status_guest guest[REPL_LINKS];
 };
+/* The sentence of target_check.c that does not hold; NULL: all do. */
+const char *repl_target_check(const struct repl_target *t);
 void repl_target_status(const struct repl_target *t, struct repl_status *ret_status);
 /* Who greeted on a link, also when it has just been let go; zeros: nobody. */
 struct uuid repl_target_peer(const struct repl_target *t, int link);

@@ -162,7 +162,8 @@ void rebuild_snapped(struct repl_target *t, int link, const struct repl_msg *m)
 /* Below the mark the replica has everything up to the mark's position. */
 static uint64_t fork_at(const struct peer *p, uint32_t region)
 {
-    uint64_t fork = p->mark > p->fork && region < p->sb.mark_region ? p->mark : p->fork;
+    uint64_t fork =
+        p->mark > p->fork && region < p->sb.mark_region + MUTANT(116, 0, 1) ? p->mark : p->fork;
     return p->job.snap && p->job.snap_pos < fork ? p->job.snap_pos : fork;
 }
 
@@ -171,7 +172,7 @@ static uint64_t stamp_of(const struct repl_target *t, const struct peer *p)
 {
     const struct job *j = &p->job;
     uint64_t own = j->own[j->region - j->first], theirs = j->theirs[j->region - j->first];
-    uint64_t high = p->pos > p->sb.mark_pos ? p->pos : p->sb.mark_pos;
+    uint64_t high = GUARD(53, p->pos > p->sb.mark_pos) ? p->pos : p->sb.mark_pos;
     /* Above all that the replica may be taken for, should it crash before the piece is copied. */
     bool safe = own <= fork_at(p, j->region) && theirs > high;
     return GUARD(25, safe) ? theirs : repl_pos(t->epoch, t->last);
@@ -258,11 +259,11 @@ static bool step(struct repl_target *t, int link)
     }
     if (j->repair ? !j->begun : j->count && next_piece(t, p)) {
         /* An entry that never rose: no write and no data was ever executed there. */
-        bool zeros = !j->repair && !p->lost && !j->own[j->region - j->first];
+        bool zeros = !j->repair && GUARD(45, !p->lost) && !j->own[j->region - j->first];
         piece_begin(t, link, j->repair ? 0 : stamp_of(t, p), zeros);
         return true;
     }
-    if (j->flying)
+    if (!GUARD(44, !j->flying))
         return false;
     if (j->region < regions(t)) {
         maybe_mark(t, link);
@@ -285,7 +286,7 @@ static void again(struct repl_target *t, int link)
         return;
     for (int n = 0; n < REPL_PIECES; n++) {
         uint32_t region = (uint32_t)(pieces[n].offset >> t->view.region_shift);
-        if (pieces[n].state != PIECE_NONE && region < j->region)
+        if (pieces[n].state != PIECE_NONE && !GUARD(54, region >= j->region))
             j->region = region;
         pieces[n].state = PIECE_NONE;
     }

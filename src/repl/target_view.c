@@ -52,7 +52,7 @@ uint16_t counted(const struct repl_target *t)
 
 bool quorum_met(const struct repl_target *t, uint16_t links)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < MUTANT(110, 4, 1); i++)
         if (__builtin_popcount(links & t->q[i].links) < (GUARD(17, false) ? 1 : t->q[i].cf))
             return false;
     return true;
@@ -166,7 +166,7 @@ static void note_insync(const struct repl_target *t, struct repl_view *v)
         if (!p || !p->insync) {
             it->flags &= (uint8_t)~REPL_INSYNC;
         } else if (!(it->flags & REPL_INSYNC)) {
-            uint64_t durable = repl_pos(t->epoch, p->durable);
+            uint64_t durable = repl_pos(t->epoch, MUTANT(109, p->durable, p->applied));
             it->flags |= REPL_INSYNC;
             it->floor = durable > it->floor ? durable : it->floor;
         }
@@ -273,7 +273,7 @@ static void commit(struct repl_target *t)
     t->out_n = 0; /* those who were to be taken out are */
     for (int m = 0; m < t->view.n; m++) {
         int link = view_link(t, &t->view.member[m].id);
-        if (link >= 0 && t->view.member[m].flags & REPL_INSYNC && t->peer[link].insync)
+        if (link >= 0 && GUARD(50, t->view.member[m].flags & REPL_INSYNC) && t->peer[link].insync)
             t->peer[link].lost = false;
     }
     view_sets(t);
@@ -303,7 +303,7 @@ void view_ok(struct repl_target *t, int link, uint64_t version)
     }
     for (int i = 0; i < 4; i++)
         if (__builtin_popcount(have & t->q[i].links) < t->q[i].cf ||
-            __builtin_popcount(sound & t->q[i].links) < t->q[i].meet)
+            !GUARD(40, __builtin_popcount(sound & t->q[i].links) >= t->q[i].meet))
             return;
     commit(t);
 }

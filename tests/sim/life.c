@@ -74,6 +74,8 @@ static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_
     *c = (struct client_io){.busy = true, .all = all, .target = target, .started = s->now};
     c->io = (struct repl_io){
         .op = op, .offset = sector * SECTOR, .length = n * SECTOR, .iov = &c->iov, .iov_n = 1};
+    c->owner = s->target[target].owner;
+    c->must = s->target[target].acked;
     if (op == REPL_IO_FLUSH)
         c->io.offset = c->io.length = 0;
     c->iov = (struct iovec){c->data, n * SECTOR};
@@ -91,6 +93,7 @@ static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_
               : op == REPL_IO_ZERO  ? "zero"
                                     : "write",
               sector, n, c->value, c->io.flags & REPL_FUA ? " FUA" : "");
+    repl_target_time(s->target[target].core, local_time(s, &s->target[target].p));
     repl_target_submit(s->target[target].core, &c->io);
 }
 
@@ -134,6 +137,7 @@ void life_complete(struct sim *s, int target, struct repl_io *io, int status)
             s->read_next = -1;
         return;
     }
+    claims_complete(s, target, c);
     switch (io->op) {
     case REPL_IO_READ:
         s->stats.reads++;
@@ -562,6 +566,7 @@ static void plan(struct sim *s)
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
+    s->extent_shift = (uint8_t)(s->region_shift + sim_below(s, 3));
     s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
     s->depth = s->splits ? IOS : 1 + (int)sim_below(s, IOS);
     s->stage_at = sim_between(s, 200 * MS, 600 * MS);
@@ -609,6 +614,7 @@ bool sim_life(uint64_t seed, bool trace, struct sim *s)
     s->seed = s->rng = seed;
     s->trace = trace;
     s->model = model_new();
+    s->history = history_new();
     s->corrupt = -1;
     s->read_next = -1;
     for (int i = 0; i < CONNS; i++)

@@ -7,8 +7,8 @@
  *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
  *
  * world.c owns time and processes, net.c connections, disk.c disks, storage.c what is asked of them; model.c knows what
- * reads may return, snaps.c what is in snapshots; life.c is the
- * plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
+ * reads may return, history.c what replicas must have, claims.c whether what is said is true, snaps.c what is in
+ * snapshots; life.c is the plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "repl/frame.h"
+#include "repl/meta.h"
 #include "repl/replica.h"
 #include "repl/target.h"
 
@@ -26,16 +27,17 @@ enum {
     CONNS = REPLICAS * TARGETS,
     SECTOR = 512,
     SECTORS_MAX = 96,
-    META_SIZE = 4 * REPL_SUPER_SIZE,
-    META_GRAIN = 64, /* metadata is torn finer than disks would */
+    META_SIZE = REPL_META_HEAD + REPL_SUPER_SIZE,
+    META_GRAIN = 512, /* a sector is written whole or not at all */
     IOS = 12,        /* of a client, at once */
-    HOT_MAX = 5,
+    ACTIVE_MAX = 3,  /* extents */
     SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
     DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
     ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
 };
 
-#define MS ((int64_t)1000000)
+#define MS    ((int64_t)1000000)
+#define LEASE (60 * MS)
 
 struct event {
     int64_t at;
@@ -46,6 +48,7 @@ struct event {
         EV_MESSAGE,
         EV_STORED,
         EV_SYNCED,
+        EV_LOGGED,
         EV_DIAL,
         EV_BROKEN,
         EV_CLIENT,
@@ -68,6 +71,7 @@ struct unsynced {
     struct unsynced *next;
     uint64_t offset, length;
     bool done, flushing;
+    bool alone; /* durable by itself, not by a sync of everything */
     uint8_t data[];
 };
 
@@ -76,9 +80,17 @@ struct disk {
     uint8_t meta[META_SIZE], meta_sure[META_SIZE];
     struct unsynced *data_log, **data_end, *meta_log, **meta_end;
     uint64_t size;
+    /* Checksums at rest, as the process sees them and as they are on disk for sure; a crash may leave either. */
+    uint64_t sums[SECTORS_MAX], sums_sure[SECTORS_MAX];
+    struct {
+        const void *of; /* the flush; NULL: none */
+        uint64_t sums[SECTORS_MAX];
+    } sums_flush[2];
+    struct uuid store;
+    uint64_t generation; /* that it was stamped with */
     struct {
         uint64_t id;
-        uint8_t data[SECTORS_MAX * SECTOR];
+        uint8_t *data;
     } snap[DISK_SNAPS]; /* oldest first */
     int snaps;
 };
@@ -106,11 +118,20 @@ struct sim_replica {
     int erring; /* 1: reads, 2: everything */
     bool erred; /* ever */
     struct uuid id;
-    uint64_t generation, generation_sure; /* of superblocks written, and synced */
+    struct claim {
+        bool known; /* else it is to be read from the disk */
+        struct repl_super super;
+        uint64_t entries[SECTORS_MAX]; /* of the region map */
+        bool active[SECTORS_MAX];      /* regions: in the activity log */
+    } said, sure; /* what its metadata says as it was written, and as it is synced */
     struct {
-        bool known, view;
-        uint64_t pos, entries[REPL_PAGE_ENTRIES];
-    } sure; /* what its synced metadata says, once it was looked at */
+        uint64_t owner;
+        int64_t at;
+    } pong;        /* the last, to whom */
+    bool rejoined; /* and not rebuilt since */
+    struct had {
+        uint64_t owner, applied, durable;
+    } had[4]; /* what it has acknowledged, complete, to the last targets */
 };
 
 struct sim_target {
@@ -118,7 +139,10 @@ struct sim_target {
     struct sim *s;
     int i;
     struct repl_target *core;
-    bool serving, fenced;
+    bool serving, fenced, checked; /* checked: that it may serve */
+    uint64_t owner;                /* of its last attempt */
+    uint64_t acked;                /* its last write that a client was told of */
+    uint64_t view_seen, snap_seen;
 };
 
 struct message {
@@ -154,6 +178,7 @@ struct client_io {
     uint32_t life;
     int64_t started;
     uint64_t value, id;
+    uint64_t owner, must; /* flush: everything up to here that this one had acknowledged */
     uint8_t data[4 * SECTOR];
 };
 
@@ -197,7 +222,7 @@ struct sim {
     enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
     int64_t stage_at;
     int depth;
-    uint8_t region_shift;
+    uint8_t region_shift, extent_shift;
     int read_next; /* of reading everything: sector, -1 before the flush */
     uint64_t read_values[SECTORS_MAX];
     enum repl_admin admin;
@@ -223,6 +248,7 @@ struct sim {
 
     struct client_io io[IOS * TARGETS];
     struct model *model;
+    struct history *history;
     struct {
         uint64_t reads, writes, flushes, crashes, elections, admin, losses, serving;
     } stats;
@@ -275,6 +301,7 @@ int disk_find(const struct disk *d, uint64_t id); /* -1: none */
 bool disk_snapshot(struct disk *d, uint64_t id);
 void disk_drop(struct disk *d, uint64_t id);
 void disk_revert(struct disk *d, uint64_t id);
+void disk_free_snaps(struct disk *d, int from);
 
 /* model.c */
 struct model *model_new(void);
@@ -292,8 +319,33 @@ void model_reset(struct sim *s, const uint64_t *values);
 /* All operations of every sector can be put in an order. */
 void model_check(struct sim *s);
 
+/* history.c */
+struct history *history_new(void);
+void history_free(struct history *h);
+void history_serves(struct sim *s, int t, uint32_t epoch);
+void history_sent(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
+void history_check_disk(struct sim *s, int replica); /* what a crash would leave */
+/* What it says of itself; all: nothing that it was sent is still to be executed, or never will. */
+void history_check_memory(struct sim *s, int replica, bool all);
+void history_snapshot(struct sim *s, int replica, uint64_t id);
+
+/* claims.c */
+void claims_dropped(struct sim *s, const char *who, int i, const char *why);
+void claims_replica(struct sim *s, int i, const struct repl_msg *m);
+void claims_given(struct sim *s, int i, const struct repl_msg *m);
+void claims_target(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
+void claims_serves(struct sim *s, int t);
+void claims_complete(struct sim *s, int t, const struct client_io *c);
+
 /* storage.c */
+void store_meta_written(struct sim_replica *r, uint64_t offset, const void *data);
+void store_meta_synced(struct sim_replica *r);
+void store_meta_read(struct sim_replica *r);      /* after a crash */
 int store_request(void *ctx, struct repl_req *q); /* ctx: a sim_replica */
+int store_log_write(void *ctx, uint64_t offset, const void *data, size_t size);
+void store_log_written(struct sim_replica *r);
+/* What a region's entry would be after a crash. */
+uint64_t store_entry(const struct sim_replica *r, uint64_t region);
 void store_done(struct sim *s, struct event *e);
 
 /* snaps.c */
