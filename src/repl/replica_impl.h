@@ -157,6 +157,8 @@ void map_release(struct repl_replica *r, uint64_t offset, uint64_t length);
 uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp);
 /* The same for all regions whose entry is above a position. */
 uint64_t map_stamp_above(struct repl_replica *r, uint64_t above, uint64_t stamp);
+/* A write failed: nobody knows what is there, so its checksums are worth nothing. */
+void map_spoil(struct repl_replica *r, uint64_t offset, uint64_t length);
 void map_forget(struct repl_replica *r); /* regions in active extents are unknown from now on */
 void map_settle(struct repl_replica *r, uint64_t pos);
 bool map_stale(const struct repl_replica *r, uint64_t offset, uint64_t length);

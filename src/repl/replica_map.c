@@ -219,6 +219,13 @@ static void mark_stale(struct repl_replica *r, uint32_t region)
     r->stale_cold += !is_active(r, region);
 }
 
+void map_spoil(struct repl_replica *r, uint64_t offset, uint64_t length)
+{
+    uint32_t last = (uint32_t)((offset + length - 1) >> r->sb.view.region_shift);
+    for (uint32_t i = (uint32_t)(offset >> r->sb.view.region_shift); i <= last; i++)
+        mark_stale(r, i);
+}
+
 void map_forget(struct repl_replica *r)
 {
     list_for_each(&r->lru, x, struct extent, link)
@@ -352,7 +359,7 @@ void map_retire(struct repl_replica *r)
     if (r->retire_state == RETIRE_PAGES && r->synced >= r->retire_sync) {
         r->retire_state = RETIRE_IDLE;
         list_for_each_safe(&r->lru, x, struct extent, link)
-            if (x->retiring)
+            if (x->retiring && !has_stale(r, x))
                 remove_extent(r, x);
     }
     if (r->retire_state == RETIRE_IDLE && !r->failed)

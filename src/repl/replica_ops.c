@@ -191,6 +191,8 @@ static void finish(struct repl_replica *r, struct op *o, int status)
         r->store_size = o->req.length;
     if (o->type == OP_RESUM)
         map_fresh(r, (uint32_t)o->seq, status >= 0);
+    if (failed_write && !barrier(o))
+        map_spoil(r, o->offset, o->length);
     answer(r, o, status);
     op_free(r, o);
     if (failed_write)

@@ -247,7 +247,8 @@ void store_meta_read(struct sim_replica *r)
     if (found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT)
         sim_fail(r->s, "replica %d has no superblock any more", r->i);
     read_page(r, &r->sure, meta + repl_page_offset(0));
-    if (!read_log(r, &r->sure, meta + repl_log_offset(0), meta + repl_log_offset(1)))
+    if (!read_log(r, &r->sure, meta + repl_log_offset(0), meta + repl_log_offset(1)) &&
+        r->sure.super.view.version)
         sim_fail(r->s, "replica %d has no activity log any more", r->i);
     r->said = r->sure;
     if (r->sure.super.generation < before)
