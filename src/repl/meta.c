@@ -310,8 +310,8 @@ static int choose_slot(const struct slot *a, const struct slot *b, enum repl_fou
     bool newer_a = a_good && (!b_good || a->generation > b->generation);
     uint64_t generation = newer_a ? a->generation : b->generation;
     /* The first write of all leaves the other slot empty; after that, both have been written. */
-    bool explained = other->state == SLOT_TORN || other->state == SLOT_BEGUN ||
-                     (other->state == SLOT_EMPTY && generation == 1);
+    bool explained =
+        other->state == SLOT_TORN || (other->state <= SLOT_BEGUN && generation == 1);
     bool doubt = !(a_good && b_good) && !GUARD(60, explained);
     *ret_found = doubt ? REPL_FOUND_DOUBT : REPL_FOUND_GOOD;
     return newer_a ? 0 : 1;

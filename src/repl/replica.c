@@ -29,6 +29,7 @@ struct repl_replica *repl_replica_new(const struct repl_replica_config *c,
     r->ctx = ctx;
     r->bound = r->later_link = -1;
     r->store_size = c->store_size;
+    r->written_to = UINT64_MAX;
     list_init(&r->lru);
     list_init(&r->extents_free);
     list_init(&r->active);

@@ -322,7 +322,7 @@ static uint32_t retire_wanted(const struct repl_replica *r)
 {
     if (r->stopping || (r->active_n && r->now - r->touched_at >= r->cfg.idle_ns))
         return r->active_n;
-    return r->active_n > r->cfg.active_max ? r->active_n - r->cfg.active_max / 8 * 7 : 0;
+    return r->active_n > r->cfg.active_max ? r->active_n - r->cfg.active_max * 7 / 8 : 0;
 }
 
 static void retire_begin(struct repl_replica *r)
