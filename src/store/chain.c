@@ -117,8 +117,9 @@ void chain_layer_close(struct layer *l)
     if (l->map_fd >= 0)
         close(l->map_fd);
     if (l->bits)
-        munmap(l->bits, l->pages * MAP_PAGE);
+        munmap(l->bits, l->pages * PAGE_ROOM);
     free(l->dirty);
+    free(l->sequence);
     free(l);
 }
 
@@ -146,9 +147,8 @@ struct layer *chain_layer_open(const struct chain *c, const struct manifest_laye
     if (l->file && m->number) {
         l->map_fd = open(map, (c->store.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
         int error = l->map_fd < 0 ? errno : layer_map_resize(l, l->file->size);
-        error = error ? error : layer_map_load(l);
-        if (error) {
-            err_errno(e, error, "cannot read %s", map);
+        if (error ? err_errno(e, error, "cannot read %s", map) < 0
+                  : layer_map_load(l, &c->identity, map, e) < 0) {
             chain_layer_close(l);
             return NULL;
         }
@@ -212,6 +212,8 @@ static int open_layers(struct chain *c, const struct store_options *o, struct er
     if (read_manifest(c, &m, e) < 0)
         return -1;
     c->next = m.next ? m.next : 1;
+    c->revision = m.revision;
+    c->identity = m.identity;
     for (uint32_t i = 0; i < m.n; i++) {
         /* The bottom is opened first, and its lock is that of all. */
         struct layer *l = chain_layer_open(c, &m.layer[i], i + 1 == m.n ? o->size : 0, e);

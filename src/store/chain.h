@@ -16,8 +16,8 @@
  * Why a crash cannot hurt:
  *   - Bits of the head are set in memory when the data is written, and go to the map's file only after a sync of the
  *     data: a flush copies the pages of the map that changed, syncs the data, then writes the copies and syncs them.
- *     So a bit on disk always has its data on disk. Bits only rise, and each is true alone: a map that was
- *     written in part is a true map of an earlier moment, and pages need no checksum against tearing.
+ *     So a bit on disk always has its data on disk. Bits only rise, and each is true alone: a map of which some
+ *     pages were written is a true map of an earlier moment. A page is there twice, so that one is whole (page.h).
  *   - What was written and not flushed is lost when its bit is: the granule reads as it was before. What the head's file
  *     has there means nothing, since a granule is always written whole before its bit is set (a write of a
  *     part first copies the granule up from below).
@@ -38,11 +38,11 @@
 #include "io/loop.h"
 #include "store/impl.h"
 #include "store/manifest.h"
+#include "store/page.h"
 
 enum {
-    GRANULE = 4096,
-    MAP_PAGE = 4096,
-    MAP_SPAN = MAP_PAGE * 8 /* granules that a page tells of */
+    GRANULE = STORE_GRANULE,
+    MAP_SPAN = PAGE_ROOM * 8, /* granules that a page of a map tells of */
 };
 
 struct layer {
@@ -52,8 +52,13 @@ struct layer {
     uint64_t merged;
     struct store *file;
     int map_fd;            /* -1: the bottom, which has everything */
+    struct uuid identity;  /* the store's */
     uint8_t *bits, *dirty; /* dirty: a byte for each page of the map */
+    uint64_t *sequence;    /* of each page; 0: not on disk */
     uint64_t pages;
+    struct page_header map;
+    uint64_t map_sequence; /* of the header */
+    bool map_stale;        /* it is to be written with the next flush */
 };
 
 struct chain;
@@ -103,8 +108,8 @@ struct chain_change {
 /* A page of the map as it is to be on disk. */
 struct chain_page {
     int fd;
-    uint64_t page;
-    uint8_t bits[MAP_PAGE];
+    uint64_t index, sequence;
+    uint8_t bytes[PAGE_SIZE];
 };
 
 struct chain {
@@ -114,6 +119,8 @@ struct chain {
     struct layer *layers[MANIFEST_LAYERS];
     unsigned n;
     uint32_t next;
+    uint64_t revision; /* of the manifest */
+    struct uuid identity;
     int broken; /* what is on disk is not known: nothing can be called durable any more */
 
     struct list_link active, waiting, held, free_ops;
@@ -126,6 +133,7 @@ struct chain {
     int sync_error;
     struct chain_page *staged;
     size_t staged_n, staged_cap;
+    bool staged_new; /* the headers are to be durable too */
     struct io_request map_write;
 
     /* chain_change.c */
@@ -195,7 +203,8 @@ void chain_release(struct chain *c); /* what was held goes on */
 
 /* chain_map.c */
 int layer_map_resize(struct layer *l, uint64_t size);
-int layer_map_load(struct layer *l);
+int layer_map_load(struct layer *l, const struct uuid *identity, const char *path, struct err *e);
+int layer_map_make(int fd, const struct uuid *identity, uint32_t number); /* 0 or -errno */
 void layer_map_set(struct layer *l, uint64_t first, uint64_t last);
 void chain_flush(struct chain *c, struct store_io *io);
 

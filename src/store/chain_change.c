@@ -21,7 +21,8 @@
 /* The manifest of the chain as it is. */
 static void describe(const struct chain *c, struct manifest *m)
 {
-    *m = (struct manifest){.next = c->next, .n = c->n};
+    *m = (struct manifest){
+        .next = c->next, .n = c->n, .revision = c->revision, .identity = c->identity};
     for (unsigned i = 0; i < c->n; i++) {
         const struct layer *l = c->layers[i];
         m->layer[i] = (struct manifest_layer){
@@ -52,6 +53,7 @@ static int plan(struct chain_change *ch)
     unsigned i = 0;
     bool found = ch->id && chain_find(c, ch->id, &i);
     describe(c, &ch->next);
+    ch->next.revision++;
     ch->create = ch->removes = 0;
     switch (ch->kind) {
     case CHANGE_SNAPSHOT:
@@ -94,13 +96,15 @@ static int plan(struct chain_change *ch)
     return 0;
 }
 
-/* An empty file of a size, durable, but for its name. */
-static int make_file(const char *path, uint64_t size)
+/* An empty file of a size, or a map without bits, durable, but for its name. */
+static int make_file(const char *path, uint64_t size, const struct uuid *identity, uint32_t map)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int status = ftruncate(fd, (off_t)size) < 0 || fsync(fd) < 0 ? -errno : 0;
+    int status = map ? layer_map_make(fd, identity, map) : 0;
+    if (status == 0 && ((size && ftruncate(fd, (off_t)size) < 0) || fsync(fd) < 0))
+        status = -errno;
     close(fd);
     return status;
 }
@@ -109,8 +113,8 @@ static int make_head(const struct chain *c, uint32_t number)
 {
     _cleanup_free_ char *file = chain_layer_path(c->path, number, ""),
                         *map = chain_layer_path(c->path, number, ".map");
-    int status = make_file(file, c->store.size);
-    return status < 0 ? status : make_file(map, 0);
+    int status = make_file(file, c->store.size, &c->identity, 0);
+    return status < 0 ? status : make_file(map, 0, &c->identity, number);
 }
 
 static void remove_layer(const struct chain *c, uint32_t number)
@@ -196,6 +200,7 @@ static int follow(struct chain_change *ch)
     }
     c->n = ch->next.n;
     c->next = ch->next.next;
+    c->revision = ch->next.revision;
     for (unsigned k = 0; k < had; k++)
         chain_layer_close(was[k]);
     return 0;
