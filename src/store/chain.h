@@ -9,6 +9,7 @@
  *     PATH.layerN      what was written since the snapshot below it was taken
  *     PATH.layerN.map  which granules (4 KiB) that is, a bit each
  *     PATH.chain       which layers there are (manifest.h); none: only the bottom
+ *     PATH.sums, PATH.layerN.sums   checksums of each file's granules, and whose they are, where they are kept (sums.h)
  *
  * A bit that is set means: look no further, this file says what is there, a hole says zeroes. So an unmap in the head
  * hides what lies below.
@@ -26,16 +27,22 @@
  *   - A layer is merged into the one below by copying. Who reads finds the granule in the upper one until the manifest
  *     leaves it out, so it does not matter how much of the copy is there, or how often it is begun.
  *
+ * Checksums belong to a file's granules (checked.h). A copy carries them along as they are, with the data as it is, so
+ * what has rotted in a layer is found wherever it goes. All that a manifest names has its checksums on disk: each change
+ * of the chain begins with a flush of them. What is being copied down may have stale ones, where nobody looks.
+ *
  * A merge of the head goes on under writes: each write to the head is followed by a copy of its granules down, and
  * flushes reach both files; when everything was copied, either is the head.
  *
- *     chain.c  opening, growing, dispatch        chain_io.c    reads, writes, copies: what is where
- *     chain_map.c  bits, and flushes             chain_change.c  snapshot, revert, drop: one at a time
- *     chain_merge.c  what runs in the background
+ *     chain_open.c  its files                    chain.c         growing, dispatch
+ *     chain_io.c  reads, writes, copies          chain_change.c  snapshot, revert, drop: one at a time
+ *     chain_map.c  bits, and flushes             chain_merge.c   what runs in the background
+ *     chain_mark.c  whose store it is
  */
 #pragma once
 
 #include "io/loop.h"
+#include "store/checked.h"
 #include "store/impl.h"
 #include "store/manifest.h"
 #include "store/page.h"
@@ -50,7 +57,7 @@ struct layer {
     uint64_t snapshot; /* 0: none */
     uint64_t size;     /* of the snapshot */
     uint64_t merged;
-    struct store *file;
+    struct store *file;    /* with checksums, where the chain keeps them */
     int map_fd;            /* -1: the bottom, which has everything */
     struct uuid identity;  /* the store's */
     uint8_t *bits, *dirty; /* dirty: a byte for each page of the map */
@@ -74,7 +81,11 @@ struct chain_op {
     uint64_t at, end;     /* how far it is: of a read, of a copy */
     uint64_t up[2];       /* granules to be copied up before the write */
     unsigned ups;
-    unsigned top; /* a read's: the layer at which it begins */
+    unsigned top;  /* a read's: the layer at which it begins */
+    bool resuming; /* checksums are made anew, from this granule on: */
+    uint64_t resum;
+    struct sums_wait wait;
+    uint32_t sums[IO_LARGE / STORE_GRANULE]; /* of what is being copied */
     struct store_io sub;
     bool submitting, ended;
     struct io_buf *buf;
@@ -121,6 +132,9 @@ struct chain {
     uint32_t next;
     uint64_t revision; /* of the manifest */
     struct uuid identity;
+    struct sums_cache *cache; /* NULL: no checksums are kept */
+    struct list_link stamps;  /* chain_mark.c */
+    bool stamping;
     int broken; /* what is on disk is not known: nothing can be called durable any more */
 
     struct list_link active, waiting, held, free_ops;
@@ -129,8 +143,10 @@ struct chain {
     /* chain_map.c */
     struct list_link flush_waiting, flush_served;
     struct store_io sync[2];
+    struct layer *sync_layer[2];
     unsigned syncs;
     int sync_error;
+    bool sync_sums;
     struct chain_page *staged;
     size_t staged_n, staged_cap;
     bool staged_new; /* the headers are to be durable too */
@@ -184,12 +200,15 @@ static inline bool layer_has(const struct layer *l, uint64_t granule)
            (granule < l->pages * MAP_SPAN && l->bits[granule / 8] >> granule % 8 & 1);
 }
 
-/* chain.c */
+/* chain_open.c */
 struct layer *chain_layer_open(const struct chain *c, const struct manifest_layer *m, uint64_t size,
-                               struct err *e);
+                               bool existing, struct err *e);
 void chain_layer_close(struct layer *l);
-int chain_grow_now(struct chain *c, uint64_t size);
+int chain_open_layers(struct chain *c, const struct store_options *o, struct err *e);
+int chain_remove(const char *path, struct err *e); /* all of its files */
 char *chain_layer_path(const char *path, uint32_t number, const char *suffix);
+/* chain.c */
+int chain_grow_now(struct chain *c, uint64_t size);
 struct layer *chain_find(const struct chain *c, uint64_t snapshot, unsigned *ret_index);
 
 /* chain_io.c */
@@ -220,6 +239,13 @@ void chain_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *contex
 void chain_revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
                   void *context);
 unsigned chain_snapshots(struct store *s, struct store_snapshot *out, unsigned most);
+
+/* chain_mark.c */
+bool chain_mark(struct store *s, struct store_mark *ret_mark);
+void chain_stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
+                 void *context);
+int chain_inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                  void *context, struct err *e);
 
 /* chain_merge.c */
 void chain_merge_init(struct chain *c);

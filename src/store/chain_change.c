@@ -112,18 +112,21 @@ static int make_file(const char *path, uint64_t size, const struct uuid *identit
 static int make_head(const struct chain *c, uint32_t number)
 {
     _cleanup_free_ char *file = chain_layer_path(c->path, number, ""),
-                        *map = chain_layer_path(c->path, number, ".map");
+                        *map = chain_layer_path(c->path, number, ".map"),
+                        *sums = chain_layer_path(c->path, number, ".sums");
+    const struct sums_header h = {.identity = c->identity, .layer = number, .size = c->store.size};
     int status = make_file(file, c->store.size, &c->identity, 0);
-    return status < 0 ? status : make_file(map, 0, &c->identity, number);
+    if (status == 0)
+        status = make_file(map, 0, &c->identity, number);
+    return status == 0 && c->cache ? sums_make(sums, &h) : status;
 }
 
 static void remove_layer(const struct chain *c, uint32_t number)
 {
-    _cleanup_free_ char *file = chain_layer_path(c->path, number, ""),
-                        *map = chain_layer_path(c->path, number, ".map");
-    if (number) {
-        unlink(file);
-        unlink(map);
+    static const char *const suffixes[] = {"", ".map", ".sums"};
+    for (size_t i = 0; number && i < ARRAY_SIZE(suffixes); i++) {
+        _cleanup_free_ char *path = chain_layer_path(c->path, number, suffixes[i]);
+        unlink(path);
     }
 }
 
@@ -158,6 +161,13 @@ static int carry_out(void *context)
         remove_layer(c, ch->create);
         return status;
     }
+    /* An older manifest is found from now on. */
+    struct sums_file *sums = checked_sums(c->layers[0]->file);
+    status = sums ? sums_set_revision(sums, ch->next.revision) : 0;
+    if (status < 0) {
+        c->broken = EIO;
+        return status;
+    }
     for (unsigned i = 0; i < ch->removes; i++)
         remove_layer(c, ch->remove[i]);
     return 0;
@@ -183,7 +193,7 @@ static int follow(struct chain_change *ch)
     unsigned had = c->n;
     struct err e = {0};
     if (ch->create) {
-        head = chain_layer_open(c, &ch->next.layer[ch->next.n - 1], 0, &e);
+        head = chain_layer_open(c, &ch->next.layer[ch->next.n - 1], 0, true, &e);
         if (!head)
             return EIO;
     }
@@ -256,7 +266,7 @@ void chain_change_go(struct chain *c)
     if (!c->change || c->changing || c->inflight)
         return;
     c->changing = true;
-    c->change->flush = (struct store_io){.op = STORE_FLUSH, .done = flushed};
+    c->change->flush = (struct store_io){.op = STORE_FLUSH, .sums = true, .done = flushed};
     c->merge.flushed |= c->change->kind >= CHANGE_MERGED;
     chain_flush(c, &c->change->flush);
 }

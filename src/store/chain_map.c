@@ -201,6 +201,21 @@ static int sync_maps(const struct chain *c)
     return 0;
 }
 
+/* Whether the checksums' header is behind the map. */
+static bool is_behind(const struct layer *l)
+{
+    struct sums_file *sums = l ? checked_sums(l->file) : NULL;
+    return sums && l->map_fd >= 0 && sums_header(sums).map != l->map.version;
+}
+
+/* An older map is found from now on. */
+static int vouch(const struct layer *l)
+{
+    if (!is_behind(l))
+        return 0;
+    return fdatasync(l->map_fd) < 0 ? -errno : sums_set_map(checked_sums(l->file), l->map.version);
+}
+
 /*
  * On a thread where it may wait: pages, a sync, headers with the other copies of the pages. A header that counts a new
  * page is synced, and then its other copy is written; others wait for the next flush, which writes the other one.
@@ -220,6 +235,8 @@ static int write_pages(void *context)
         if (status == 0 && round + 1 < rounds)
             status = sync_maps(c);
     }
+    for (unsigned i = 0; status == 0 && c->sync_sums && i < ARRAY_SIZE(c->sync_layer); i++)
+        status = vouch(c->sync_layer[i]);
     return status;
 }
 
@@ -251,7 +268,8 @@ static void data_synced(struct chain *c, int error)
     c->sync_error = c->sync_error ? c->sync_error : error;
     if (--c->syncs)
         return;
-    if (c->sync_error || !c->staged_n) {
+    bool vouches = c->sync_sums && (is_behind(c->sync_layer[0]) || is_behind(c->sync_layer[1]));
+    if (c->sync_error || (!c->staged_n && !vouches)) {
         finish(c, c->sync_error);
         return;
     }
@@ -277,11 +295,16 @@ static void start(struct chain *c)
     list_splice(&c->flush_served, &c->flush_waiting);
     c->sync_error = 0;
     c->syncs = lower ? 2 : 1;
+    c->sync_layer[0] = chain_head(c);
+    c->sync_layer[1] = lower;
+    c->sync_sums = false;
+    list_for_each(&c->flush_served, it, struct store_io, link)
+        c->sync_sums |= it->sums;
     stage(c, chain_head(c));
     if (lower)
         stage(c, lower);
-    c->sync[0] = (struct store_io){.op = STORE_FLUSH, .done = head_synced};
-    c->sync[1] = (struct store_io){.op = STORE_FLUSH, .done = lower_synced};
+    c->sync[0] = (struct store_io){.op = STORE_FLUSH, .sums = c->sync_sums, .done = head_synced};
+    c->sync[1] = (struct store_io){.op = STORE_FLUSH, .sums = c->sync_sums, .done = lower_synced};
     store_submit(chain_head(c)->file, &c->sync[0]);
     if (lower)
         store_submit(lower->file, &c->sync[1]);
