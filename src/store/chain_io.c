@@ -5,7 +5,7 @@
  *     write   ─┬─ whole granules, or parts of some that the head has: write, set bits
  *              └─ parts of others: copy them up, write, set bits       exclusive
  *     unmap, zero   the same; the bit of a hole hides what is below
- *     resum   for each run of granules that the head has: there, then copied down if it is being merged
+ *     resum   for each run of granules that the head has: there, then copied down if it is being merged    exclusive
  *     copy    64 KiB at a time: read above, write below, with its checksums as they are stored    exclusive
  *
  * Two that change the same granule, one of them exclusive, never run at once: otherwise a copy could bring back what
@@ -26,7 +26,6 @@ enum {
     DATA,
     DATA_DONE,
     RESUM_NEXT,
-    RESUM_DONE,
     COPY_READ,
     COPY_SUMS,
     COPY_WRITE,
@@ -239,22 +238,40 @@ static void copy_bits(struct chain_op *op)
 
 /* Checksums made anew. */
 
+/*
+ * The layer that has a granule, if it is one that is written to: the head, or the one below, into which the head is, or
+ * was before a crash, being merged. NULL: it is a snapshot's.
+ */
+static struct layer *written_layer(const struct chain *c, uint64_t granule)
+{
+    struct layer *head = chain_head(c), *below = c->n > 1 ? c->layers[c->n - 2] : NULL;
+    if (layer_has(head, granule))
+        return head;
+    return below && !below->snapshot && layer_has(below, granule) ? below : NULL;
+}
+
 static bool resum_next(struct chain_op *op)
 {
     struct chain *c = op->chain;
-    const struct layer *head = chain_head(c);
-    while (op->resum <= op->last && !layer_has(head, op->resum))
+    while (op->resum <= op->last && !written_layer(c, op->resum))
         op->resum++;
     uint64_t from = op->resum;
-    while (op->resum <= op->last && layer_has(head, op->resum))
-        op->resum++;
+    struct layer *l = from <= op->last ? written_layer(c, from) : NULL;
+    op->resuming = l;
     op->at = op->end = from * GRANULE;
-    op->resuming = op->resum > from;
-    op->step = op->resuming ? RESUM_DONE : COPY_READ;
-    if (!op->resuming)
+    op->step = l == chain_head(c) && chain_mirrors(c) ? COPY_READ : RESUM_NEXT;
+    if (!l) {
+        op->step = COPY_READ; /* over */
         return true;
+    }
+    while (op->resum <= op->last && written_layer(c, op->resum) == l)
+        op->resum++;
     op->end = (op->resum - 1) * GRANULE + granule_length(c, op->resum - 1);
-    return sub(op, head->file, STORE_RESUM, op->at, op->end - op->at, NULL, 0);
+    if (op->end > l->file->size)
+        op->end = l->file->size;
+    if (op->at >= op->end) /* zeroes beyond its end */
+        return true;
+    return sub(op, l->file, STORE_RESUM, op->at, op->end - op->at, NULL, 0);
 }
 
 /* Life. */
@@ -355,9 +372,6 @@ static bool op_step(struct chain_op *op)
         return true;
     case RESUM_NEXT:
         return resum_next(op);
-    case RESUM_DONE:
-        op->step = chain_mirrors(c) ? COPY_READ : RESUM_NEXT;
-        return true;
     case COPY_READ:
         op->step = op->at == op->end ? RESUM_NEXT : COPY_SUMS;
         return op->at == op->end || copy_read(op);
@@ -451,7 +465,7 @@ void chain_submit(struct chain *c, struct store_io *io)
     op->step = op->resuming ? RESUM_NEXT : DATA;
     if (!op->resuming)
         find_ups(op);
-    op->exclusive = op->ups || chain_mirrors(c);
+    op->exclusive = op->resuming || op->ups || chain_mirrors(c);
     op_start(op);
 }
 

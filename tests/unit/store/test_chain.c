@@ -305,7 +305,7 @@ static void open_store(const char *folder, uint64_t sectors)
                                     .block_size = BLOCK,
                                     .sums = w.sums,
                                     .existing = !sectors,
-                                    .identity = {"a store of a test"},
+                                    .identity = {"a store"},
                                     .sums_cache = w.cache};
     char name[200];
     snprintf(name, sizeof(name), w.name, folder);
