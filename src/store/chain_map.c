@@ -159,6 +159,13 @@ static struct chain_page *stage_page(struct chain *c, const struct layer *l, uin
     return p;
 }
 
+/* Whether the checksums' header is behind the map. */
+static bool is_behind(const struct layer *l)
+{
+    struct sums_file *sums = l ? checked_sums(l->file) : NULL;
+    return sums && l->map_fd >= 0 && sums_header(sums).map != l->map.version;
+}
+
 static void stage(struct chain *c, struct layer *l)
 {
     struct page_place place = {.identity = l->identity, .layer = l->number};
@@ -174,9 +181,9 @@ static void stage(struct chain *c, struct layer *l)
         memcpy(p->bytes, l->bits + page * PAGE_ROOM, PAGE_ROOM);
         page_seal(p->bytes, &place, p->sequence);
     }
-    if (c->staged_n == before && !l->map_stale)
+    if (c->staged_n == before && !l->map_stale && !(c->sync_sums && is_behind(l)))
         return;
-    c->staged_new |= l->map_stale;
+    c->staged_new |= l->map_stale || c->sync_sums;
     l->map_stale = false;
     place.index = 0;
     l->map.version++;
@@ -201,24 +208,16 @@ static int sync_maps(const struct chain *c)
     return 0;
 }
 
-/* Whether the checksums' header is behind the map. */
-static bool is_behind(const struct layer *l)
-{
-    struct sums_file *sums = l ? checked_sums(l->file) : NULL;
-    return sums && l->map_fd >= 0 && sums_header(sums).map != l->map.version;
-}
-
 /* An older map is found from now on. */
 static int vouch(const struct layer *l)
 {
-    if (!is_behind(l))
-        return 0;
-    return fdatasync(l->map_fd) < 0 ? -errno : sums_set_map(checked_sums(l->file), l->map.version);
+    return is_behind(l) ? sums_set_map(checked_sums(l->file), l->map.version) : 0;
 }
 
 /*
  * On a thread where it may wait: pages, a sync, headers with the other copies of the pages. A header that counts a new
- * page is synced, and then its other copy is written; others wait for the next flush, which writes the other one.
+ * page, or that checksums are to vouch for, is synced, and then its other copy is written; others wait for the next
+ * flush, which writes the other one.
  */
 static int write_pages(void *context)
 {
@@ -268,8 +267,7 @@ static void data_synced(struct chain *c, int error)
     c->sync_error = c->sync_error ? c->sync_error : error;
     if (--c->syncs)
         return;
-    bool vouches = c->sync_sums && (is_behind(c->sync_layer[0]) || is_behind(c->sync_layer[1]));
-    if (c->sync_error || (!c->staged_n && !vouches)) {
+    if (c->sync_error || !c->staged_n) {
         finish(c, c->sync_error);
         return;
     }

@@ -259,7 +259,8 @@ static int check_manifest(struct chain *c, const char *path, const struct manife
     if (!m->next && h.revision)
         return say_damaged(e, path, "is missing: the store has snapshots");
     if (m->next && !uuid_eq(&m->identity, &h.identity))
-        return say_damaged(e, path, "belongs to another store");
+        return err_set(e, ERR_DATA_LOSS, "DamagedStore", "%s is of another store than %s", path,
+                       sums->path);
     if (m->revision < h.revision)
         return say_damaged(e, path, "is older than the store's last change");
     return 0;

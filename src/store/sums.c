@@ -73,18 +73,28 @@ int sums_header_choose(const uint8_t slots[SUMS_START], struct sums_header *ret_
     bool whole[2] = {decode(slots, &h[0]), decode(slots + SUMS_PAGE, &h[1])};
     if (!whole[0] && !whole[1])
         return -1;
-    *ret_h = !whole[1] || (whole[0] && h[0].sequence > h[1].sequence) ? h[0] : h[1];
+    unsigned chosen = whole[1] && (!whole[0] || h[1].sequence > h[0].sequence);
+    *ret_h = h[chosen];
+    /* The next write must not go to the only one that is whole. */
+    if (!whole[1 - chosen] && (ret_h->sequence + 1) % 2 == chosen)
+        ret_h->sequence++;
     return 0;
+}
+
+static int write_slot(int fd, const uint8_t *slot, uint64_t which)
+{
+    ssize_t n = pwrite(fd, slot, SUMS_PAGE, (off_t)(which * SUMS_PAGE));
+    return n == SUMS_PAGE ? 0 : n < 0 ? -errno : -EIO;
 }
 
 static int write_header(int fd, const struct sums_header *h)
 {
     uint8_t slot[SUMS_PAGE];
     sums_header_encode(h, slot);
-    ssize_t n = pwrite(fd, slot, sizeof(slot), (off_t)(h->sequence % 2 * SUMS_PAGE));
-    if (n != sizeof(slot))
-        return n < 0 ? -errno : -EIO;
-    return fdatasync(fd) < 0 ? -errno : 0;
+    int status = write_slot(fd, slot, h->sequence % 2);
+    if (status == 0 && fdatasync(fd) < 0)
+        status = -errno;
+    return status == 0 ? write_slot(fd, slot, 1 - h->sequence % 2) : status;
 }
 
 /* With the lock. A write that failed leaves the older slot, and the next takes the same one. */
@@ -148,9 +158,8 @@ int sums_make(const char *path, const struct sums_header *h)
     if (fd < 0)
         return -errno;
     struct sums_header first = *h;
-    int status = 0;
-    for (first.sequence = 1; status == 0 && first.sequence <= 2; first.sequence++)
-        status = write_header(fd, &first); /* both slots: one that rots is missed by nobody */
+    first.sequence = 1;
+    int status = write_header(fd, &first);
     if (status == 0 && (ftruncate(fd, file_size(h->size)) < 0 || fsync(fd) < 0))
         status = -errno;
     close(fd);

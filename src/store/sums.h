@@ -12,8 +12,8 @@
  * Invariants:
  *   - A checksum is crc_32c(granule) ^ crc_32c(zeroes), so that of zeroes is 0: a hole in the data and a hole here agree.
  *     The last granule of a file counts as filled up with zeroes.
- *   - The header is written to the slots in turn, and the one that is whole and has the higher sequence counts. It is
- *     durable before what it says is relied upon: size before the store is called larger, revision (of the manifest)
+ *   - The header is written to the slots in turn, each synced, then to the other: the one that is whole and has the
+ *     higher sequence counts, and one that rots is replaced by the other. It is durable before what it says is relied upon: size before the store is called larger, revision (of the manifest)
  *     before a change of snapshots is done, map (the version of the layer's map) when a flush with checksums is done.
  *     So a file that is missing, cut off, of another store or older than that is found when the store is opened.
  *   - Checksums on disk follow the data in no order, but for a flush that asks for them. After a crash those of what was being
