@@ -43,7 +43,7 @@ static int check_owner(const char *dir, const struct uuid *volume, int *ret_fd, 
 /* Everything but the metadata. */
 static int remove_data(const char *dir, bool known, struct err *e)
 {
-    static const char *const early[] = {".", "..", "id", "data", "meta", NULL};
+    static const char *const early[] = {".", "..", "id", "data", "data.sums", "meta", NULL};
     DIR *d = opendir(dir);
     int status = 0;
     if (!d)
