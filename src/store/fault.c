@@ -221,6 +221,12 @@ static void stamp(struct store *s, uint64_t generation, void (*done)(void *conte
     store_stamp(container_of(s, struct fault, store)->below, generation, done, context);
 }
 
+static int inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                   void *context, struct err *e)
+{
+    return store_inspect(container_of(s, struct fault, store)->below, stale, context, e);
+}
+
 static void pause_below(struct store *s, void (*done)(void *context), void *context)
 {
     store_pause(container_of(s, struct fault, store)->below, done, context);
@@ -252,6 +258,7 @@ static const struct store_ops fault_ops = {
     .used = used,
     .mark = mark,
     .stamp = stamp,
+    .inspect = inspect,
     .pause = pause_below,
     .close = close_fault,
 };

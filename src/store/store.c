@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "store/chain.h"
 #include "store/impl.h"
 
 static int check(const struct store *s, const struct store_io *io)
@@ -143,4 +144,20 @@ void store_stamp(struct store *s, uint64_t generation, void (*done)(void *contex
         done(context, EROFS);
     else
         s->ops->stamp(s, generation, done, context);
+}
+
+int store_inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                  void *context, struct err *e)
+{
+    return s->ops->inspect ? s->ops->inspect(s, stale, context, e) : 0;
+}
+
+int store_remove(const char *name, struct err *e)
+{
+    const char *file = strstr(name, "file:"); /* behind what others are wrapped around it */
+    if (!file)
+        return 0;
+    file += strlen("file:");
+    _cleanup_free_ char *path = mem_strndup(file, strcspn(file, "?"));
+    return chain_remove(path, e);
 }

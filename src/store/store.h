@@ -116,6 +116,8 @@ struct store_ops {
     bool (*mark)(struct store *s, struct store_mark *ret_mark);
     void (*stamp)(struct store *s, uint64_t generation, void (*done)(void *context, int error),
                   void *context);
+    int (*inspect)(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                   void *context, struct err *e);
     /* Ends what it does in the background; done() when that has ended. NULL: nothing. */
     void (*pause)(struct store *s, void (*done)(void *context), void *context);
     void (*close)(struct store *s); /* with no I/O under way */
@@ -154,8 +156,9 @@ struct store_options {
     /*
      * Checksums at rest and an identity, for replicas (sums.h). A file has them from when it is made; where there is none yet,
      * it is made with this identity and generation 0.
-     *   existing  opens only what is there whole: a file that is missing, too short, damaged, or of another store is
-     *             ERR_DATA_LOSS "DamagedStore", and nothing is made or extended. size is not looked at.
+     *   existing  opens only what is there: nothing is made or extended, and size is not looked at.
+     * A file that is missing, too short, damaged, older than the others or of another store is ERR_DATA_LOSS
+     * "DamagedStore". Without `existing` a store is made where there is no data file.
      */
     bool sums, existing;
     struct uuid identity;
@@ -185,3 +188,13 @@ bool store_mark(struct store *s, struct store_mark *ret_mark);
 /* Makes a generation durable beside the identity; 0 at once where there is none. */
 void store_stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
                  void *context);
+/*
+ * Whether the data is what the checksums are of: a file of data has nothing that says whose it is. Looks at up to 64
+ * blocks of each file, and is ERR_DATA_LOSS "DamagedStore" where more than a quarter of them differ. stale() says
+ * of a range that a crash may have left its checksums behind: those are not looked at. It waits for the disk; to be called
+ * before the first I/O.
+ */
+int store_inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                  void *context, struct err *e);
+/* Removes all files of a store that nobody has open, and those that are left of it; others than files have none. */
+int store_remove(const char *name, struct err *e);

@@ -306,6 +306,12 @@ static void stamp(struct store *s, uint64_t generation, void (*done)(void *conte
     store_stamp(cache_of(s)->below, generation, done, context);
 }
 
+static int inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                   void *context, struct err *e)
+{
+    return store_inspect(cache_of(s)->below, stale, context, e);
+}
+
 static void pause_below(struct store *s, void (*done)(void *context), void *context)
 {
     store_pause(cache_of(s)->below, done, context);
@@ -336,6 +342,7 @@ static const struct store_ops cache_ops = {
     .used = used,
     .mark = mark,
     .stamp = stamp,
+    .inspect = inspect,
     .pause = pause_below,
     .close = close_cache,
 };
