@@ -26,9 +26,11 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         break;
     case REPL_STORE_WRITE:
         payload_of(q, d->data + q->offset);
+        damage_mended(r, q->offset, q->length);
         break;
     case REPL_STORE_ZERO:
         memset(d->data + q->offset, 0, q->length);
+        damage_mended(r, q->offset, q->length);
         break;
     case REPL_STORE_FLUSH:
         disk_log_sync(&d->data_log, &d->data_end, d->data_sure);
@@ -93,6 +95,7 @@ void store_meta_synced(struct sim_replica *r)
                 a->mark_region != b->mark_region || a->snap_region != b->snap_region;
     disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
     r->sure = r->said;
+    damage_keep(s, r->i);
     if (more || sim_chance(s, 10))
         history_check_disk(s, r->i);
 }
@@ -102,11 +105,11 @@ void store_meta_read(struct sim_replica *r)
     const uint8_t *meta = r->disk.meta_sure;
     uint64_t before = r->sure.super.generation;
     r->sure = (struct claim){.known = true};
-    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &r->sure.super, NULL) < 0)
+    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &r->sure.super, NULL) < 0 && !r->damaged)
         sim_fail(r->s, "replica %d has no superblock any more", r->i);
     read_page(&r->sure, meta + repl_page_offset(0));
     r->said = r->sure;
-    if (r->sure.super.generation < before)
+    if (r->sure.super.generation < before && !r->damaged)
         sim_fail(r->s, "replica %d: superblock %lu after %lu was synced", r->i,
                  r->sure.super.generation, before);
     history_check_disk(r->s, r->i);
@@ -116,12 +119,13 @@ void store_meta_read(struct sim_replica *r)
 static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
 {
     /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
-    if (r->erred || s->stage >= SCRUB)
+    if (r->erred || s->stage >= SCRUB || r->damaged || sim_future & FUTURE_ROT)
         return;
     if (!r->sure.super.view.version)
         return;
     for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
-        if (r->sure.entries[i] <= r->sure.super.pos)
+        if (r->sure.entries[i] <= r->sure.super.pos ||
+            (i < r->sure.super.mark_region && r->sure.entries[i] <= r->sure.super.mark_pos))
             sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
                      r->i, i);
 }
@@ -154,6 +158,12 @@ int store_request(void *ctx, struct repl_req *q)
         return -ENOENT;
     if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
         return -EEXIST; /* it could not be dropped */
+    for (int k = 0; q->kind == REPL_STORE_SNAPSHOT && k < d->snaps; k++)
+        if (d->snap[k].id > q->offset)
+            sim_fail(s, "replica %d takes snapshot %lx after %lx: a store is a chain", r->i,
+                     q->offset, d->snap[k].id);
+    if (q->kind == REPL_STORE_SNAPSHOT && s->snaps_fail && s->stage == RUN && sim_chance(s, 25))
+        return -ENOSPC;
     if (q->kind == REPL_STORE_REVERT)
         check_revert(s, r, q->offset);
     if (writes)
@@ -162,6 +172,8 @@ int store_request(void *ctx, struct repl_req *q)
         uint8_t data[SECTORS_MAX * SECTOR] = {0};
         if (q->kind == REPL_STORE_WRITE)
             payload_of(q, data);
+        if (s->stage < SCRUB)
+            history_check_write(s, r->i, q->offset, data, q->length);
         disk_log_write(&d->data_end, q->offset, data, q->length, false);
     }
     if (q->kind == REPL_STORE_FLUSH)
