@@ -5,7 +5,8 @@
  *   R2   The position in memory is not below the durable one; one that is complete follows what it has applied.
  *   R3   No position, mark or epoch of the history is above the epoch that was promised; the history goes upward.
  *   R4   At most one sync of the metadata is under way, and none is counted that was not begun.
- *   R5   A flush covers nothing that was not asked for, and in its session nothing that was not applied.
+ *   R5   A flush covers nothing that was not asked for, and in its session nothing that was not applied; all requests
+ *        before it are executed when it begins.
  *   R6   A target that may write, or waits to be promised, is connected; a promise is owed only to the first.
  *   R7   Requests are counted, and in the order of their arrival.
  *   R8   What is executed waits for nothing: no sync of the metadata, no write of the log, and no request before it that it
@@ -46,6 +47,9 @@ static const char *check_flush(const struct repl_replica *r)
     if (r->flush_have > r->flush_want || r->flush_want > r->arrivals ||
         (running && r->flush_arrival > r->flush_want))
         return "R5: a flush that was not asked for";
+    const struct op *head = list_first(&r->active, struct op, link);
+    if (running && head && head->arrival < r->flush_arrival)
+        return "R5: a flush that did not wait for a request before it";
     if (running && r->flush_session == r->session &&
         (r->flush_applied > r->applied || r->flush_pos > r->pos))
         return "R5: a flush of what was not applied";

@@ -273,7 +273,7 @@ static void note_written(struct piece *p, uint64_t offset, uint64_t length)
     offset = offset > p->offset ? offset : p->offset;
     end = end < piece_end ? end : piece_end;
     for (uint64_t s = (offset - p->offset) / REPL_SECTOR;
-         s < (end - p->offset) / REPL_SECTOR - MUTANT(124, 0, 1); s++)
+         s + MUTANT(124, 0, 1) < (end - p->offset) / REPL_SECTOR; s++)
         p->written[s / 8] |= (uint8_t)(1 << s % 8);
 }
 

@@ -58,7 +58,7 @@ static void check_promise(struct sim *s, struct sim_replica *r, const struct rep
 static const struct had *had_for(const struct sim_replica *r, uint64_t owner)
 {
     static const struct had nothing;
-    for (size_t i = 0; i < sizeof(r->had) / sizeof(r->had[0]); i++)
+    for (size_t i = 0; i < sizeof(r->had) / sizeof(r->had[0]) && r->had[i].owner; i++)
         if (r->had[i].owner == owner)
             return &r->had[i];
     return &nothing;
@@ -86,6 +86,8 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
     case REPL_PROMISED:
         check_promise(s, r, st.super);
         history_check_memory(s, i, false);
+        if (r->gone == GONE_REBUILT)
+            r->gone = GONE_NO;
         /* fall through */
     case REPL_HELLO:
         if (sure->boot != m->offset)
@@ -94,11 +96,15 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
     case REPL_VIEW_OK:
         if (sure->view.version != m->seq)
             sim_fail(s, "replica %d confirms a view that is not durable", i);
+        r->view_ok[0] = m->seq;
+        if (!r->gone)
+            r->view_ok[1] = m->seq;
         break;
     case REPL_DONE_OK:
         if (sure->pos < m->seq || sure->lineage.n != st.super->lineage.n)
             sim_fail(s, "replica %d says that it is rebuilt, and it is not durable", i);
         r->rejoined = false;
+        r->gone = r->gone ? GONE_REBUILT : GONE_NO;
         note_acked(r, st.super, repl_pos_count(st.position), repl_pos_count(m->seq));
         history_check_memory(s, i, true);
         break;
@@ -144,6 +150,13 @@ static struct sim_replica *replica_of(struct sim *s, const struct uuid *id)
     return NULL;
 }
 
+static bool has_applied(const struct sim *s, const struct sim_replica *r, uint64_t owner,
+                        uint64_t count)
+{
+    (void)s;
+    return had_for(r, owner)->applied >= count;
+}
+
 /* How many voters that count have what `has` says, and how many should. */
 static void count_voters(struct sim *s, int t, const char *what,
                          bool (*has)(const struct sim *s, const struct sim_replica *r,
@@ -154,18 +167,14 @@ static void count_voters(struct sim *s, int t, const char *what,
     int n = 0;
     repl_target_status(s->target[t].core, &st);
     for (int m = 0; m < st.n; m++) {
-        const struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
-        n += st.replica[m].quorum && r && has(s, r, s->target[t].owner, count);
+        struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
+        bool one = st.replica[m].quorum && r && has(s, r, s->target[t].owner, count);
+        n += one;
+        if (one && has == has_applied)
+            r->ever = true;
     }
     if (n < st.cf)
         sim_fail(s, "target %d: %s (%lu) with %d voters of %d", t, what, count, n, st.cf);
-}
-
-static bool has_applied(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                        uint64_t count)
-{
-    (void)s;
-    return had_for(r, owner)->applied >= count;
 }
 
 static bool has_durably(const struct sim *s, const struct sim_replica *r, uint64_t owner,
@@ -188,6 +197,31 @@ static bool has_promised(const struct sim *s, const struct sim_replica *r, uint6
     (void)s;
     const struct repl_super *sure = &r->sure.super;
     return sure->promised > epoch || (sure->promised == epoch && sure->owner == owner);
+}
+
+/* A view counts: cf voters have it, and so have k whose disk is as it was. */
+void claims_answered(struct sim *s, int t)
+{
+    struct repl_status st;
+    repl_target_status(s->target[t].core, &st);
+    if (st.version == s->target[t].view_counts || st.version >> 32 != st.epoch)
+        return;
+    s->target[t].view_counts = st.version;
+    unsigned have = 0, sound = 0, voters = 0;
+    for (int m = 0; m < st.n; m++) {
+        const struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
+        voters += st.replica[m].voter;
+        have += st.replica[m].voter && r && r->view_ok[0] >= st.version;
+        sound += st.replica[m].voter && r && r->view_ok[1] >= st.version;
+    }
+    if (have < st.cf || sound < repl_meet(st.cf, voters))
+        sim_fail(s, "target %d: view %lx counts with %u voters, %u of them sound", t, st.version,
+                 have, sound);
+    for (int m = 0; m < st.n; m++) {
+        struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
+        if (r && st.replica[m].quorum && r->gone == GONE_REBUILT)
+            r->gone = GONE_NO; /* its new floor is known now */
+    }
 }
 
 void claims_serves(struct sim *s, int t)

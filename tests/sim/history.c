@@ -8,6 +8,7 @@
  *   - a region whose entry is not above the position has the content at the position;
  *   - below a mark, one whose entry is not above the mark's position has the content at the mark's;
  *   - below the mark of a snapshot's rebuild everything is the snapshot's;
+ *   - the entry of a region is that of the last write to it, or higher;
  * whatever becomes of writes that are not synced. In memory the same is true of the position when it is told to a new
  * target; one that says that it is complete has all of the content at its position. A snapshot has the same content
  * wherever it is taken.
@@ -23,23 +24,32 @@
 struct written {
     uint64_t first, n, value; /* sectors */
     int snap;                 /* a revert: to this one; -1 */
+    uint64_t back;            /* and its position */
+};
+
+/* The volume at a position. */
+struct content {
+    uint64_t value[SECTORS_MAX];
+    uint64_t last[SECTORS_MAX]; /* of each region: the last write to it */
 };
 
 struct reign {
     uint32_t epoch;
     uint64_t owner;
     bool served, based;
-    uint64_t base[SECTORS_MAX]; /* what the elected one had */
+    struct content base; /* what the elected one had */
     struct written *w;
     size_t n, size;
+};
+
+struct taken {
+    uint64_t id, value[SECTORS_MAX];
 };
 
 struct history {
     struct reign *reign;
     size_t n, size;
-    struct {
-        uint64_t id, content[SECTORS_MAX];
-    } * snap;
+    struct taken *snap;
     size_t snaps;
 };
 
@@ -109,9 +119,11 @@ void history_serves(struct sim *s, int t, uint32_t epoch)
 
 void history_sent(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov)
 {
-    struct reign *r = reign_of(s, t, m->epoch);
     bool writes = m->type == REPL_WRITE || m->type == REPL_ZERO || m->type == REPL_REVERT;
-    if (!writes || m->seq <= r->n)
+    if (!writes && m->type != REPL_DONE)
+        return;
+    struct reign *r = reign_of(s, t, m->epoch);
+    if (!writes || m->seq <= r->n) /* to another replica */
         return;
     if (m->seq != r->n + 1) {
         sim_fail(s, "target %d sends write %lu after %lu", t, m->seq, r->n);
@@ -126,7 +138,7 @@ void history_sent(struct sim *s, int t, const struct repl_msg *m, const struct i
     if (m->type == REPL_WRITE)
         memcpy(&w->value, iov->iov_base, sizeof(w->value));
     if (m->type == REPL_REVERT)
-        *w = (struct written){.snap = find_snap(s->history, m->offset)};
+        *w = (struct written){.snap = find_snap(s->history, m->offset), .back = m->count};
 }
 
 static uint64_t value_of(const uint8_t *sector)
@@ -136,37 +148,62 @@ static uint64_t value_of(const uint8_t *sector)
     return v;
 }
 
-/* False: it is not known. */
-static bool content_at(const struct history *h, const struct reign *r, uint64_t pos, uint64_t *ret)
+static void apply(const struct sim *s, struct content *c, const struct written *w, uint64_t pos)
 {
-    memset(ret, 0, SECTORS_MAX * sizeof(*ret));
-    if (!pos)
-        return true;
-    if (!r || !r->based || repl_pos_count(pos) > r->n)
-        return false;
-    memcpy(ret, r->base, sizeof(r->base));
-    for (uint64_t k = 0; k < repl_pos_count(pos); k++) {
-        const struct written *w = &r->w[k];
-        if (w->snap >= 0)
-            memcpy(ret, h->snap[w->snap].content, sizeof(r->base));
-        for (uint64_t at = w->first; at < w->first + w->n; at++)
-            ret[at] = w->value;
+    if (w->snap >= 0)
+        memcpy(c->value, s->history->snap[w->snap].value, sizeof(c->value));
+    for (uint64_t i = 0; w->snap >= 0 && i < SECTORS_MAX; i++)
+        if (c->last[i] > w->back) /* a revert is a write to what was written since */
+            c->last[i] = pos;
+    for (uint64_t at = w->first; at < w->first + w->n; at++) {
+        c->value[at] = w->value;
+        c->last[at * SECTOR >> s->region_shift] = pos;
     }
+}
+
+/* False: it is not known. */
+static bool content_at(const struct sim *s, const struct reign *r, uint64_t pos,
+                       struct content *ret)
+{
+    if (!pos)
+        memset(ret, 0, sizeof(*ret));
+    if (!pos || !r || !r->based || repl_pos_count(pos) > r->n)
+        return !pos;
+    *ret = r->base;
+    for (uint64_t k = 0; k < repl_pos_count(pos); k++)
+        apply(s, ret, &r->w[k], repl_pos(r->epoch, k + 1));
     return true;
 }
 
-/* The target of a replica's position. The first that is at one of a new epoch was elected: what it has is the truth. */
-static const struct reign *reign_at(struct sim *s, struct sim_replica *r,
-                                    const struct repl_lineage *l, uint64_t pos)
+static struct reign *reign_in(struct sim *s, const struct repl_lineage *l, uint64_t pos)
 {
-    uint32_t i = l->n;
-    while (i > 0 && l->at[i - 1].epoch > repl_pos_epoch(pos))
-        i--;
-    struct reign *reign = i ? find(s->history, l->at[i - 1].epoch, l->at[i - 1].owner) : NULL;
-    if (!reign || reign->epoch != repl_pos_epoch(pos))
-        return NULL;
-    for (uint64_t at = 0; !reign->based && at < SECTORS_MAX; at++)
-        reign->base[at] = value_of(r->disk.data + at * SECTOR);
+    for (uint32_t i = l->n; i-- > 0;)
+        if (l->at[i].epoch == repl_pos_epoch(pos))
+            return find(s->history, l->at[i].epoch, l->at[i].owner);
+    return NULL;
+}
+
+/*
+ * The target of a replica's position. The first that is at one of a new epoch was elected: what it has is the truth,
+ * also what it had executed beyond the position at which it was elected.
+ */
+static struct reign *reign_at(struct sim *s, struct sim_replica *r, const struct repl_lineage *l,
+                              uint64_t pos)
+{
+    struct reign *reign = reign_in(s, l, pos);
+    if (!reign || reign->based)
+        return reign;
+    uint64_t end = l->n > 1 ? l->at[l->n - 2].end : 0;
+    struct content *base = &reign->base;
+    struct content before;
+    if (!content_at(s, end ? reign_in(s, l, end) : NULL, end, &before))
+        return NULL; /* nobody knows any more */
+    memcpy(base->last, before.last, sizeof(base->last));
+    for (uint64_t at = 0; at < SECTORS_MAX; at++) {
+        base->value[at] = value_of(r->disk.data + at * SECTOR);
+        if (base->value[at] != before.value[at])
+            base->last[at * SECTOR >> s->region_shift] = end + 1;
+    }
     reign->based = true;
     return reign;
 }
@@ -184,17 +221,26 @@ static bool surely(const struct disk *d, uint64_t at, uint64_t value)
 }
 
 static void check_range(struct sim *s, struct sim_replica *r, const char *what,
-                        const uint64_t *content, uint64_t regions, uint64_t most)
+                        const uint64_t *value, uint64_t regions, uint64_t most)
 {
     uint64_t size = r->sure.super.view.size / SECTOR;
     for (uint64_t at = 0; at < size && at * SECTOR >> s->region_shift < regions; at++) {
         if (store_entry(r, at * SECTOR >> s->region_shift) > most ||
-            surely(&r->disk, at, content[at]))
+            surely(&r->disk, at, value[at]) || damage_rotten(r, at))
             continue;
         sim_fail(s, "replica %d, sector %lu: after a crash now it would not have value %lu, %s",
-                 r->i, at, content[at], what);
+                 r->i, at, value[at], what);
         return;
     }
+}
+
+/* Every region map has the last write to a region, or more: others are compared by it. */
+static void check_entry(struct sim *s, struct sim_replica *r, uint64_t region, uint64_t entry,
+                        uint64_t last)
+{
+    if (entry < last)
+        sim_fail(s, "replica %d: region %lu was written at %lx, and its entry is %lx", r->i, region,
+                 last, entry);
 }
 
 void history_check_disk(struct sim *s, int replica)
@@ -202,38 +248,57 @@ void history_check_disk(struct sim *s, int replica)
     struct sim_replica *r = &s->replica[replica];
     const struct repl_super *super = &r->sure.super;
     const struct history *h = s->history;
-    uint64_t content[SECTORS_MAX], mark = super->mark_pos;
-    if (!r->sure.known || !super->view.version || s->stage >= SCRUB)
+    uint64_t mark = super->mark_pos;
+    struct content c;
+    if (!r->sure.known || !super->view.version || s->stage >= SCRUB || r->damaged)
         return;
-    if (content_at(h, reign_at(s, r, &super->lineage, super->pos), super->pos, content))
-        check_range(s, r, "as its position says", content, UINT64_MAX, super->pos);
-    if (super->mark_region && content_at(h, find_served(h, repl_pos_epoch(mark)), mark, content))
-        check_range(s, r, "as its mark says", content, super->mark_region, mark);
+    if (content_at(s, reign_at(s, r, &super->lineage, super->pos), super->pos, &c)) {
+        check_range(s, r, "as its position says", c.value, UINT64_MAX, super->pos);
+        for (uint64_t i = 0; i < super->view.size >> s->region_shift; i++)
+            check_entry(s, r, i, r->sure.entries[i], c.last[i]);
+    }
+    if (super->mark_region && content_at(s, find_served(h, repl_pos_epoch(mark)), mark, &c))
+        check_range(s, r, "as its mark says", c.value, super->mark_region, mark);
     int snap = super->snap_mark ? find_snap(h, super->snap_mark) : -1;
     if (snap >= 0)
-        check_range(s, r, "as its mark of a snapshot says", h->snap[snap].content,
-                    super->snap_region, REPL_UNKNOWN);
+        check_range(s, r, "as its mark of a snapshot says", h->snap[snap].value, super->snap_region,
+                    REPL_UNKNOWN);
 }
 
 void history_check_memory(struct sim *s, int replica, bool all)
 {
     struct sim_replica *r = &s->replica[replica];
     struct repl_replica_status st;
-    uint64_t content[SECTORS_MAX];
+    struct content c;
     repl_replica_status(r->core, &st);
-    if (!st.super->view.version || st.ops || s->stage >= SCRUB ||
-        !content_at(s->history, reign_at(s, r, &st.super->lineage, st.position), st.position,
-                    content))
+    if (!st.super->view.version || st.ops || s->stage >= SCRUB || r->damaged ||
+        !content_at(s, reign_at(s, r, &st.super->lineage, st.position), st.position, &c))
         return;
+    for (uint64_t i = 0; i < st.super->view.size >> s->region_shift; i++)
+        check_entry(s, r, i, repl_replica_region(r->core, i), c.last[i]);
     for (uint64_t at = 0; at < st.super->view.size / SECTOR; at++) {
         uint64_t is = value_of(r->disk.data + at * SECTOR);
         uint64_t entry = repl_replica_region(r->core, at * SECTOR >> s->region_shift);
-        if (is == content[at] || (!all && entry > st.position))
+        if (is == c.value[at] || (!all && entry > st.position) || damage_rotten(r, at))
             continue;
         sim_fail(s, "replica %d is at %lx%s; sector %lu is %lu and should be %lu", replica,
-                 st.position, all ? " and complete" : "", at, is, content[at]);
+                 st.position, all ? " and complete" : "", at, is, c.value[at]);
         return;
     }
+}
+
+/* What is written below the mark of a snapshot's rebuild is the snapshot's. */
+void history_check_write(struct sim *s, int replica, uint64_t offset, const uint8_t *data,
+                         uint64_t length)
+{
+    struct sim_replica *r = &s->replica[replica];
+    const struct repl_super *super = &r->sure.super;
+    int snap = super->snap_mark ? find_snap(s->history, super->snap_mark) : -1;
+    for (uint64_t at = 0; snap >= 0 && at < length && !r->damaged; at += SECTOR)
+        if ((offset + at) >> s->region_shift < super->snap_region &&
+            value_of(data + at) != s->history->snap[snap].value[(offset + at) / SECTOR])
+            sim_fail(s, "replica %d writes to sector %lu, below its mark of a snapshot", r->i,
+                     (offset + at) / SECTOR);
 }
 
 void history_snapshot(struct sim *s, int replica, uint64_t id)
@@ -246,13 +311,13 @@ void history_snapshot(struct sim *s, int replica, uint64_t id)
         i = (int)h->snaps++;
         h->snap[i].id = id;
         for (uint64_t at = 0; at < SECTORS_MAX; at++)
-            h->snap[i].content[at] = value_of(data + at * SECTOR);
+            h->snap[i].value[at] = value_of(data + at * SECTOR);
         return;
     }
     for (uint64_t at = 0; at < s->size / SECTOR; at++)
-        if (h->snap[i].content[at] != value_of(data + at * SECTOR)) {
+        if (h->snap[i].value[at] != value_of(data + at * SECTOR)) {
             sim_fail(s, "replica %d takes snapshot %lx with %lu in sector %lu, others with %lu",
-                     replica, id, value_of(data + at * SECTOR), at, h->snap[i].content[at]);
+                     replica, id, value_of(data + at * SECTOR), at, h->snap[i].value[at]);
             return;
         }
 }

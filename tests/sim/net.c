@@ -129,6 +129,8 @@ static void give(struct sim *s, int t, int r, int to, struct message *q)
     if (!to) {
         repl_target_time(s->target[t].core, local_time(s, &s->target[t].p));
         repl_target_input(s->target[t].core, r, &m, q->iov, n, &q->buf);
+        if (m.type == REPL_VIEW_OK)
+            claims_answered(s, t);
         repl_buf_unref(&q->buf);
         return;
     }

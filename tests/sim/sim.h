@@ -31,6 +31,7 @@ enum {
     META_GRAIN = 512, /* a sector is written whole or not at all */
     IOS = 12,        /* of a client, at once */
     ACTIVE_MAX = 3,  /* extents */
+    INITIATORS = 2,  /* of a volume */
     SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
     DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
     ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
@@ -60,6 +61,7 @@ struct event {
         EV_CUT_FROM,
         EV_LOSE_DISK,
         EV_HANDOVER,
+        EV_SNAPS,
     } kind;
     int a, b;
     uint32_t life;
@@ -111,9 +113,13 @@ struct sim_replica {
     bool wiped; /* lost its disk, and was not healthy since */
     struct repl_replica *core;
     struct disk disk;
-    struct disk *image; /* an older one */
-    bool used;          /* was ever meant to be a member */
-    bool added;         /* to a volume that there was: it may become one at any time */
+    struct image {
+        uint8_t data[SECTORS_MAX * SECTOR], meta[META_SIZE];
+    } * image;    /* an older copy */
+    bool damaged; /* its store is not what it was, and it was not healthy since */
+    uint64_t rotten[SECTORS_MAX / 64 + 1]; /* sectors, bits: data that changed by itself */
+    bool used;                             /* was ever meant to be a member */
+    bool added; /* to a volume that there was: it may become one at any time */
     bool slow;
     int erring; /* 1: reads, 2: everything */
     bool erred; /* ever */
@@ -127,11 +133,18 @@ struct sim_replica {
     struct {
         uint64_t owner;
         int64_t at;
-    } pong;        /* the last, to whom */
+    } pong;              /* the last, to whom */
+    uint64_t view_ok[2]; /* the last views that it confirmed: at all, and with its disk whole */
+    enum {
+        GONE_NO,
+        GONE_DISK,
+        GONE_REBUILT
+    } gone;        /* what it had; rebuilt: it counts in the next epoch */
     bool rejoined; /* and not rebuilt since */
+    bool ever;     /* it had a write that a client was told of: something to lose */
     struct had {
         uint64_t owner, applied, durable;
-    } had[4]; /* what it has acknowledged, complete, to the last targets */
+    } had[24]; /* what it has acknowledged, complete, to the last targets */
 };
 
 struct sim_target {
@@ -142,7 +155,7 @@ struct sim_target {
     bool serving, fenced, checked; /* checked: that it may serve */
     uint64_t owner;                /* of its last attempt */
     uint64_t acked;                /* its last write that a client was told of */
-    uint64_t view_seen, snap_seen;
+    uint64_t view_seen, snap_seen, view_counts;
 };
 
 struct message {
@@ -164,6 +177,17 @@ struct conn {
     struct message **held_end[2];
 };
 
+/*
+ * What the core does not do yet, and lives have only when it is asked for; see --future in main.c. When the core does it,
+ * it belongs to every life: the bit goes.
+ */
+enum {
+    FUTURE_FLUSH = 1,  /* every initiator is told of what it lost, by whatever target */
+    FUTURE_STORES = 2, /* stores that are damaged, swapped or old while a replica is stopped */
+    FUTURE_ROT = 4,    /* data that changes by itself */
+};
+extern unsigned sim_future;
+
 /* Why it failed. */
 struct sim_failure {
     bool failed;
@@ -174,8 +198,8 @@ struct client_io {
     struct repl_io io;
     struct iovec iov;
     bool busy, all; /* all: part of reading everything */
-    int target;
-    uint32_t life;
+    int target, initiator;
+    uint32_t life; /* of the target */
     int64_t started;
     uint64_t value, id;
     uint64_t owner, must; /* flush: everything up to here that this one had acknowledged */
@@ -207,6 +231,7 @@ struct sim {
     bool handover;                   /* targets end while a rebuild does */
     bool splits;                     /* a target is replaced while it goes on */
     bool snaps;                      /* snapshots are taken, deleted and gone back to */
+    bool snaps_fail;                 /* not all stores can take one */
     int64_t split_until, calm_until; /* no other faults until then */
     int split_reader;                /* until then the client of this target only reads; -1: none */
     bool named; /* targets know of whom the volume is made, and may always make it */
@@ -215,7 +240,11 @@ struct sim {
         put_away_at; /* replicas and targets that were only there to make the volume; 0: they are gone */
     int buried;      /* replica that is gone for ever and has to be taken out by force; -1 */
     int64_t buried_at;
-    int64_t delay, disk_delay, fault_every;
+    int64_t delay, disk_delay, fault_every, client_every, checkpoint;
+    uint32_t kinds;      /* of faults, bits: others do not happen in this life */
+    int hot, hot_chance; /* sectors that most requests are for, and how many of a hundred are */
+    uint32_t map_chunk;
+    uint64_t mark_bytes;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
     bool quiet;  /* clients submit nothing */
@@ -225,6 +254,8 @@ struct sim {
     uint8_t region_shift, extent_shift;
     int read_next; /* of reading everything: sector, -1 before the flush */
     uint64_t read_values[SECTORS_MAX];
+    int initiators;
+    unsigned untold; /* initiators that must be told by a flush that something is gone; bits */
     enum repl_admin admin;
     int admin_target;
     uint64_t admin_value;
@@ -307,9 +338,12 @@ void disk_free_snaps(struct disk *d, int from);
 struct model *model_new(void);
 void model_free(struct model *m);
 void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
-                 int64_t now);
-void model_written(struct model *m, uint64_t id, int64_t now, bool durable);
-void model_flushed(struct model *m, int64_t started);
+                 int64_t now, int by);
+void model_written(struct model *m, uint64_t id, int64_t now, bool durable, uint32_t life);
+/* others: what other initiators wrote is flushed, too; life: only what this target acknowledged, 0: any. */
+void model_flushed(struct model *m, int64_t started, int by, bool others, uint32_t life);
+void model_flush_failed(struct model *m, int by, int64_t now);
+unsigned model_untold(const struct model *m, const uint64_t *values, uint64_t sectors);
 void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started, int64_t now);
 /* After a loss: what may be there, and from now on is. */
 bool model_may_remain(struct model *m, uint64_t sector, uint64_t value);
@@ -327,6 +361,8 @@ void history_sent(struct sim *s, int t, const struct repl_msg *m, const struct i
 void history_check_disk(struct sim *s, int replica); /* what a crash would leave */
 /* What it says of itself; all: nothing that it was sent is still to be executed, or never will. */
 void history_check_memory(struct sim *s, int replica, bool all);
+void history_check_write(struct sim *s, int replica, uint64_t offset, const uint8_t *data,
+                         uint64_t length);
 void history_snapshot(struct sim *s, int replica, uint64_t id);
 
 /* claims.c */
@@ -334,6 +370,7 @@ void claims_dropped(struct sim *s, const char *who, int i, const char *why);
 void claims_replica(struct sim *s, int i, const struct repl_msg *m);
 void claims_given(struct sim *s, int i, const struct repl_msg *m);
 void claims_target(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
+void claims_answered(struct sim *s, int t);
 void claims_serves(struct sim *s, int t);
 void claims_complete(struct sim *s, int t, const struct client_io *c);
 
@@ -347,6 +384,15 @@ void store_log_written(struct sim_replica *r);
 /* What a region's entry would be after a crash. */
 uint64_t store_entry(const struct sim_replica *r, uint64_t region);
 void store_done(struct sim *s, struct event *e);
+
+/* damage.c */
+void damage_keep(struct sim *s, int i); /* a copy, to be put back later */
+void damage_store(struct sim *s, int i);
+void damage_refused(struct sim *s, int i);
+void damage_rot(struct sim *s, int i);
+bool damage_rotten(const struct sim_replica *r, uint64_t sector);
+void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length);
+int sim_rotting(const struct sim *s, int but);
 
 /* snaps.c */
 void snaps_admin(struct sim *s, int t,
@@ -367,11 +413,12 @@ void life_target_gone(struct sim *s, int target);
 void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
 void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
 void life_fault(struct sim *s);
-void life_snaps(struct sim *s);
+void life_snaps(struct sim *s, int chance);
 void life_crash_node(struct sim *s, int r, bool target);
 void life_cut_off(struct sim *s, int r, int64_t until);
 void life_cut_from(struct sim *s, int r, int t);
 void life_lose_disk(struct sim *s, int r);
+bool life_new_disk(struct sim *s, int r, bool blank); /* false: not now */
 void life_handover(struct sim *s, int t);
 int64_t sim_between(struct sim *s, int64_t low, int64_t high);
 int sim_limit(const struct sim *s);

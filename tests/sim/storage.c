@@ -77,10 +77,12 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     case REPL_STORE_WRITE:
         payload_of(q, d->data + q->offset);
         make_sums(d, q->offset, q->length);
+        damage_mended(r, q->offset, q->length);
         break;
     case REPL_STORE_ZERO:
         memset(d->data + q->offset, 0, q->length);
         make_sums(d, q->offset, q->length);
+        damage_mended(r, q->offset, q->length);
         break;
     case REPL_STORE_RESUM:
         make_sums(d, q->offset, q->length);
@@ -233,6 +235,7 @@ void store_meta_synced(struct sim_replica *r)
     memcpy(active, r->sure.active, sizeof(active));
     r->sure = r->said;
     memcpy(r->sure.active, active, sizeof(active));
+    damage_keep(s, r->i);
     if (more || sim_chance(s, 10))
         history_check_disk(s, r->i);
 }
@@ -244,14 +247,14 @@ void store_meta_read(struct sim_replica *r)
     r->sure = (struct claim){.known = true};
     enum repl_found found = repl_super_choose(
         meta + repl_super_offset(0), meta + repl_super_offset(1), &r->sure.super);
-    if (found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT)
+    if ((found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT) && !r->damaged)
         sim_fail(r->s, "replica %d has no superblock any more", r->i);
     read_page(r, &r->sure, meta + repl_page_offset(0));
     if (!read_log(r, &r->sure, meta + repl_log_offset(0), meta + repl_log_offset(1)) &&
         r->sure.super.view.version)
         sim_fail(r->s, "replica %d has no activity log any more", r->i);
     r->said = r->sure;
-    if (r->sure.super.generation < before)
+    if (r->sure.super.generation < before && !r->damaged)
         sim_fail(r->s, "replica %d: superblock %lu after %lu was synced", r->i,
                  r->sure.super.generation, before);
     history_check_disk(r->s, r->i);
@@ -261,12 +264,13 @@ void store_meta_read(struct sim_replica *r)
 static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
 {
     /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
-    if (r->erred || s->stage >= SCRUB)
+    if (r->erred || s->stage >= SCRUB || r->damaged || sim_future & FUTURE_ROT)
         return;
     if (!r->sure.super.view.version)
         return;
     for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
-        if (store_entry(r, i) <= r->sure.super.pos)
+        if (store_entry(r, i) <= r->sure.super.pos ||
+            (i < r->sure.super.mark_region && store_entry(r, i) <= r->sure.super.mark_pos))
             sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
                      r->i, i);
 }
@@ -303,6 +307,12 @@ int store_request(void *ctx, struct repl_req *q)
     fail |= q->kind == REPL_STORE_READ && mismatch(s, r, q);
     if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
         return -EEXIST; /* it could not be dropped */
+    for (int k = 0; q->kind == REPL_STORE_SNAPSHOT && k < d->snaps; k++)
+        if (d->snap[k].id > q->offset)
+            sim_fail(s, "replica %d takes snapshot %lx after %lx: a store is a chain", r->i,
+                     q->offset, d->snap[k].id);
+    if (q->kind == REPL_STORE_SNAPSHOT && s->snaps_fail && s->stage == RUN && sim_chance(s, 25))
+        return -ENOSPC;
     if (q->kind == REPL_STORE_REVERT)
         check_revert(s, r, q->offset);
     if (writes)
@@ -311,6 +321,8 @@ int store_request(void *ctx, struct repl_req *q)
         uint8_t data[SECTORS_MAX * SECTOR] = {0};
         if (q->kind == REPL_STORE_WRITE)
             payload_of(q, data);
+        if (s->stage < SCRUB)
+            history_check_write(s, r->i, q->offset, data, q->length);
         disk_log_write(&d->data_end, q->offset, data, q->length, false);
     }
     if (q->kind == REPL_STORE_FLUSH)

@@ -131,8 +131,8 @@ void target_start(struct sim *s, int i, bool create)
         .lease_ns = LEASE,
         .dead_ns = 300 * MS,
         .grace_ns = s->safe ? -1 : 300 * MS,
-        .mark_bytes = 4096,
-        .map_chunk = 4,
+        .mark_bytes = s->mark_bytes,
+        .map_chunk = s->map_chunk,
     };
     if (s->named) {
         memcpy(c.first, s->first, sizeof(c.first));
@@ -273,8 +273,8 @@ void replica_start(struct sim *s, int i)
                                     .replica = r->id,
                                     .store_size = r->disk.size,
                                     .lease_ns = LEASE,
-                                    .checkpoint_ns = 50 * MS,
-                                    .idle_ns = 200 * MS,
+                                    .checkpoint_ns = s->checkpoint,
+                                    .idle_ns = 4 * s->checkpoint,
                                     .active_max = ACTIVE_MAX,
                                     .extent_shift = s->extent_shift,
                                     .store = r->disk.store,
@@ -296,7 +296,12 @@ void replica_start(struct sim *s, int i)
     r->p.turn_at = 0;
     r->core = repl_replica_new(&c, &replica_ops, r);
     if (repl_replica_load(r->core, read_meta, &e) < 0) {
-        sim_fail(s, "replica %d cannot start: %s", i, e.msg);
+        if (!r->damaged)
+            sim_fail(s, "replica %d cannot start: %s", i, e.msg);
+        repl_replica_free(r->core);
+        r->core = NULL;
+        r->p.up = false;
+        damage_refused(s, i);
         return;
     }
     store_meta_read(r);
@@ -346,6 +351,7 @@ void replica_wipe(struct sim *s, int i)
     for (int k = 0; k < 16; k++)
         d->store.bytes[k] = (uint8_t)sim_random(s);
     s->replica[i].sure = s->replica[i].said = (struct claim){0};
+    memset(s->replica[i].rotten, 0, sizeof(s->replica[i].rotten));
 }
 
 static struct process *process_of(struct sim *s, const struct event *e)
