@@ -150,6 +150,9 @@ static void view_take(struct repl_replica *r, struct op *o, int status)
     }
     if (o->view->size > r->store_size)
         r->store_size = o->view->size;
+    /* With a view it is blank no more, though it has nothing: it may have been a voter once, on a disk that is lost. */
+    if (!r->sb.view.version && o->view->flags & REPL_FORMED && !GUARD(70, false))
+        r->sb.lost = true;
     r->sb.view = *o->view;
     r->sb_dirty = true;
     r->view_sync = meta_next(r);

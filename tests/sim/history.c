@@ -255,7 +255,7 @@ void history_check_disk(struct sim *s, int replica)
     if (content_at(s, reign_at(s, r, &super->lineage, super->pos), super->pos, &c)) {
         check_range(s, r, "as its position says", c.value, UINT64_MAX, super->pos);
         for (uint64_t i = 0; i < super->view.size >> s->region_shift; i++)
-            check_entry(s, r, i, r->sure.entries[i], c.last[i]);
+            check_entry(s, r, i, store_entry(r, i), c.last[i]);
     }
     if (super->mark_region && content_at(s, find_served(h, repl_pos_epoch(mark)), mark, &c))
         check_range(s, r, "as its mark says", c.value, super->mark_region, mark);
