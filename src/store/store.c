@@ -161,3 +161,9 @@ int store_remove(const char *name, struct err *e)
     _cleanup_free_ char *path = mem_strndup(file, strcspn(file, "?"));
     return chain_remove(path, e);
 }
+
+void store_client(struct store *s, uint64_t client, bool gone)
+{
+    if (s->ops->client)
+        s->ops->client(s, client, gone);
+}

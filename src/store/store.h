@@ -55,6 +55,7 @@ struct store_io {
         unverified; /* READ: without a comparison with the checksums; else EBADMSG where they differ. WRITE, UNMAP,
                         ZERO of a part of a granule: the same for the rest of it */
     bool sums; /* FLUSH: the checksums of all that was written before are durable too */
+    uint64_t client; /* the initiator, for a store that must tell each of them; 0: none */
     uint64_t offset, length;
     uint64_t
         snapshot; /* READ: of this one; 0: as it is now. What lies beyond its end reads as zeroes */
@@ -118,6 +119,8 @@ struct store_ops {
                   void *context);
     int (*inspect)(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
                    void *context, struct err *e);
+    /* An initiator has come, or is gone; NULL: it does not matter. */
+    void (*client)(struct store *s, uint64_t client, bool gone);
     /* Ends what it does in the background; done() when that has ended. NULL: nothing. */
     void (*pause)(struct store *s, void (*done)(void *context), void *context);
     void (*close)(struct store *s); /* with no I/O under way */
@@ -183,6 +186,8 @@ void store_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *contex
 void store_revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
                   void *context);
 unsigned store_snapshots(struct store *s, struct store_snapshot *out, unsigned most);
+/* An initiator has logged in, or has no session any more. */
+void store_client(struct store *s, uint64_t client, bool gone);
 /* False: it has no identity, as memory has none. */
 bool store_mark(struct store *s, struct store_mark *ret_mark);
 /* Makes a generation durable beside the identity; 0 at once where there is none. */
