@@ -379,6 +379,56 @@ static void test_eviction(void **state)
     end();
 }
 
+/* A read that meets a write is not taken for rot, nor do two writes leave the checksum of the one with the data of the other. */
+static void test_reads_meet_writes(void **state)
+{
+    (void)state;
+    enum { N = 32, ROUNDS = 60, HOT = 3 };
+    static _Alignas(GRANULE) uint8_t data[N][2 * GRANULE];
+    static struct waiter all[N];
+    static const enum io_backend backends[] = {IO_EPOLL, IO_URING};
+    for (size_t b = 0; b < ARRAY_SIZE(backends); b++) {
+        struct err e = {0};
+        char path[] = "/var/tmp/orlop-sums-XXXXXX", name[100];
+        memset(&w, 0, sizeof(w));
+        w.seed = 5;
+        int fd = mkstemp(path);
+        close(fd);
+        snprintf(name, sizeof(name), "file:%s?direct=1", path);
+        w.loop = io_loop_new(backends[b], NULL);
+        const struct store_options o = {
+            .loop = w.loop, .size = SIZE, .block_size = BLOCK, .sums = true, .sums_cache = 1};
+        w.store = w.loop ? store_open(name, &o, &e) : NULL;
+        if (!w.store)
+            print_message("# no direct I/O here: %s\n", e.msg);
+        for (int round = 0; w.store && round < ROUNDS; round++) {
+            for (unsigned i = 0; i < N; i++) {
+                bool reads = rand_r(&w.seed) % 2, part = rand_r(&w.seed) % 4 == 0;
+                memset(data[i], rand_r(&w.seed), sizeof(data[i]));
+                uint64_t offset = (uint64_t)rand_r(&w.seed) % HOT * GRANULE + (part ? BLOCK : 0);
+                all[i] = (struct waiter){.io = {.op = reads ? STORE_READ : STORE_WRITE,
+                                                .offset = offset,
+                                                .length = part ? GRANULE : 2 * GRANULE,
+                                                .iov = &all[i].iov,
+                                                .iovs = 1,
+                                                .done = io_done},
+                                         .iov = {data[i], part ? GRANULE : 2 * GRANULE}};
+                store_submit(w.store, &all[i].io);
+            }
+            for (unsigned i = 0; i < N; i++) {
+                while (!all[i].done)
+                    io_loop_turn(w.loop, -1);
+                assert_int_equal(all[i].error, 0);
+            }
+        }
+        if (w.store)
+            store_close(w.store);
+        if (w.loop)
+            io_loop_free(w.loop);
+        assert_int_equal(store_remove(name, &e), 0);
+    }
+}
+
 /* Who it is. */
 
 static void test_identity(void **state)
@@ -617,6 +667,7 @@ int main(void)
         cmocka_unit_test(test_resum),
         cmocka_unit_test(test_merge_keeps_rot),
         cmocka_unit_test(test_eviction),
+        cmocka_unit_test(test_reads_meet_writes),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_damaged_files_with_snapshots),
