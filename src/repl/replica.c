@@ -83,8 +83,7 @@ void replica_unbind(struct repl_replica *r)
 {
     ops_drop_waiting(r);
     r->bound = -1;
-    if (!GUARD(56, false))
-        r->join = 0;
+    r->joined = GUARD(56, false);
     r->promise_owed = r->ping_owed = false;
     replica_forget_rebuild(r);
 }
@@ -147,7 +146,7 @@ static void send_state(struct repl_replica *r, int link, uint8_t type)
 static void send_ack(struct repl_replica *r)
 {
     /* Before its JOIN a target would take counts of the last one's writes for its own. */
-    if (r->bound < 0 || !r->join ||
+    if (r->bound < 0 || !r->joined ||
         (r->applied == r->applied_told && r->durable == r->durable_told))
         return;
     r->applied_told = r->applied;

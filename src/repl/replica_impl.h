@@ -126,6 +126,7 @@ struct repl_replica {
     uint32_t ops_n, waiting;
     struct repl_busy busy;
     uint32_t session;
+    bool joined;   /* by the target that may write */
     uint64_t join; /* its number, as the target has it */
     uint64_t arrivals;
     uint64_t received, applied, durable; /* counts in this session */

@@ -83,6 +83,7 @@ static void join(struct repl_replica *r, uint64_t count, uint64_t number)
 {
     r->session++;
     r->join = number;
+    r->joined = true;
     r->complete = false;
     r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
     replica_forget_rebuild(r);

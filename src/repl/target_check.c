@@ -13,7 +13,7 @@
  *   T10  A rebuild waits for entries, a snapshot or its end only when no piece is under way; pieces under way are counted.
  *   T11  Who is in sync is mended at most; who is rebuilt has promised this epoch.
  *   T12  A view that is proposed is newer than the one that counts; nobody confirmed more than it was sent.
- *   T13  The history of an elected target ends with its own epoch.
+ *   T13  The history of an elected target ends with its own epoch; the one before ends where the truth is.
  *   T14  Who is in sync has every snapshot of the view.
  *   T15  No answer to a ping is from the future.
  *   T16  There is a truth only as long as nobody is in sync.
@@ -138,6 +138,8 @@ const char *repl_target_check(const struct repl_target *t)
     if (t->phase == ACTIVE &&
         (!l->n || l->at[l->n - 1].epoch != t->epoch || l->at[l->n - 1].owner != t->owner))
         return "T13: the history does not end with this epoch";
+    if (t->truth >= 0 && l->n > 1 && l->at[l->n - 2].end != t->peer[t->truth].pos)
+        return "T13: the history before does not end where the truth is";
     if (t->truth >= 0 && (t->insync || !t->peer[t->truth].open || t->phase != ACTIVE))
         return "T16: a truth that is gone, or not needed";
     return NULL;

@@ -86,7 +86,7 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
     case REPL_PROMISED:
         check_promise(s, r, st.super);
         history_check_memory(s, i, false);
-        if (r->gone == GONE_REBUILT)
+        if (r->gone == GONE_REBUILT || (sure->pos && !r->damaged))
             r->gone = GONE_NO;
         /* fall through */
     case REPL_HELLO:
@@ -219,8 +219,14 @@ void claims_answered(struct sim *s, int t)
                  have, sound);
     for (int m = 0; m < st.n; m++) {
         struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
-        if (r && st.replica[m].quorum && r->gone == GONE_REBUILT)
-            r->gone = GONE_NO; /* its new floor is known now */
+        if (!r || !st.replica[m].quorum || r->gone != GONE_REBUILT)
+            continue;
+        const struct repl_view *v = &s->target[t].proposed;
+        int k = repl_view_find(v, &r->id);
+        if (k < 0 || (v->version == st.version && !(v->member[k].flags & REPL_INSYNC)))
+            sim_fail(s, "target %d: replica %d counts again, and no view has its new floor", t,
+                     r->i);
+        r->gone = GONE_NO;
     }
 }
 
@@ -280,11 +286,11 @@ void claims_target(struct sim *s, int t, const struct repl_msg *m, const struct 
     }
     if (m->type == REPL_READ && !(m->seq & REPL_TAG_OWN))
         count_voters(s, t, "a read is sent", has_lease, m->seq);
-    if (m->type == REPL_VIEW && m->seq != it->view_seen) {
+    if (m->type == REPL_VIEW && m->seq != it->proposed.version) {
         struct repl_super super;
-        it->view_seen = m->seq;
         if (repl_super_decode(iov->iov_base, &super, NULL) == 0)
             check_view(s, t, &super.view);
+        it->proposed = super.view;
     }
     history_sent(s, t, m, iov);
 }

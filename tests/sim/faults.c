@@ -243,6 +243,11 @@ static void admin(struct sim *s, bool snaps)
             op = REPL_GROW;
         break;
     case 1:
+        if (sim_chance(s, 20)) { /* one misses it, and perhaps nothing else */
+            int r = some_replica(s);
+            conn_break(s, t, r);
+            life_cut_off(s, r, s->now + sim_between(s, 5 * MS, 25 * MS));
+        }
         snaps_admin(s, t, &op);
         break;
     case 2: {

@@ -219,6 +219,9 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
         s->size = s->admin_value;
     if (op == REPL_SNAPSHOT || op == REPL_SNAP_DELETE)
         snaps_done(s, target, op);
+    if (op == REPL_SNAPSHOT &&
+        sim_chance(s, 15)) /* the next target chooses among who has it and who has not */
+        world_event(s, s->now + sim_between(s, 0, MS), EV_HANDOVER, target, 0, 0, NULL);
     if ((op == REPL_ADD && s->admin_instead >= 0) || op == REPL_REMOVE)
         s->replica[op == REPL_ADD ? s->admin_instead : s->admin_replica].used = false;
 }
@@ -246,7 +249,7 @@ static void client(struct sim *s, struct event *e)
         writes += s->io[t * IOS + i].busy && s->io[t * IOS + i].io.op != REPL_IO_READ;
     bool reads = writes > s->depth / 2 || (s->now < s->split_until && t == s->split_reader);
     uint64_t what = reads ? 50 : sim_below(s, 100);
-    if (what < 5)
+    if (what < s->zeroing)
         submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
     else if (what < 45)
         submit(s, t, c, REPL_IO_WRITE, first, n, false);
@@ -609,6 +612,7 @@ static void plan_swarm(struct sim *s)
     s->map_chunk = 1 + (uint32_t)sim_below(s, 4);
     s->mark_bytes = (uint64_t)SECTOR << sim_below(s, 4);
     s->snaps_fail = sim_chance(s, 40);
+    s->zeroing = sim_chance(s, 20) ? 25 : 5;
     s->initiators = sim_chance(s, 70) ? INITIATORS : 1;
 }
 
@@ -619,7 +623,7 @@ static void plan(struct sim *s)
     s->rf = factors[sim_below(s, 10)];
     s->behind = sim_chance(s, 30);
     s->cf = (int)repl_cf(sim_chance(s, s->behind ? 25 : 10) ? (unsigned)s->rf : 0, (unsigned)s->rf);
-    s->size = (24 + sim_below(s, 40)) * SECTOR;
+    s->size = (24 + (sim_chance(s, 25) ? 0 : sim_below(s, 40))) * SECTOR;
     s->safe = sim_chance(s, 65);
     s->sync_io = sim_chance(s, 40);
     s->rebuilds = sim_chance(s, 50);
@@ -628,6 +632,7 @@ static void plan(struct sim *s)
     s->snaps = sim_chance(s, 35);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
+    s->meta_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
     s->extent_shift = (uint8_t)(s->region_shift + sim_below(s, 3));
     s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);

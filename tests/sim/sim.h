@@ -155,7 +155,8 @@ struct sim_target {
     bool serving, fenced, checked; /* checked: that it may serve */
     uint64_t owner;                /* of its last attempt */
     uint64_t acked;                /* its last write that a client was told of */
-    uint64_t view_seen, snap_seen, view_counts;
+    uint64_t snap_seen, view_counts;
+    struct repl_view proposed;
 };
 
 struct message {
@@ -240,9 +241,10 @@ struct sim {
         put_away_at; /* replicas and targets that were only there to make the volume; 0: they are gone */
     int buried;      /* replica that is gone for ever and has to be taken out by force; -1 */
     int64_t buried_at;
-    int64_t delay, disk_delay, fault_every, client_every, checkpoint;
+    int64_t delay, disk_delay, meta_delay, fault_every, client_every, checkpoint;
     uint32_t kinds;      /* of faults, bits: others do not happen in this life */
     int hot, hot_chance; /* sectors that most requests are for, and how many of a hundred are */
+    uint64_t zeroing;    /* of a hundred requests */
     uint32_t map_chunk;
     uint64_t mark_bytes;
     bool served; /* at least once */
@@ -376,6 +378,7 @@ void claims_complete(struct sim *s, int t, const struct client_io *c);
 
 /* storage.c */
 void store_meta_written(struct sim_replica *r, uint64_t offset, const void *data);
+void store_meta_syncing(struct sim_replica *r);
 void store_meta_synced(struct sim_replica *r);
 void store_meta_read(struct sim_replica *r);      /* after a crash */
 int store_request(void *ctx, struct repl_req *q); /* ctx: a sim_replica */

@@ -224,12 +224,28 @@ void store_log_written(struct sim_replica *r)
     history_check_disk(r->s, r->i);
 }
 
+static bool says_more(const struct sim_replica *r)
+{
+    const struct repl_super *a = &r->sure.super, *b = &r->said.super;
+    return a->pos != b->pos || a->mark_pos != b->mark_pos || a->mark_region != b->mark_region ||
+           a->snap_region != b->snap_region;
+}
+
+/* A sync begins: of what it is for, a crash may leave the superblock and not the pages. */
+void store_meta_syncing(struct sim_replica *r)
+{
+    if (!says_more(r) || !sim_chance(r->s, 50))
+        return;
+    struct repl_super before = r->sure.super;
+    r->sure.super = r->said.super;
+    history_check_disk(r->s, r->i);
+    r->sure.super = before;
+}
+
 void store_meta_synced(struct sim_replica *r)
 {
     struct sim *s = r->s;
-    const struct repl_super *a = &r->sure.super, *b = &r->said.super;
-    bool more = a->pos != b->pos || a->mark_pos != b->mark_pos ||
-                a->mark_region != b->mark_region || a->snap_region != b->snap_region;
+    bool more = says_more(r);
     disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
     bool active[SECTORS_MAX];
     memcpy(active, r->sure.active, sizeof(active));

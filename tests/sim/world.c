@@ -195,12 +195,13 @@ static int replica_meta_sync(void *ctx)
     struct sim_replica *r = ctx;
     struct sim *s = r->s;
     disk_mark_flushing(r->disk.meta_log);
+    store_meta_syncing(r);
     life_syncing(s, r->i);
     if (s->sync_io && !r->slow) {
         store_meta_synced(r);
         return 1;
     }
-    int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
+    int64_t delay = r->slow ? 20 * s->meta_delay : s->meta_delay;
     world_event(s, s->now + 1000 + (int64_t)sim_below(s, (uint64_t)delay), EV_SYNCED, r->i, 0,
                 r->p.life, NULL);
     return 0;

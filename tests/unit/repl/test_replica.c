@@ -615,6 +615,43 @@ static void promises(void **state)
     repl_replica_free(r);
 }
 
+/* A lease begins when the ping is answered, not when the replica last did something. */
+static void lease_from_answer(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start();
+    view_and_join(r, 1, 3 * S);
+    give(r, (struct repl_msg){.type = REPL_PING, .seq = 1},
+         NULL); /* at 9 s; before that nothing came */
+    repl_replica_turn(r, 9 * S);
+    assert_int_equal(last().type, REPL_PONG);
+    repl_replica_open(r, 1);
+    repl_replica_input(r, 1, &(struct repl_msg){.type = REPL_PROMISE, .seq = 43, .epoch = 2}, NULL,
+                       0, NULL);
+    repl_replica_turn(r, 9 * S + S / 2);
+    assert_int_not_equal(last().type, REPL_PROMISED);
+    repl_replica_turn(r, 10 * S + 1);
+    assert_int_equal(last().type, REPL_PROMISED);
+    repl_replica_free(r);
+}
+
+/* A new target is told nothing of the old one's writes: it would take them for its own. */
+static void no_ack_before_join(void **state)
+{
+    (void)state;
+    struct repl_replica *r = written_once();
+    give(r, (struct repl_msg){.type = REPL_FLUSH, .seq = 1}, NULL);
+    repl_replica_turn(r, 3 * S);
+    give(r, (struct repl_msg){.type = REPL_PROMISE, .seq = 43, .epoch = 2}, NULL);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(last().type, REPL_PROMISED);
+    repl_replica_stored(r, world.waiting[0], 0);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(last().type, REPL_PROMISED);
+    repl_replica_free(r);
+}
+
 static void mark(struct repl_replica *r, uint32_t region, uint64_t snap)
 {
     give(r,
@@ -678,6 +715,7 @@ int main(void)
         cmocka_unit_test(order),           cmocka_unit_test(failing),
         cmocka_unit_test(promises),        cmocka_unit_test(joined_again),
         cmocka_unit_test(marks),
+        cmocka_unit_test(lease_from_answer), cmocka_unit_test(no_ack_before_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
