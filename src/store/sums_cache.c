@@ -121,9 +121,10 @@ static void make_room(struct sums_cache *c)
 static int64_t read_now(struct sums_page *p)
 {
     off_t at = (off_t)(SUMS_START + p->number * SUMS_PAGE);
-    ssize_t n = preadv2(p->file->fd, &p->iov, 1, at, RWF_NOWAIT);
+    const struct iovec iov = p->iov; /* gcc takes the address of the member for less than it is */
+    ssize_t n = preadv2(p->file->fd, &iov, 1, at, RWF_NOWAIT);
     if (n < 0 && errno == EOPNOTSUPP)
-        n = preadv(p->file->fd, &p->iov, 1, at);
+        n = preadv(p->file->fd, &iov, 1, at);
     return n < 0 ? -errno : n;
 }
 
