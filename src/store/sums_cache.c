@@ -104,14 +104,13 @@ void sums_forget(struct sums_file *f)
 static void make_room(struct sums_cache *c)
 {
     for (uint32_t tries = 2 * c->count; tries && c->count >= c->most; tries--) {
-        struct sums_page *p = list_first(&c->clock, struct sums_page, clock);
-        if (p->used || p->loading || p->writing) {
-            p->used = false;
-            list_unlink(&p->clock);
+        struct sums_page *p = container_of(list_take(&c->clock), struct sums_page, clock);
+        bool stays = p->used || p->loading || p->writing;
+        p->used = false;
+        if (stays)
             list_push(&c->clock, &p->clock);
-        } else {
+        else
             drop(p);
-        }
     }
 }
 
