@@ -24,6 +24,7 @@ bool chain_mark(struct store *s, struct store_mark *ret_mark)
 struct stamp {
     struct list_link link;
     struct chain *chain;
+    struct sums_file *sums; /* the bottom's, which stays */
     uint64_t generation;
     void (*done)(void *context, int error);
     void *context;
@@ -33,7 +34,7 @@ struct stamp {
 static int write_stamp(void *context)
 {
     const struct stamp *st = context;
-    return sums_set_generation(checked_sums(st->chain->layers[0]->file), st->generation);
+    return sums_set_generation(st->sums, st->generation);
 }
 
 static void start_stamp(struct chain *c);
@@ -63,8 +64,11 @@ void chain_stamp(struct store *s, uint64_t generation, void (*done)(void *contex
                  void *context)
 {
     struct stamp *st = NEW(struct stamp);
-    *st = (struct stamp){
-        .chain = chain_of(s), .generation = generation, .done = done, .context = context};
+    *st = (struct stamp){.chain = chain_of(s),
+                         .sums = checked_sums(chain_of(s)->layers[0]->file),
+                         .generation = generation,
+                         .done = done,
+                         .context = context};
     list_init(&st->link);
     list_push(&st->chain->stamps, &st->link);
     start_stamp(st->chain);

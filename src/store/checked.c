@@ -185,9 +185,8 @@ struct store *checked_open(const struct checked_options *co, const struct store_
     list_init(&c->flush_waiting);
     list_init(&c->flush_served);
     c->sums = sums_open(co->cache, co->sums, o->read_only, e);
-    if (c->sums && check_whole(c, co, e) == 0)
-        c->file = store_file_open(co->name, &below, e);
-    if (!c->file) {
+    if (!c->sums || check_whole(c, co, e) < 0 ||
+        !(c->file = store_file_open(co->name, &below, e))) {
         close_checked(&c->store);
         return NULL;
     }

@@ -202,7 +202,7 @@ static bool sub(struct op *op, enum store_op kind, uint64_t offset, uint64_t len
 
 static void need_edges(struct op *op)
 {
-    if (!op->edges && posix_memalign((void **)&op->edges, GRANULE, 2 * GRANULE) != 0)
+    if (!op->edges && posix_memalign((void **)&op->edges, GRANULE, (size_t)2 * GRANULE) != 0)
         abort();
 }
 

@@ -100,19 +100,20 @@ void sums_forget(struct sums_file *f)
         drop(p);
 }
 
-/* Until there is room for one more, or all are busy. */
-static void make_room(struct sums_cache *c)
+/* One goes where there are `most`; if all of them are busy, one goes later (loaded()). */
+static void evict(struct sums_cache *c, uint32_t most)
 {
-    for (uint32_t tries = 2 * c->count; tries && c->count >= c->most; tries--) {
+    struct sums_page *victim = NULL;
+    for (uint32_t tries = 2 * c->count; !victim && tries && c->count >= most; tries--) {
         struct sums_page *p = list_first(&c->clock, struct sums_page, clock);
-        if (p->used || p->loading || p->writing) {
-            p->used = false;
-            list_unlink(&p->clock);
-            list_push(&c->clock, &p->clock);
-        } else {
-            drop(p);
-        }
+        if (!p->used && !p->loading && !p->writing)
+            victim = p;
+        p->used = false;
+        list_unlink(&p->clock);
+        list_push(&c->clock, &p->clock);
     }
+    if (victim)
+        drop(victim);
 }
 
 /* Loading. */
@@ -131,6 +132,7 @@ static int64_t read_now(struct sums_page *p)
 static void loaded(struct io_request *r, int64_t n)
 {
     struct sums_page *p = container_of(r, struct sums_page, read);
+    struct sums_cache *c = p->file->cache;
     struct list_link ready, *l;
     list_init(&ready);
     list_splice(&ready, &p->waiting);
@@ -141,11 +143,12 @@ static void loaded(struct io_request *r, int64_t n)
         struct sums_wait *wait = container_of(l, struct sums_wait, link);
         wait->ready(wait);
     }
+    evict(c, c->most + 1);
 }
 
 static struct sums_page *add(struct sums_file *f, uint64_t number)
 {
-    make_room(f->cache);
+    evict(f->cache, f->cache->most);
     struct sums_page *p = mem_alloc(sizeof(*p));
     memset(p, 0, offsetof(struct sums_page, sums));
     p->file = f;
