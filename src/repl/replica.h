@@ -101,6 +101,8 @@ void repl_replica_free(struct repl_replica *r);
  */
 typedef void repl_meta_read(void *ctx, uint64_t offset, void *data, size_t size);
 int repl_replica_load(struct repl_replica *r, repl_meta_read *read, struct err *e);
+/* Whether a crash may have left checksums at rest in a range that are older than the data. */
+bool repl_replica_stale(const struct repl_replica *r, uint64_t offset, uint64_t length);
 void repl_replica_start(struct repl_replica *r, int64_t now);
 
 void repl_replica_open(struct repl_replica *r, int link);

@@ -109,19 +109,24 @@ int repl_replica_load(struct repl_replica *r, repl_meta_read *read, struct err *
     if (load_super(r, read, e) < 0)
         return -1;
     r->sb.held = r->cfg.held;
-    if (r->damaged || !r->sb.generation)
-        return 0;
+    if (!r->damaged && r->sb.generation) {
+        if (r->regions)
+            load_pages(r, read);
+        load_log(r, read);
+    }
     if (r->regions)
-        load_pages(r, read);
-    load_log(r, read);
+        map_loaded(r);
     return 0;
+}
+
+bool repl_replica_stale(const struct repl_replica *r, uint64_t offset, uint64_t length)
+{
+    return map_stale(r, offset, length);
 }
 
 void repl_replica_start(struct repl_replica *r, int64_t now)
 {
     r->now = r->touched_at = now;
-    if (r->regions)
-        map_loaded(r);
     r->pos = r->sb.pos;
     r->intact = r->sb.clean;
     r->sb.boot++;

@@ -160,6 +160,16 @@ static struct store *open_known(const struct replio_replica_options *o,
     return NULL;
 }
 
+static void describe_store(const struct replio_replica *r, struct repl_replica_config *config)
+{
+    struct store_mark mark = {.id = r->id};
+    store_mark(r->store, &mark);
+    config->store = mark.id;
+    config->store_generation = mark.generation;
+    config->checked = r->store->checked;
+    config->store_size = r->store->size;
+}
+
 static int open_store(struct replio_replica *r, const struct replio_replica_options *o,
                       struct repl_replica_config *config, struct err *e)
 {
@@ -189,13 +199,50 @@ static int open_store(struct replio_replica *r, const struct replio_replica_opti
         r->store = try_store(o, false, e);
     if (!r->store)
         return -1;
-    struct store_mark mark = {.id = r->id};
-    store_mark(r->store, &mark);
-    config->store = mark.id;
-    config->store_generation = mark.generation;
-    config->checked = r->store->checked;
-    config->store_size = r->store->size;
+    describe_store(r, config);
     return 0;
+}
+
+static int open_core(struct replio_replica *r, struct repl_replica_config *config,
+                     const struct repl_replica_ops *ops, struct err *e)
+{
+    struct store_snapshot snaps[REPL_HELD];
+    unsigned n = store_snapshots(r->store, snaps, REPL_HELD);
+    config->held.n = 0;
+    for (unsigned i = 0; i < n; i++)
+        config->held.id[config->held.n++] = snaps[i].id;
+    config->replica = r->id;
+    r->core = repl_replica_new(config, ops, r);
+    return repl_replica_load(r->core, read_meta, e);
+}
+
+static bool is_stale(void *context, uint64_t offset, uint64_t length)
+{
+    const struct replio_replica *r = context;
+    return repl_replica_stale(r->core, offset, length);
+}
+
+/* The data is not what its checksums are of: with a new store, from the beginning. */
+static int begin_anew(struct replio_replica *r, const struct replio_replica_options *o,
+                      struct repl_replica_config *config, const struct repl_replica_ops *ops,
+                      struct err *e)
+{
+    repl_replica_free(r->core);
+    store_close(r->store);
+    r->core = NULL;
+    r->store = NULL;
+    if (o->store)
+        return err_set(e, ERR_DATA_LOSS, "DamagedStore",
+                       "%s; remove this replica from the volume, wipe it and add it again",
+                       r->damage);
+    if (set_aside(r, o->dir, e) < 0)
+        return -1;
+    config->lost = config->store_new = true;
+    r->store = try_store(o, false, e);
+    if (!r->store)
+        return -1;
+    describe_store(r, config);
+    return open_core(r, config, ops, e);
 }
 
 int replica_open_all(struct replio_replica *r, const struct replio_replica_options *o,
@@ -204,15 +251,13 @@ int replica_open_all(struct replio_replica *r, const struct replio_replica_optio
     static const struct uuid none;
     const struct uuid *wanted = uuid_eq(&o->id, &none) ? NULL : &o->id;
     struct repl_replica_config config = {.volume = o->volume};
+    struct err why = {0};
     if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(o->dir, wanted, &r->id, e) < 0 ||
         open_meta(r, o->dir, e) < 0 || open_store(r, o, &config, e) < 0 ||
-        sync_dir(o->dir, e) < 0)
-        return -1;
-    struct store_snapshot snaps[REPL_HELD];
-    unsigned n = store_snapshots(r->store, snaps, REPL_HELD);
-    for (unsigned i = 0; i < n; i++)
-        config.held.id[config.held.n++] = snaps[i].id;
-    config.replica = r->id;
-    r->core = repl_replica_new(&config, ops, r);
-    return repl_replica_load(r->core, read_meta, e) < 0 ? err_prefix(e, "%s", o->dir) : 0;
+        sync_dir(o->dir, e) < 0 || open_core(r, &config, ops, e) < 0)
+        return err_prefix(e, "%s", o->dir);
+    if (config.store_new || store_inspect(r->store, is_stale, r, &why) == 0)
+        return 0;
+    snprintf(r->damage, sizeof(r->damage), "%s", why.msg);
+    return begin_anew(r, o, &config, ops, e);
 }
