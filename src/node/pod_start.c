@@ -139,7 +139,7 @@ static void add_arguments(struct launch *l, const json_t *list, size_t from)
     }
 }
 
-static void fill(struct pod_run *r, size_t i, struct launch *l)
+static void fill(struct pod_run *r, size_t i, bool ours, struct launch *l)
 {
     const struct pod_container *c = &r->spec.containers.p[i];
     struct shim_spec *s = &l->spec;
@@ -165,6 +165,9 @@ static void fill(struct pod_run *r, size_t i, struct launch *l)
     /* The mark first: the first of a name is the one that counts. */
     _cleanup_free_ char *mark = pod_mark(r, i);
     vec_push(&s->env, keep(l, mem_printf(SHIM_MARK "=%s%u", mark, s->number)));
+    if (ours) /* what may be a device of this node */
+        vec_push(&s->env,
+                 keep(l, mem_printf("ORLOP_SPARSE_DIR=%s/sparse", r->all->options.data_dir)));
     vec_for_each(&l->vars.p, it)
         vec_push(&s->env, *it);
     if (pod_wants_access(r->spec.pod) && !pod_vars_get(&l->vars, "KUBECONFIG")) {
@@ -269,7 +272,7 @@ void pod_start(struct pod_run *r, size_t i)
         return;
     }
     int ready = pod_mounts_make(&r->spec, c, &paths, &l.vars, &l.mounts, &e);
-    fill(r, i, &l);
+    fill(r, i, ours != NULL, &l);
     set_limits(r, i, &l);
     if (ready < 0 || run_shim(r, &l, &e) < 0) {
         block(r, i, "CreateContainerError", "Failed", retry_soon_ns, e.msg);

@@ -140,19 +140,17 @@ int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **fp)
     struct stat st;
     if (flags & O_CREAT)
         return EPERM;
-    if (stat(path, &st) < 0)
-        return errno;
-    if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-        return ENOTBLK;
+    int pin = zpool_device_pin(path, &st);
+    if (pin < 0)
+        return -pin;
     struct zpool_claim *c;
-    int error = zpool_claim_take(path, &st, &c);
-    if (error)
-        return error;
-    int fd = open(path, (flags & O_ACCMODE) | O_CLOEXEC | (direct ? O_DIRECT : 0));
+    int error = zpool_claim_take(path, pin, &st, &c);
+    int fd = error ? -error : zpool_device_open(pin, (flags & O_ACCMODE) | (direct ? O_DIRECT : 0));
+    close(pin);
     if (fd < 0) {
-        error = errno;
-        zpool_claim_drop(c);
-        return error;
+        if (!error)
+            zpool_claim_drop(c);
+        return -fd;
     }
     struct file *f = file_new(path, fd, c);
     f->sync_failed = zpool_doubt_has(path);

@@ -3,6 +3,7 @@
 
 pool.py APISERVER POOL ZVOLDATA [TEST...]
 """
+import json
 import os
 import shutil
 import signal
@@ -447,12 +448,37 @@ def test_from_cstor(bench):
     tap.ok(seen.returncode == 0 and f"pool_guid: {guid}" in seen.stdout, "zdb sees the same pool", seen)
 
 
+def test_files_of_others(bench):
+    """A BlockDevice that leads to a file outside of the node's sparse devices does not give that file away."""
+    disks, pool = bench.disks("others"), bench.pool("others")
+    disks.make("o-path", "o-link", claim=False)
+    pool.sparse_dir = disks.folder
+    victim, before = bench.scratch.file("victim"), os.urandom(4096) + bytes(128 * MEBI - 4096)
+    with open(victim, "wb") as f:
+        f.write(before)
+    os.unlink(disks.path("o-link"))
+    os.symlink(victim, disks.path("o-link"))
+    disks.change("o-path", {"spec": {"path": victim}})
+    for name in ("o-path", "o-link"):
+        disks.claim(name)
+    pool.create(group("stripe", "o-path"))
+    with pool:
+        for name in ("o-path", "o-link"):
+            pool.groups(group("stripe", name))
+            said = "no block device, and no file of this node's sparse devices"
+            tap.ok(wait_for(lambda name=name: name in json.dumps(pool.status()) and said in json.dumps(pool.status())),
+                   f"{name}: a file of others is refused, and that is said", pool.status())
+            tap.ok(pool.phase() != "ONLINE", f"{name}: there is no pool", pool.status())
+    with open(victim, "rb") as f:
+        tap.ok(f.read() == before, "and the file is as it was")
+
+
 with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") as log, \
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
     for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_paths, test_only_device, test_full, test_migration,
-                 test_from_cstor):
+                 test_from_cstor, test_files_of_others):
         if not only or test.__name__ in only:
             test(bench)
     logs = "".join(open(os.path.join(scratch.path, f), encoding="utf-8", errors="replace").read()
