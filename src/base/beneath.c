@@ -45,17 +45,13 @@ static bool is_below(const char *folder, const char *path)
 static int open_and_look(int folder, const char *path, int flags)
 {
     char base[PATH_MAX], place[PATH_MAX];
-    _cleanup_(close_fd) int fd = openat(folder, path, flags | O_NONBLOCK);
-    if (fd < 0)
-        return -1;
-    if (*path == '/' || !find_place(folder, base) || !find_place(fd, place) ||
-        !is_below(base, place)) {
-        errno = EXDEV;
-        return -1;
-    }
-    int found = fd;
-    fd = -1;
-    return found;
+    int fd = openat(folder, path, flags | O_NONBLOCK);
+    if (fd < 0 || (*path != '/' && find_place(folder, base) && find_place(fd, place) &&
+                   is_below(base, place)))
+        return fd;
+    close(fd);
+    errno = EXDEV;
+    return -1;
 }
 
 int beneath_open(int folder, const char *path, int flags)
