@@ -136,6 +136,8 @@ int zpool_destroy(struct zpool *p, struct err *e);
 const char *zpool_name(const struct zpool *p);
 /* At once, from any thread, also while another waits for the pool. */
 bool zpool_is_suspended(const struct zpool *p);
+/* What a suspended pool suffers from, for people. */
+const char *zpool_suspended_why(void);
 uint64_t zpool_guid(const struct zpool *p);
 
 /*

@@ -359,6 +359,39 @@ def test_full(bench):
     tap.equal(label.returncode, 0, "no label is left")
 
 
+def test_host_full(bench):
+    """The file system below a sparse device is full: the pool waits, says why, and goes on when there is space."""
+    if os.geteuid() != 0:
+        return
+    folder = bench.scratch.file("small.disks")
+    os.mkdir(folder)
+    tap.ran(run("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", folder), "a small file system")
+    try:
+        disks, pool = Disks(bench.api, folder, cluster="small"), bench.pool("small")
+        disks.make("h-a")
+        pool.create(group("stripe", "h-a"))
+        with pool:
+            tap.equal(pool.wait(), "ONLINE", "with a pool that may grow larger than it")
+            with open(f"{folder}/ballast", "wb", buffering=0) as ballast:
+                tap.ok(any(fails(ballast) for _ in range(24)), "is filled by others")
+            pool.patch({"spec": {"poolConfig": {"compression": "lz4"}}})
+            said = "the file system that its sparse devices are on is full"
+            tap.ok(wait_for(lambda: pool.phase() == "FAULTED" and said in json.dumps(pool.status())),
+                   "the pool is suspended, and says what to do", pool.status())
+            os.unlink(f"{folder}/ballast")
+            tap.equal(pool.wait(), "ONLINE", "with space it goes on by itself")
+            tap.equal(pool.stop(), 0, "and ends in order")
+    finally:
+        run("umount", "-l", folder)
+
+
+def fails(file):
+    try:
+        return file.write(bytes(MEBI)) < MEBI
+    except OSError:
+        return True
+
+
 def test_migration(bench):
     """The pool moves with its devices; a node that is gone does not keep it."""
     disks, pool = bench.disks("move"), bench.pool("move")
@@ -477,7 +510,8 @@ with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") 
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
-    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_paths, test_only_device, test_full, test_migration,
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_paths, test_only_device,
+                 test_full, test_host_full, test_migration,
                  test_from_cstor, test_files_of_others):
         if not only or test.__name__ in only:
             test(bench)
