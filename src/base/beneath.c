@@ -96,6 +96,17 @@ static int make_part(int folder, const char *path, size_t end, mode_t mode, stru
     return fd;
 }
 
+int beneath_find(const char *folder, const char *path, struct str *ret_real, struct err *e)
+{
+    char place[PATH_MAX];
+    _cleanup_(close_fd) int base = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(close_fd) int fd = base < 0 ? -1 : beneath_open(base, path, O_PATH);
+    if (fd < 0 || !find_place(fd, place))
+        return fail(path, e);
+    str_append(ret_real, place);
+    return 0;
+}
+
 int beneath_make(const char *folder, const char *path, mode_t mode, struct str *ret_real,
                  struct err *e)
 {

@@ -14,6 +14,8 @@
 
 /* As openat(), but never with O_CREAT and O_TRUNC; errno is set. A link at the end is followed if it stays. */
 int beneath_open(int folder, const char *path, int flags);
+/* Where the path leads is appended to *ret_real. NOT_FOUND; INVALID_ARGUMENT for one that leads out. */
+int beneath_find(const char *folder, const char *path, struct str *ret_real, struct err *e);
 /*
  * Makes the folders of the path that are missing; where it leads is appended to *ret_real. INVALID_ARGUMENT for
  * one that leads out.

@@ -46,7 +46,8 @@ static const struct option of_replica[] = {{"dir", PATH},
                                            {"key-file", PATH},
                                            {"direct", SWITCH},
                                            {0}};
-static const struct option of_eraser[] = {{"dir", PATH}, {"volume", VALUE}, {"except", VALUE}, {0}};
+static const struct option of_eraser[] = {
+    {"beneath", PATH}, {"dir", PATH}, {"volume", VALUE}, {"except", VALUE}, {0}};
 static const struct option of_manager[] = {
     {"kind", VALUE}, {"namespace", VALUE}, {"name", VALUE}, {"control", PATH}, {0}};
 static const struct option of_pool[] = {

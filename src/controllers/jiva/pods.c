@@ -251,13 +251,14 @@ json_t *jiva_eraser(const json_t *volume, const char *node)
     json_t *o = jiva_child(volume, "v1", "Pod", suffix, "jiva-eraser");
     json_object_set_new(
         o, "spec",
-        json_pack("{s:b,s:s,s:{s:s},s:[o,o],s:[{s:s,s:o,s:[s,s,s,s,s,s,s,s],s:[o]}],s:[o]}",
+        json_pack("{s:b,s:s,s:{s:s},s:[o,o],s:[{s:s,s:o,s:[s,s,s,s,s,s,s,s,s,s],s:[o]}],s:[o]}",
                   "automountServiceAccountToken", 0, "restartPolicy", "OnFailure", "nodeSelector",
                   "kubernetes.io/hostname", node, "tolerations",
                   json_pack("{s:s,s:s}", "operator", "Exists", "effect", "NoSchedule"),
                   json_pack("{s:s,s:s}", "operator", "Exists", "effect", "NoExecute"), "containers",
                   "name", "erase", "image", image("orlop-replica"), "args", "replica", "erase",
-                  "--dir", path, "--volume", jiva_id(volume), "--except", str_get(&members),
-                  "volumeMounts", mount_at("data", RUN "/data"), "volumes", data_volume()));
+                  "--beneath", RUN "/data", "--dir", path, "--volume", jiva_id(volume), "--except",
+                  str_get(&members), "volumeMounts", mount_at("data", RUN "/data"), "volumes",
+                  data_volume()));
     return o;
 }

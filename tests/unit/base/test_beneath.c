@@ -114,6 +114,27 @@ static void test_make(void **state)
     assert_int_equal(access(made, F_OK), -1);
 }
 
+static void test_find(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        enum err_code code;
+    } cases[] = {{"file", ERR_OK},
+                 {"good", ERR_OK},
+                 {"none", ERR_NOT_FOUND},
+                 {"none/none", ERR_NOT_FOUND},
+                 {"away/secret", ERR_INVALID_ARGUMENT},
+                 {"../out/secret", ERR_INVALID_ARGUMENT}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_(str_done) struct str real = {0};
+        struct err e = {0};
+        assert_int_equal(beneath_find(inside, cases[i].path, &real, &e), cases[i].code ? -1 : 0);
+        assert_int_equal(e.code, cases[i].code);
+        assert_true(cases[i].code ? !real.len : str_ends_with(str_get(&real), "/in/file"));
+    }
+}
+
 /* In a process of its own: there is no way back from a filter. */
 static void test_without_the_kernel(void **state)
 {
@@ -146,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_make),
+        cmocka_unit_test(test_find),
         cmocka_unit_test(test_without_the_kernel),
     };
     return cmocka_run_group_tests(tests, before, after);
