@@ -483,25 +483,24 @@ def test_from_cstor(bench):
 
 def test_files_of_others(bench):
     """A BlockDevice that leads to a file outside of the node's sparse devices does not give that file away."""
-    disks, pool = bench.disks("others"), bench.pool("others")
-    disks.make("o-path", "o-link", claim=False)
-    pool.sparse_dir = disks.folder
     victim, before = bench.scratch.file("victim"), os.urandom(4096) + bytes(128 * MEBI - 4096)
     with open(victim, "wb") as f:
         f.write(before)
-    os.unlink(disks.path("o-link"))
-    os.symlink(victim, disks.path("o-link"))
-    disks.change("o-path", {"spec": {"path": victim}})
-    for name in ("o-path", "o-link"):
-        disks.claim(name)
-    pool.create(group("stripe", "o-path"))
-    with pool:
-        for name in ("o-path", "o-link"):
-            pool.groups(group("stripe", name))
+    for how in ("path", "link"):
+        disks, pool = bench.disks(f"by-{how}"), bench.pool(f"by-{how}")
+        pool.sparse_dir = disks.folder
+        disks.make(f"o-{how}")
+        if how == "path":
+            disks.change("o-path", {"spec": {"path": victim}})
+        else:
+            os.unlink(disks.path("o-link"))
+            os.symlink(victim, disks.path("o-link"))
+        pool.create(group("stripe", f"o-{how}"))
+        with pool:
             said = "no block device, and no file of this node's sparse devices"
-            tap.ok(wait_for(lambda name=name: name in json.dumps(pool.status()) and said in json.dumps(pool.status())),
-                   f"{name}: a file of others is refused, and that is said", pool.status())
-            tap.ok(pool.phase() != "ONLINE", f"{name}: there is no pool", pool.status())
+            tap.ok(wait_for(lambda: said in json.dumps(pool.status())), f"a file of others, by its {how}, is refused",
+                   pool.status())
+            tap.ok(pool.phase() != "ONLINE", "there is no pool", pool.status())
     with open(victim, "rb") as f:
         tap.ok(f.read() == before, "and the file is as it was")
 
