@@ -185,6 +185,7 @@ static const struct rbac_default_rule orlop_controller[] = {
     {"admissionregistration.k8s.io",
      "mutatingwebhookconfigurations validatingwebhookconfigurations", NULL,
      READ " create patch update"},
+    {"orlop.io", "pods", NULL, "run-host-commands"}, /* as templates say that were admitted */
     {0},
 };
 
@@ -193,6 +194,7 @@ static const struct rbac_default_rule orlop_node[] = {
     {OPENEBS, OPENEBS_ALL, NULL, READ " patch update"},
     {OPENEBS, OPENEBS_STATUS, NULL, "get patch update"},
     {OPENEBS, "blockdevices blockdeviceclaims", NULL, "create delete"},
+    {"openebs.io", "blockdevices", NULL, "set-device-path"},
     {TOPOLVM, "logicalvolumes logicalvolumes/status", NULL, READ " patch update"},
     {"storage.k8s.io", "csistoragecapacities storageclasses", NULL, READ},
     {"core", "nodes pods configmaps", NULL, READ},

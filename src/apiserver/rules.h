@@ -7,6 +7,7 @@
  *     rules_limits.c      the least and most that a LimitRange allows a claim
  *     rules_service.c     addresses of services
  *     rules_node.c        nodes write what is theirs
+ *     rules_rights.c      writes that give power over a node itself need a right of their own
  *     rules_among.c       rules of our own kinds that look at other objects
  *     rules_quota.c       ResourceQuotas are never exceeded, however many write at once
  */
@@ -76,6 +77,8 @@ bool rules_is_node(const struct apiserver_user *user, const char **ret_node);
 /* Whether a user may have a token that is bound to this; nodes only for their pods. */
 int rules_node_token(const struct apiserver_user *user, const char *bound_kind, const json_t *bound,
                      const json_t *reference, struct err *e);
+
+int rules_rights_check(struct apiserver_admission *a, struct err *e);
 
 int rules_among_check(struct apiserver_admission *a, struct err *e);
 void rules_among_release(struct apiserver_admission *a);

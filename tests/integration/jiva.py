@@ -49,7 +49,8 @@ spec:
               "each replica is on a node of its own")
     tap.equal(sorted(r["address"] for r in v["status"]["replicaStatus"]),
               sorted(p["status"]["podIP"] for p in pods), "the replicas' addresses are their pods'")
-    tap.ran(run("iscsi-ls", "-s", f"iscsi://{portal}"), "iscsi-ls finds it", stdout=v["iscsi"]["iqn"])
+    tap.ran(run("iscsi-ls", "-s", "iscsi://{}%{}@{}".format(*s.login("my-jiva")[:2], portal)), "iscsi-ls finds it",
+            stdout=v["iscsi"]["iqn"])
     tap.ran(qemu_io(s.url("my-jiva"), "write -P 0x5a 0 1M", "write -P 0x77 6143M 1M", "flush"),
             "qemu-io writes to it")
 
@@ -69,7 +70,7 @@ def check_resize(s):
     v = s.volume("my-jiva")
     host, port = v["iscsi"]["targetPortal"].rsplit(":", 1)
     i = Initiator(int(port), v["iscsi"]["iqn"], host=host)
-    tap.equal(i.login(), 0, "an initiator logs in")
+    tap.equal(i.login(chap=s.login("my-jiva")[:2]), 0, "an initiator logs in")
     i.ready()
     tap.equal(i.capacity(), 6 * GIBI, "and sees 6 GiB")
     tap.ok(wait_for(lambda: s.volume("my-jiva")["status"].get("initiators")), "the status says who is logged in")
