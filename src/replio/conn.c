@@ -191,10 +191,9 @@ void replio_send(struct replio_conn *c, const struct repl_msg *m, const struct i
     io_stream_flush(&c->stream);
     if (c->tls) {
         uint8_t header[REPL_HEADER];
-        struct iovec first = {header, sizeof(header)};
         struct err e = {0};
         repl_frame_encode(m, header);
-        if (replio_tls_send(c->tls, &first, 1, &e) < 0 || replio_tls_send(c->tls, iov, n, &e) < 0)
+        if (replio_tls_send(c->tls, (struct iovec){header, sizeof(header)}, iov, n, &e) < 0)
             fail(c, "%.199s", e.msg);
         return;
     }
