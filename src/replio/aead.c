@@ -219,13 +219,18 @@ const struct replio_cipher *replio_ciphers(unsigned *ret_n)
     return ciphers;
 }
 
+struct replio_aead *replio_aead_by(const struct replio_cipher *cipher, const uint8_t *key)
+{
+    return start(by_speed[cipher - ciphers], key);
+}
+
 struct replio_aead *replio_aead_new(gnutls_cipher_algorithm_t algorithm, const uint8_t *key)
 {
     unsigned n;
     replio_ciphers(&n);
     for (unsigned i = 0; i < n; i++) {
         if (ciphers[i].algorithm == algorithm)
-            return start(by_speed[i], key);
+            return replio_aead_by(&ciphers[i], key);
     }
     return NULL;
 }

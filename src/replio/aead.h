@@ -32,6 +32,8 @@ const struct replio_cipher *replio_ciphers(unsigned *ret_n);
 
 /* By the fastest implementation of the algorithm; NULL: there is none. */
 struct replio_aead *replio_aead_new(gnutls_cipher_algorithm_t algorithm, const uint8_t *key);
+/* By one of replio_ciphers(). */
+struct replio_aead *replio_aead_by(const struct replio_cipher *cipher, const uint8_t *key);
 void replio_aead_free(struct replio_aead *a);
 /* The pieces together, encrypted, and the tag behind them, to `out`. */
 bool replio_aead_seal(struct replio_aead *a, const uint8_t *nonce, struct iovec aad,

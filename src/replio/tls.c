@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "replio/record.h"
 
-enum { KEY_LEAST = 16, KEY_MOST = 4096, EARLY_MOST = 1 << 20 };
+enum { KEY_LEAST = 16, KEY_MOST = 4096, EARLY_MOST = 1 << 20, HANDSHAKE_MOST = 16384 };
 
 /* Ciphers follow, in the order of their speed here; of those that both have the target's fastest is taken. */
 static const char PRIORITY[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK:"
@@ -186,6 +186,7 @@ struct replio_tls *replio_tls_new(const struct replio_key *key, bool server, str
         return NULL;
     }
     gnutls_session_set_ptr(t->session, t);
+    gnutls_handshake_set_max_packet_length(t->session, HANDSHAKE_MOST);
     gnutls_transport_set_ptr(t->session, t);
     gnutls_transport_set_push_function(t->session, push);
     gnutls_transport_set_pull_function(t->session, pull);
@@ -234,6 +235,8 @@ static int start_records(struct replio_tls *t, struct err *e)
     int status = replio_seal(&t->sealer, (struct iovec){t->early.p, t->early.len}, NULL, 0, e);
     str_done(&t->early);
     t->early = (struct str){0};
+    if (status == 0)
+        t->ops->ready(t->context);
     return status;
 }
 

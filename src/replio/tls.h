@@ -25,6 +25,8 @@ void replio_key_free(struct replio_key *key);
 const char *replio_fastest_cipher(void);
 
 struct replio_tls_ops {
+    /* Once, before any plain text: the handshake is done, so the other side knows the key. */
+    void (*ready)(void *context);
     /* Plain text that came, in a buffer: who needs it longer takes a reference. */
     void (*plain)(void *context, struct io_slice *slice);
 };

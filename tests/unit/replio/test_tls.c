@@ -29,6 +29,7 @@ struct side {
     struct replio_tls *tls;
     struct io_queue out;
     struct str got;
+    int ready;
 };
 
 static void take_plain(void *context, struct io_slice *slice)
@@ -37,7 +38,14 @@ static void take_plain(void *context, struct io_slice *slice)
     str_append_n(&s->got, slice->data, slice->length);
 }
 
-static const struct replio_tls_ops ops = {.plain = take_plain};
+static void count_ready(void *context)
+{
+    struct side *s = context;
+    s->ready++;
+    assert_int_equal(s->got.len, 0);
+}
+
+static const struct replio_tls_ops ops = {.ready = count_ready, .plain = take_plain};
 
 static void side_init(struct side *s, struct io_pool *pool, const struct replio_key *key,
                       bool server)
@@ -89,6 +97,8 @@ static void shake_hands(struct side *a, struct side *b)
         assert_int_equal(carry(b, a, 70000, &e), 0);
     }
     assert_true(replio_tls_ready(a->tls) && replio_tls_ready(b->tls));
+    assert_int_equal(a->ready, 1);
+    assert_int_equal(b->ready, 1);
 }
 
 static int send_text(struct side *s, const void *text, size_t n)
@@ -173,6 +183,7 @@ static void test_a_side_with_another_key_is_refused(void **state)
     assert_int_equal(carry(&client, &server, 70000, &e), -1);
     assert_string_equal(e.reason, "WrongKey");
     assert_false(replio_tls_ready(server.tls));
+    assert_int_equal(server.ready, 0);
     side_done(&client);
     side_done(&server);
     replio_key_free(key);
@@ -315,6 +326,42 @@ static void test_records_are_those_of_gnutls(void **state)
     replio_key_free(key);
 }
 
+/* What one implementation seals, another of the same cipher opens, whatever the pieces. */
+static void test_implementations_agree(void **state)
+{
+    (void)state;
+    enum { MOST = 20000 };
+    static const uint8_t key[REPLIO_AEAD_KEY_MOST] = {5}, nonce[REPLIO_NONCE] = {6};
+    static uint8_t data[MOST], sealed[MOST + REPLIO_TAG], opened[MOST];
+    struct iovec aad = {(char[]){"header"}, 5};
+    unsigned n;
+    const struct replio_cipher *ciphers = replio_ciphers(&n);
+    srand(11);
+    for (size_t i = 0; i < MOST; i++)
+        data[i] = (uint8_t)rand();
+    for (unsigned i = 0; i < n * n; i++) {
+        const struct replio_cipher *from = &ciphers[i / n], *to = &ciphers[i % n];
+        if (from->algorithm != to->algorithm)
+            continue;
+        struct replio_aead *a = replio_aead_by(from, key), *b = replio_aead_by(to, key);
+        for (int round = 0; round < 50; round++) {
+            struct iovec iov[5];
+            size_t total = 0;
+            for (size_t k = 0; k < ARRAY_SIZE(iov); k++) {
+                iov[k] = (struct iovec){data + total, (size_t)rand() % (k % 2 ? 4000 : 70)};
+                total += iov[k].iov_len;
+            }
+            assert_true(replio_aead_seal(a, nonce, aad, iov, ARRAY_SIZE(iov), sealed));
+            assert_true(replio_aead_open(b, nonce, aad, sealed, total + REPLIO_TAG, opened));
+            assert_memory_equal(opened, data, total);
+            sealed[(size_t)rand() % (total + REPLIO_TAG)] ^= 1;
+            assert_false(replio_aead_open(b, nonce, aad, sealed, total + REPLIO_TAG, opened));
+        }
+        replio_aead_free(a);
+        replio_aead_free(b);
+    }
+}
+
 /* A sender changes its key by itself, in time. */
 static void test_keys_change_after_many_records(void **state)
 {
@@ -354,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_a_side_with_another_key_is_refused),
         cmocka_unit_test(test_changed_records_are_refused),
         cmocka_unit_test(test_records_are_those_of_gnutls),
+        cmocka_unit_test(test_implementations_agree),
         cmocka_unit_test(test_keys_change_after_many_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
