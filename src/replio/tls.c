@@ -31,7 +31,7 @@ struct replio_tls {
     struct str early;  /* plain text that waits for the handshake */
     const uint8_t *in; /* what came of it; the caller's, during a call */
     uint32_t in_left;
-    uint8_t secrets[2][REPLIO_SECRET]; /* of what is received, and sent */
+    uint8_t read_secret[REPLIO_SECRET], write_secret[REPLIO_SECRET];
     struct replio_opener opener;
     struct replio_sealer sealer;
 };
@@ -153,9 +153,9 @@ static int keep_secrets(gnutls_session_t session, gnutls_record_encryption_level
     if (size != REPLIO_SECRET)
         return -1;
     if (read)
-        memcpy(t->secrets[0], read, size);
+        memcpy(t->read_secret, read, size);
     if (write)
-        memcpy(t->secrets[1], write, size);
+        memcpy(t->write_secret, write, size);
     return 0;
 }
 
@@ -228,10 +228,11 @@ static int start_records(struct replio_tls *t, struct err *e)
     gnutls_cipher_algorithm_t cipher = gnutls_cipher_get(t->session);
     gnutls_deinit(t->session);
     t->session = NULL;
-    if (replio_opener_init(&t->opener, cipher, t->secrets[0], t->out->pool, e) < 0 ||
-        replio_sealer_init(&t->sealer, cipher, t->secrets[1], t->out, e) < 0)
+    if (replio_opener_init(&t->opener, cipher, t->read_secret, t->out->pool, e) < 0 ||
+        replio_sealer_init(&t->sealer, cipher, t->write_secret, t->out, e) < 0)
         return -1;
-    explicit_bzero(t->secrets, sizeof(t->secrets));
+    explicit_bzero(t->read_secret, sizeof(t->read_secret));
+    explicit_bzero(t->write_secret, sizeof(t->write_secret));
     int status = replio_seal(&t->sealer, (struct iovec){t->early.p, t->early.len}, NULL, 0, e);
     str_done(&t->early);
     t->early = (struct str){0};
