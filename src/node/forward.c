@@ -171,6 +171,9 @@ static void step(struct node_forward *f, struct side *s, uint32_t events)
         epoll_ctl(f->epoll, EPOLL_CTL_DEL, s->fd, NULL);
         s->deaf = true;
     }
+    struct side *other = s == &c->server ? &c->client : &c->server;
+    bool any = (events & (EPOLLHUP | EPOLLERR)) != 0, in = any || events & EPOLLIN,
+         out = any || events & EPOLLOUT;
     if (c->connecting && s == &c->server) {
         int error = 0;
         socklen_t size = sizeof(error);
@@ -188,7 +191,7 @@ static void step(struct node_forward *f, struct side *s, uint32_t events)
         drop(c, false);
         return;
     }
-    if (pump(&c->client, &c->server) < 0 || pump(&c->server, &c->client) < 0) {
+    if ((in && pump(s, other) < 0) || (out && pump(other, s) < 0)) {
         drop(c, true);
     } else if (c->client.passed_on && c->server.passed_on) {
         drop(c, false);
