@@ -114,21 +114,18 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
     if (!o->dir || !target || !volume)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "serve needs --dir, --target and --volume");
+    if (!key_file)
+        return err_set(
+            e, ERR_INVALID_ARGUMENT, "Usage",
+            "serve needs --key-file: the file with the volume's key that its target has");
     if (o->store && o->direct)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "--direct is about DIR/data: with --store write file:PATH?direct=1");
-    if ((key_file && replio_key_read(key_file, ret_key, e) < 0) ||
-        (io && io_backend_parse(io, ret_io, e) < 0) ||
+    if (replio_key_read(key_file, ret_key, e) < 0 || (io && io_backend_parse(io, ret_io, e) < 0) ||
         net_parse(target, PORT, ret_address, &o->port, e) < 0)
         return -1;
     o->target = *ret_address;
     o->key = *ret_key;
-    if (!o->key && !net_is_loopback(o->target) && !cli_get(args, "insecure"))
-        return err_set(
-            e, ERR_INVALID_ARGUMENT, "Usage",
-            "%s is another machine: give both sides the volume's key with --key-file, or say "
-            "--insecure to send data in the clear",
-            o->target);
     o->volume = uuid_of_name(volume);
     if (id)
         o->id = uuid_of_name(id);

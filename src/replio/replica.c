@@ -28,7 +28,8 @@ static void send_frame(void *context, int link, const struct repl_msg *m, const 
     (void)link;
     struct replio_replica *r = context;
     struct iovec iov = {(void *)(uintptr_t)payload, m->length};
-    replio_send(&r->conn, m, &iov, m->length ? 1 : 0, owner);
+    (void)owner;
+    replio_send(&r->conn, m, &iov, m->length ? 1 : 0);
 }
 
 /* Why a connection ended, or could not be made; said once while it stays the same. */

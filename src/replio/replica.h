@@ -42,8 +42,7 @@ struct replio_replica_options {
     uint16_t port;
     struct uuid volume;
     struct uuid id; /* of a new one; zeros: at random. Of one that exists it must be this */
-    const struct replio_key
-        *key; /* the target must know it; NULL: in the clear. Outlives the replica */
+    const struct replio_key *key; /* the target must know it. Outlives the replica */
     /* Once, from the loop: it can do nothing any more but be freed, as after a crash. */
     void (*failed)(void *context, const char *why);
     void *context;

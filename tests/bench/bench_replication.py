@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Replicated volumes against tgt without replication: the same load in one run.
 
-One and three replicas over TCP on this machine, all with files in memory; the client is `orlop bench`. All
+One and three replicas over TCP on this machine, with keys, all with files in memory; the client is `orlop bench`. All
 figures are medians of rounds that take turns.
 
 bench_replication.py [--rounds N] [--seconds S] [--only TEXT]
@@ -16,6 +16,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from bench_iscsi import BUILD, CELLS, IQN, SIZE, Peer, Tgt, free_port, memory, processor  # noqa: E402
+from replicated import make_key  # noqa: E402
 
 NAMES = ["4K random write QD1", "4K random write QD32", "4K random read QD32", "128K sequential write QD32",
          "128K sequential read QD32"]
@@ -37,15 +38,16 @@ class Replicated(Peer):
 
     def start(self):
         os.unlink(self.file)
-        port, self.keepers = free_port(), []
+        port, self.keepers, key = free_port(), [], make_key(f"{self.folder}/{self.name}-key")
         for i in range(self.replicas):
             with open(f"{self.folder}/{self.name}-{i}.log", "w", encoding="utf-8") as log:
                 self.keepers.append(subprocess.Popen(
                     [f"{BUILD}/cmd/orlop-replica", "replica", "serve", "--dir", f"{self.folder}/{self.name}-{i}",
-                     "--target", f"127.0.0.1:{port}", "--volume", self.name], stdout=log, stderr=log))
+                     "--target", f"127.0.0.1:{port}", "--volume", self.name, "--key-file", key],
+                    stdout=log, stderr=log))
         self.spawn(f"{BUILD}/cmd/orlop-target", "target", "serve", "--volume", self.name, "--create", "--replicas",
                    str(self.replicas), "--size", str(SIZE), "--iqn", IQN, "--portal", f"127.0.0.1:{self.port}",
-                   "--replica-listen", f"127.0.0.1:{port}")
+                   "--replica-listen", f"127.0.0.1:{port}", "--key-file", key)
         # As the peer's: a file that is all there.
         self.load((1 << 20, "sequential", 0, 8, 1), 1)
 

@@ -55,6 +55,14 @@ spec:
             "qemu-io writes to it")
 
 
+def check_path(s):
+    """Nothing stands between an initiator and the target: it listens at its Service's address itself."""
+    address, port = s.portal("my-jiva").rsplit(":", 1)
+    listens = run("ss", "-Hltnp", f"src {address} and sport = :{port}").stdout
+    tap.ok(f"pid={s.target('my-jiva')}," in listens and listens.count("pid=") == 1,
+           "the target itself listens at the volume's portal, without a forwarder", listens)
+
+
 def check_rights(s):
     """The sidecar's account may do what it does, and nothing else."""
     def may(verb, what, ns="default"):
@@ -419,6 +427,7 @@ if not own_network():
     tap.done()
 with Scratch() as scratch, Jiva(orlop, scratch.file("data"), "--nodes", "3", "--lost-after", "10m") as system:
     check_seed(system)
+    check_path(system)
     check_rights(system)
     check_resize(system)
     check_refusals(system)
