@@ -1,4 +1,5 @@
 """What benchmarks measure with: processes' time and memory, disks, and whether the machine was quiet."""
+import ctypes
 import os
 import shutil
 import socket
@@ -17,6 +18,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 # Where a file system says that a file is being synced, however that was asked for.
 SYNC_EVENTS = {"ext4": "ext4:ext4_sync_file_enter", "xfs": "xfs:xfs_file_fsync", "btrfs": "btrfs:btrfs_sync_file",
                "f2fs": "f2fs:f2fs_sync_file_enter"}
+PR_SET_CHILD_SUBREAPER = 36
 NOT_DISKS = ("tmpfs", "ramfs", "overlay", "devtmpfs")
 
 
@@ -121,40 +123,38 @@ def family(pid):
     return False
 
 
-def others():
-    """Processor seconds of all other programs, with those of their children that have ended: what a process used
-    moves to its parent when it ends, so that two looks see everything between them."""
+def own_time():
+    """Processor seconds of this program's family, with those that have ended, and of the kernel's threads. What a process
+    used moves to its parent when it ends; who has no parent any more is given to this process (Quiet), which leaves it be."""
     total = 0
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         fields = stat_fields(pid)
-        if not fields or pid == 2 or fields[1] == "2" or family(pid):
-            continue
-        ended = 0 if pid == 1 else int(fields[13]) + int(fields[14])
-        total += int(fields[11]) + int(fields[12]) + ended
+        if fields and (pid == 2 or fields[1] == "2" or family(pid)):
+            total += sum(map(int, fields[11:15]))
     return total / TICKS
 
 
 def machine_time():
-    """Seconds of all processors, and those that the host has given to others."""
+    """Seconds of all processors, those spent in programs and the kernel, and those that the host has given to others."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]
-    return sum(ticks) / TICKS, ticks[7] / TICKS
+    return sum(ticks) / TICKS, sum(ticks[:3]) / TICKS, ticks[7] / TICKS
 
 
 class Quiet:
     """Whether anything else ran, from its making until report(): shares of the machine's processor time."""
 
-    OTHERS, STEAL, LOAD = 0.03, 0.02, 0.5
+    OTHERS, STEAL, LOAD = 0.05, 0.02, 0.5
 
     def __init__(self):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.load = os.getloadavg()[0] / os.cpu_count()
-        self.begun = machine_time(), others()
+        self.begun = [*machine_time(), own_time()]
 
     def report(self):
-        (now, steal), other = machine_time(), others()
-        spent = max(now - self.begun[0][0], 0.01)
-        found = {"load": round(self.load, 2), "others": round(max(other - self.begun[1], 0) / spent, 3),
-                 "steal": round((steal - self.begun[0][1]) / spent, 3)}
+        spent, busy, steal, own = (now - then for now, then in zip([*machine_time(), own_time()], self.begun))
+        spent = max(spent, 0.01)
+        found = {"load": round(self.load, 2), "others": round(max(busy - own, 0) / spent, 3), "steal": round(steal / spent, 3)}
         found["quiet"] = found["load"] < self.LOAD and found["others"] < self.OTHERS and found["steal"] < self.STEAL
         return found
 
