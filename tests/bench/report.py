@@ -88,16 +88,55 @@ def table(result, last):
     return [f"{result['title']} ({result['rounds']})", *lines]
 
 
-def markdown(result):
-    """The same for a page, with when and where it was seen."""
-    rows = [heads(result)] + [cells(row, {}) for row in result["rows"]]
-    for row in rows[1:]:
-        row[5] = f"**{row[5]}**" if row[5] == "reached" else row[5]
+def markdown_table(rows):
+    """Columns that are empty are left out."""
     kept = [i for i in range(len(rows[0])) if i < 2 or any(r[i] for r in rows[1:])]
     lines = ["| " + " | ".join(r[i] for i in kept) + " |" for r in rows]
-    lines.insert(1, "|" + " --- |" * len(kept))
+    return [lines[0], "|" + " --- |" * len(kept), *lines[1:]]
+
+
+def beside(result):
+    """Rows `NAME: VARIANT` as one for each name, with the variants beside each other; and the other rows."""
+    found, rest = {}, []
+    for row in result["rows"]:
+        name, _, variant = row["name"].rpartition(": ")
+        if variant in result.get("variants", []) and row["ratio"] is not None:
+            found.setdefault(name, {})[variant] = row
+        else:
+            rest.append(row)
+    rows = [["", result["peer"]] + [w for v in result.get("variants", []) for w in (v, "ratio (aim)")]]
+    for name, variants in found.items():
+        one = next(iter(variants.values()))
+        line = [name, f"{text_of(one['peer'])} {one['unit']}"]
+        for variant in result["variants"]:
+            row = variants.get(variant)
+            ratio = text_of(row["ratio"]) if row else ""
+            ratio = f"**{ratio}**" if row and row["verdict"] == "reached" else ratio
+            line += [text_of(row["value"]) if row else "", ratio + (f" ({row['aim']})" if row and row["aim"] else "")]
+        rows.append(line)
+    return rows, rest
+
+
+def markdown(result):
+    """The same for a page, with when and where it was seen; what reaches its aim is bold."""
     where = f"Seen on {result['date'][:10]} at revision {result['revision']}: {result['machine']}; {result['rounds']}."
-    return [" ".join(filter(None, [where, describe_noise(result["noise"])])), "", *lines]
+    lines = [" ".join(filter(None, [where, describe_noise(result["noise"])])), ""]
+    variants, rest = beside(result)
+    if len(variants) > 1:
+        lines += [*markdown_table(variants), ""]
+    rows = [heads(result)] + [cells(row, {}) for row in rest]
+    for row in rows[1:]:
+        row[5] = f"**{row[5]}**" if row[5] == "reached" else row[5]
+    return lines + markdown_table(rows) if rest else lines[:-1]
+
+
+def insert(page, name, lines):
+    """The page with these lines at the place of a benchmark, which begins with `<!-- bench NAME -->`; None without one."""
+    begin, end = f"<!-- bench {name} -->\n", "<!-- end -->"
+    before, found, rest = page.partition(begin)
+    if not found or end not in rest:
+        return None
+    return before + begin + "\n".join(lines) + "\n" + rest[rest.index(end):]
 
 
 def path_of(name, quick=False, last=False):
@@ -127,13 +166,13 @@ def store(result):
 class Report:
     """A run of a benchmark, in `with`: it is saved and shown at the end, unless it fails."""
 
-    def __init__(self, name, title, args, peer=None, rounds=None, folder=None):
+    def __init__(self, name, title, args, peer=None, rounds=None, folder=None, variants=()):
         self.args, self.quiet = args, Quiet()
         revision = run("git", "-C", TOP, "describe", "--always", "--dirty", "--exclude=*").stdout.strip()
         self.result = {"bench": name, "title": title, "peer": peer, "quick": args.quick,
                        "rounds": rounds or f"medians of {args.rounds}",
                        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                       "revision": revision or "unknown", "machine": machine(folder), "rows": []}
+                       "revision": revision or "unknown", "machine": machine(folder), "variants": list(variants), "rows": []}
 
     def wants(self, name):
         return self.args.only in name
