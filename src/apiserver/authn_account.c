@@ -10,6 +10,8 @@
 
 /* An object that is being deleted vouches for nobody after this time. */
 enum { LEEWAY_SECONDS = 60 };
+/* Tokens begin in the past: who has one does not ask for another when the clock is set back. */
+enum { EARLIER_SECONDS = 2 * 24 * 60 * 60 };
 
 static int64_t now_of(const struct apiserver *a)
 {
@@ -52,7 +54,7 @@ int apiserver_account_token(struct apiserver *a, const struct apiserver_account_
     json_auto_t *claims = json_pack(
         "{s:O,s:I,s:I,s:s,s:s,s:o,s:I,s:o}", "aud", t->audiences, "exp", (json_int_t)*ret_until,
         "iat", (json_int_t)now, "iss", APISERVER_AUDIENCE, "jti", uuid_format(&uuid, id),
-        "kubernetes.io", private_claims(t), "nbf", (json_int_t)now, "sub",
+        "kubernetes.io", private_claims(t), "nbf", (json_int_t)(now - EARLIER_SECONDS), "sub",
         json_sprintf("system:serviceaccount:%s:%s", json_str(metadata, "namespace"),
                      json_str(metadata, "name")));
     return apiserver_jwt_sign(apiserver_certificates_token_key(a->certificates), claims, ret_token,
@@ -107,14 +109,11 @@ static json_t *extra_of(const json_t *claims, const json_t *own)
     return extra;
 }
 
-/*
- * None is made for later: one that begins in the future was made before the clock was set back, and its
- * bearer has no reason to ask for another.
- */
 static bool is_in_time(const json_t *claims, int64_t now)
 {
-    const json_t *until = json_object_get(claims, "exp");
-    return json_is_integer(until) && now < json_integer_value(until);
+    const json_t *from = json_object_get(claims, "nbf"), *until = json_object_get(claims, "exp");
+    return json_is_integer(from) && json_is_integer(until) && json_integer_value(from) <= now &&
+           now < json_integer_value(until);
 }
 
 const struct apiserver_user *apiserver_account_find(struct apiserver *a, const char *token,
