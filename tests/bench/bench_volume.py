@@ -257,7 +257,7 @@ def main():
     if not own_network():
         sys.exit("no network namespaces here: run it as root")
     with Report("volume", "JivaVolumes of an installed system, on a disk, with keys", args, "tgt", folder=args.folder,
-                variants=["1 replica", "3 replicas"]) as report:
+                variants=["1 replica", "3 replicas"], columns=["of limit"]) as report:
         folder = tempfile.mkdtemp(prefix="orlop-bench-", dir=args.folder)
         try:
             measure(report, folder, args)

@@ -96,7 +96,8 @@ def markdown_table(rows):
 
 
 def beside(result):
-    """Rows `NAME: VARIANT` as one for each name, with the variants beside each other; and the other rows."""
+    """Rows `NAME: VARIANT` as one for each name, with the variants beside each other, each with what `columns` names of its
+    `more`; and the other rows."""
     found, rest = {}, []
     for row in result["rows"]:
         name, _, variant = row["name"].rpartition(": ")
@@ -104,7 +105,7 @@ def beside(result):
             found.setdefault(name, {})[variant] = row
         else:
             rest.append(row)
-    rows = [["", result["peer"]] + [w for v in result.get("variants", []) for w in (v, "ratio (aim)")]]
+    rows = [["", result["peer"]] + [w for v in result.get("variants", []) for w in (v, "ratio (aim)", *result["columns"])]]
     for name, variants in found.items():
         one = next(iter(variants.values()))
         line = [name, f"{text_of(one['peer'])} {one['unit']}"]
@@ -113,6 +114,7 @@ def beside(result):
             ratio = text_of(row["ratio"]) if row else ""
             ratio = f"**{ratio}**" if row and row["verdict"] == "reached" else ratio
             line += [text_of(row["value"]) if row else "", ratio + (f" ({row['aim']})" if row and row["aim"] else "")]
+            line += [text_of(row["more"].get(column)) if row else "" for column in result["columns"]]
         rows.append(line)
     return rows, rest
 
@@ -166,13 +168,14 @@ def store(result):
 class Report:
     """A run of a benchmark, in `with`: it is saved and shown at the end, unless it fails."""
 
-    def __init__(self, name, title, args, peer=None, rounds=None, folder=None, variants=()):
+    def __init__(self, name, title, args, peer=None, rounds=None, folder=None, variants=(), columns=()):
         self.args, self.quiet = args, Quiet()
         revision = run("git", "-C", TOP, "describe", "--always", "--dirty", "--exclude=*").stdout.strip()
         self.result = {"bench": name, "title": title, "peer": peer, "quick": args.quick,
                        "rounds": rounds or f"medians of {args.rounds}",
                        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                       "revision": revision or "unknown", "machine": machine(folder), "variants": list(variants), "rows": []}
+                       "revision": revision or "unknown", "machine": machine(folder), "variants": list(variants), "columns": list(columns),
+                       "rows": []}
 
     def wants(self, name):
         return self.args.only in name

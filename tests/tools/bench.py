@@ -81,10 +81,10 @@ def check_page():
 
 
 def check_variants():
-    rows = [report.make_row(f"writes: {n} replicas", n, "/s", 2, aim=">= 1.0") for n in (1, 3)]
-    text = report.markdown({**report.load("x"), "variants": ["1 replicas", "3 replicas"],
+    rows = [report.make_row(f"writes: {n} replicas", n, "/s", 2, aim=">= 1.0", CPU=7 * n) for n in (1, 3)]
+    text = report.markdown({**report.load("x"), "variants": ["1 replicas", "3 replicas"], "columns": ["CPU"],
                             "rows": [*rows, report.make_row("syncs", 7, "", aim="<= 20")]})
-    tap.ok("| writes | 2.00 /s | 1.00 | 0.50 (>= 1.0) | 3.00 | **1.50** (>= 1.0) |" in text and
+    tap.ok("| writes | 2.00 /s | 1.00 | 0.50 (>= 1.0) | 7.00 | 3.00 | **1.50** (>= 1.0) | 21.0 |" in text and
            "| syncs | 7.00 | <= 20 | **reached** |" in text, "variants of a row stand beside each other", "\n".join(text))
 
 
