@@ -90,9 +90,10 @@ def warm(folder, size):
 def fill(volume):
     """Writes everything in order, with a flush; seconds."""
     began = time.monotonic()
-    done = volume.bench("--fill", "-b", "64Ki", "-p", "sequential", "-r", "0", "-q", "16")
-    if done.returncode:
-        raise RuntimeError(done.stderr)
+    client = volume.bench("--fill", "-b", "64Ki", "-p", "sequential", "-r", "0", "-q", "16", wait=False)
+    errors = client.communicate(timeout=3600)[1]
+    if client.returncode:
+        raise RuntimeError(errors)
     return time.monotonic() - began
 
 
@@ -118,7 +119,7 @@ def replace(volume, old, new, wait=True):
     if not wait:
         return words
     began = time.monotonic()
-    done = run(*words, timeout=600)
+    done = run(*words, timeout=3600)
     took = time.monotonic() - began
     if done.returncode:
         raise RuntimeError(done.stderr)

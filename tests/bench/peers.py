@@ -26,7 +26,7 @@ def bench_words(cell, seconds):
 
 def bench(url, words, env=None):
     """What `orlop bench iscsi` has seen."""
-    done = run(f"{PROGRAMS}/orlop", "bench", "iscsi", url, *words, "-o", "json", timeout=600, env=env)
+    done = run(f"{PROGRAMS}/orlop", "bench", "iscsi", url, *words, "-o", "json", timeout=3600, env=env)
     if done.returncode:
         raise RuntimeError(f"orlop bench iscsi: {done.stderr}")
     return json.loads(done.stdout)
