@@ -12,7 +12,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from jiva import Jiva, resize, volume  # noqa: E402
+from jiva import Jiva, resize, volume, wake  # noqa: E402
 from namespaces import own_network  # noqa: E402
 from replicated import Volume  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
@@ -93,8 +93,30 @@ def check_jump(s, clock, number, name, seconds):
     tap.equal(state(s), before, f"{name}: no node was lost, nobody else leads, nothing was started again")
 
 
+def check_lost_node(s, clock):
+    """A node is silent for less than the time after which its replica is made anew: a clock that is set makes it no longer."""
+    def homes():
+        annotations = s.volume("data")["metadata"]["annotations"]
+        return annotations["jiva.openebs.io/nodes"], annotations.get("jiva.openebs.io/stale-nodes", "")
+    before, busy = homes(), {p["spec"]["nodeName"] for p in s.pods("jiva-controller", "data")}
+    lost = next(p["spec"]["nodeName"] for p in s.pods("jiva-replica", "data") if p["spec"]["nodeName"] not in busy)
+    agent = s.lose(lost)
+    tap.ok(wait_for(lambda: dict(state(s)["nodes"])[lost][0][0] == "Unknown", 120), "a node is silent")
+    tap.ok(wait_for(lambda: s.state("data")[0] != "Ready" and s.state("data")[1] == "RW"),
+           "its volume serves without it", s.state("data"))
+    clock.set(86400)
+    leases = renewals(s)
+    s.kubectl("annotate", "jivavolume", "data", "look=again")  # so that its controller does, long before two renewals
+    for _ in range(2):
+        wait_for(lambda old=leases: all(v != old[n] for n, v in renewals(s).items() if n != lost))
+        leases = renewals(s)
+    tap.equal(homes(), before, "forward a day: a node that is silent for a minute keeps its replica")
+    wake(agent)
+    tap.ok(s.ready("data"), "and goes on with it when it is back", s.volume("data"))
+
+
 def check_system(scratch, clock):
-    with Jiva(orlop, scratch.file("system"), "--nodes", "3") as s:
+    with Jiva(orlop, scratch.file("system"), "--nodes", "4") as s:
         s.apply(volume("data", "128Mi"), deployment("before"), pod("loops", ["sleep", "1"]),
                 pod("deadline", ["sleep", "1000"], activeDeadlineSeconds=1200))
         tap.ok(s.ready("data"), "a system with a volume", s.volume("data"))
@@ -103,6 +125,8 @@ def check_system(scratch, clock):
                "and Pods, of which one ends again and again")
         for number, (name, seconds) in enumerate(JUMPS, 1):
             check_jump(s, clock, number, name, seconds)
+        if sys.argv[2:]:
+            check_lost_node(s, clock)
         tap.equal(s.stop(), 0, "it ends in order")
         clock.set(-90000)
         s.start()
