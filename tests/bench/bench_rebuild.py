@@ -49,7 +49,7 @@ class Keyed(Volume):
 
 
 class Traffic:
-    """What passes over the network, and what replicas read, in `with`: MiB."""
+    """What passes over the network, and what replicas read, also those that are started in it, in `with`: MiB."""
 
     def __init__(self, volume):
         self.volume = volume
@@ -58,7 +58,7 @@ class Traffic:
         with open("/proc/net/dev", encoding="ascii") as file:
             sent = next(int(line.split()[1]) for line in file if line.split()[0] == "lo:")
         read = {}
-        for replica in self.volume.replicas:
+        for replica in filter(lambda r: r.alive(), self.volume.replicas):
             with open(f"/proc/{replica.process.pid}/io", encoding="ascii") as file:
                 read[replica.process.pid] = int(file.readline().split()[1])
         return sent, read
@@ -171,8 +171,8 @@ def one_percent(volume, i, size):
     if done.returncode:
         raise RuntimeError(done.stderr)
     began = time.monotonic()
-    volume.replicas[i].start()
     with Traffic(volume) as traffic:
+        volume.replicas[i].start()
         if not wait_for(lambda: volume.modes().count("Healthy") == volume.n, 600):
             raise RuntimeError(f"replica {i} is not mended: {volume.modes()}")
     return time.monotonic() - began, traffic
@@ -187,9 +187,9 @@ def crash(volume):
     client.kill()
     client.communicate()
     began = time.monotonic()
-    for process in [*volume.replicas, volume.target]:
-        process.start()
     with Traffic(volume) as traffic:
+        for process in [*volume.replicas, volume.target]:
+            process.start()
         if not volume.healthy(600):
             raise RuntimeError(f"the replicas are not in sync: {volume.modes()}")
     return time.monotonic() - began, traffic

@@ -121,7 +121,7 @@ def beside(result):
 
 def markdown(result):
     """The same for a page, with when and where it was seen; what reaches its aim is bold."""
-    where = f"Seen on {result['date'][:10]} at revision {result['revision']}: {result['machine']}; {result['rounds']}."
+    where = f"**{result['title']}.** Seen on {result['date'][:10]} at revision {result['revision']}: {result['machine']}; {result['rounds']}."
     lines = [" ".join(filter(None, [where, describe_noise(result["noise"])])), ""]
     variants, rest = beside(result)
     if len(variants) > 1:
@@ -172,7 +172,7 @@ class Report:
         self.args, self.quiet = args, Quiet()
         revision = run("git", "-C", TOP, "describe", "--always", "--dirty", "--exclude=*").stdout.strip()
         self.result = {"bench": name, "title": title, "peer": peer, "quick": args.quick,
-                       "rounds": rounds or f"medians of {args.rounds}",
+                       "rounds": rounds or (f"medians of {args.rounds}" if args.rounds > 1 else "one round"),
                        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                        "revision": revision or "unknown", "machine": machine(folder), "variants": list(variants), "columns": list(columns),
                        "rows": []}
