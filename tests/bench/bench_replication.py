@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The data path of replicated volumes alone, with files in memory, against tgt without replication.
 
-One and three replicas over TCP on this machine; the client is `orlop bench`, and rounds take turns. It shows what the
+One and three replicas over TCP on this machine, with keys; the client is `orlop bench`, and rounds take turns. It shows what the
 programs cost where a disk costs nothing; bench_volume.py measures what users get.
 """
 import os
@@ -31,15 +31,18 @@ class Replicated(Peer):
 
     def start(self):
         os.unlink(self.file)
-        port, self.keepers = free_port(), []
+        port, self.keepers, key = free_port(), [], f"{self.folder}/{self.name}.key"
+        with open(key, "w", encoding="ascii") as file:
+            file.write(os.urandom(32).hex() + "\n")
+        os.chmod(key, 0o600)
         for i in range(self.replicas):
             with open(f"{self.folder}/{self.name}-{i}.log", "w", encoding="utf-8") as log:
                 self.keepers.append(subprocess.Popen(
                     [f"{PROGRAMS}/orlop-replica", "replica", "serve", "--dir", f"{self.folder}/{self.name}-{i}",
-                     "--target", f"127.0.0.1:{port}", "--volume", self.name], stdout=log, stderr=log))
+                     "--target", f"127.0.0.1:{port}", "--volume", self.name, "--key-file", key], stdout=log, stderr=log))
         self.spawn(f"{PROGRAMS}/orlop-target", "target", "serve", "--volume", self.name, "--create", "--replicas",
                    str(self.replicas), "--size", str(SIZE), "--iqn", IQN, "--portal", f"127.0.0.1:{self.port}",
-                   "--replica-listen", f"127.0.0.1:{port}")
+                   "--replica-listen", f"127.0.0.1:{port}", "--key-file", key)
         # As the peer's: a file that is all there.
         self.load((1 << 20, "sequential", 0, 8, 1), 1)
 
@@ -65,7 +68,7 @@ def used(peer):
 def one_round(peer, cell, seconds):
     before = used(peer)
     iops, p50, p99 = peer.load(cell, seconds)
-    spent = [(b - a) / (iops * (seconds + 0.2)) * 1e5 for a, b in zip(before, used(peer))]
+    spent = [(b - a) / max(iops * (seconds + 0.2), 1) * 1e5 for a, b in zip(before, used(peer))]
     rss = max(memory(p.pid) for p in [peer.process, *getattr(peer, "keepers", [])])
     return {"iops": iops, "p50": p50, "p99": p99, "cpu": spent[0], "replicas": spent[1], "rss": rss}
 
