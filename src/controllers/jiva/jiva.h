@@ -55,6 +55,7 @@ extern struct jiva_settings jiva_settings;
 
 struct jiva {
     const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource volumes_r, resizes_r, pods_r;
