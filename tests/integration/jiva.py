@@ -57,7 +57,7 @@ spec:
 def check_rights(s):
     """The sidecar's account may do what it does, and nothing else."""
     def may(verb, what, ns="default"):
-        who = "system:serviceaccount:default:my-jiva-ctrl"
+        who = "system:serviceaccount:default:orlop-volume-my-jiva"
         return s.kubectl("auth", "can-i", verb, what, "-n", ns, "--as", who).stdout.strip()
     tap.equal([may("patch", "jivavolumes/my-jiva", ), may("get", "jivavolumes.openebs.io/my-jiva"),
                may("get", "jivavolumes.openebs.io/other"), may("get", "secrets"), may("list", "pods"),
