@@ -112,21 +112,33 @@ static bool is_empty(const json_t *value)
            (json_is_array(value) && !json_array_size(value));
 }
 
-/* The first member of `a` that differs in `b` and that the list does not allow; NULL. Owned. */
-static char *find_change(const char *allowed, const char *part, const json_t *a, const json_t *b)
+/* Whether the list allows a change of a path: always, or with a '+' only where there was nothing. */
+static bool allows_change(const char *allowed, const char *path, const json_t *old)
 {
+    _cleanup_free_ char *once = mem_printf("+%s", path);
+    return has_word(allowed, path, strlen(path)) ||
+           (is_empty(old) && has_word(allowed, once, strlen(once)));
+}
+
+/* The first member of either that differs in the other and that the list does not allow; NULL. Owned. */
+static char *find_change(const char *allowed, const char *part, const json_t *old,
+                         const json_t *object)
+{
+    const json_t *const sides[] = {old, object};
     const char *key;
-    json_t *value;
+    json_t *unused;
     bool metadata = str_eq(part, "metadata");
-    json_object_foreach((json_t *)(uintptr_t)a, key, value) {
-        const json_t *other = json_object_get(b, key);
-        if (json_equal(value, (json_t *)(uintptr_t)other) || (is_empty(value) && is_empty(other)) ||
-            (metadata && is_servers(key)))
-            continue;
-        char *path = mem_printf("%s%s%s", part, *part ? "." : "", key);
-        if (!has_word(allowed, path, strlen(path)))
-            return path;
-        free(path);
+    for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
+        json_object_foreach((json_t *)(uintptr_t)sides[i], key, unused) {
+            const json_t *was = json_object_get(old, key), *is = json_object_get(object, key);
+            if ((was && is && json_equal(was, is)) || (is_empty(was) && is_empty(is)) ||
+                (metadata && is_servers(key)))
+                continue;
+            char *path = mem_printf("%s%s%s", part, *part ? "." : "", key);
+            if (!allows_change(allowed, path, was))
+                return path;
+            free(path);
+        }
     }
     return NULL;
 }
@@ -139,19 +151,15 @@ static char *find_foreign_change(const char *allowed, const json_t *old, const j
     json_auto_t *is = json_copy((json_t *)(uintptr_t)object);
     char *found = NULL;
     for (size_t i = 0; i < ARRAY_SIZE(parts) && !found; i++) {
-        const json_t *a = json_object_get(was, parts[i]), *b = json_object_get(is, parts[i]);
         if (!has_word(allowed, parts[i], strlen(parts[i])))
-            found = find_change(allowed, parts[i], a, b);
-        if (!found && !has_word(allowed, parts[i], strlen(parts[i])))
-            found = find_change(allowed, parts[i], b, a);
+            found = find_change(allowed, parts[i], json_object_get(was, parts[i]),
+                                json_object_get(is, parts[i]));
         json_object_del(was, parts[i]);
         json_object_del(is, parts[i]);
     }
     json_object_del(was, "apiVersion"); /* the same object in another version */
     json_object_del(is, "apiVersion");
-    if (!found)
-        found = find_change(allowed, "", was, is);
-    return found ? found : find_change(allowed, "", is, was);
+    return found ? found : find_change(allowed, "", was, is);
 }
 
 static int refuse(const struct api_actor *a, const struct api_write *w, struct err *e,

@@ -25,6 +25,8 @@
 /* Accounts; the second is followed by the volume's name. */
 #define API_ACCESS_POOL_ACCOUNT  "orlop-pool"
 #define API_ACCESS_VOLUME_PREFIX "orlop-volume-"
+/* A pattern of the users that are such accounts. */
+#define API_ACCESS_ACCOUNTS      "^system:serviceaccount:[^:]+:orlop-(pool|replica|csi-node|volume-.+)$"
 /* On a Pod: a node runs it of its own accord, and only says so. */
 #define API_ACCESS_MIRROR        "kubernetes.io/config.mirror"
 
@@ -71,7 +73,9 @@ struct api_access_rule {
     const struct api_kind *kind;
     const char *subresource; /* "" */
     const char *verbs;       /* separated by spaces */
-    const char *changes;     /* paths that an update may change, separated by spaces; NULL: all */
+    /* Paths that an update may change, separated by spaces; "+" before one: only where there was nothing.
+     * NULL: all. */
+    const char *changes;
     bool (*owns)(const struct api_actor *a, const json_t *object, const struct api_lookup *lookup,
                  struct err *e);
     const char *own; /* which objects these are, for people */

@@ -206,7 +206,7 @@ const struct api_access_rule api_access_rules[] = {
      "devices of its own, and those that no node sees any more", is_lost_device},
     {API_WHO_NODE, &api_block_device, "status", "update", "status", owns_device,
      "devices of its own"},
-    {API_WHO_NODE, &api_block_device_claim, "", "update", "spec.blockDeviceName " HELD, owns_claim,
+    {API_WHO_NODE, &api_block_device_claim, "", "update", "+spec.blockDeviceName " HELD, owns_claim,
      "claims for its devices, and those that have none yet"},
     {API_WHO_NODE, &api_block_device_claim, "status", "update", "status", owns_claim,
      "claims for its devices, and those that have none yet"},
@@ -230,6 +230,8 @@ const struct api_access_rule api_access_rules[] = {
     {API_WHO_POOL, &api_event, "", "create update", NULL, owns_by_component,
      "events of pools in its namespace"},
 
+    {API_WHO_TARGET, &api_jiva_volume, "", "update", "status", owns_volume,
+     "its volume; of that only the status"},
     {API_WHO_TARGET, &api_jiva_volume, "status", "update", "status", owns_volume, "its volume"},
     {API_WHO_TARGET, &api_event, "", "create update", NULL, owns_by_component,
      "events of volumes in its namespace"},

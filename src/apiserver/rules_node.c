@@ -277,8 +277,15 @@ int rules_node_token(const struct apiserver_user *user, const char *bound_kind, 
                      const json_t *reference, struct err *e)
 {
     const char *node, *uid = json_str(reference, "uid");
-    if (!rules_is_node(user, &node))
-        return 0;
+    if (!rules_is_node(user, &node)) {
+        struct api_actor actor;
+        api_actor_init(&actor, user->name, false, NULL);
+        bool other = actor.who == API_WHO_OTHER || apiserver_user_in(user, "system:masters");
+        api_actor_done(&actor);
+        return other ? 0
+                     : err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                               "programs of Orlop that are no nodes get no tokens of others");
+    }
     if (!bound_kind || !str_eq(bound_kind, "Pod"))
         return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
                        "node requested token not bound to a pod");

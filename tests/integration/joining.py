@@ -381,7 +381,7 @@ with Scratch() as scratch, Server(program, scratch.file("data")) as server:
                 {"name": "A", "valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}]}]},
             "secrets for images": {"imagePullSecrets": [{"name": "other"}]},
             "configmaps": {"volumes": [{**volume, "configMap": {"name": "other"}}]},
-            "configmaps by a variable": {"initContainers": [{"name": "c", "image": "i", "envFrom": [
+            "configmaps by a variable": {"initContainers": [{"name": "d", "image": "i", "envFrom": [
                 {"configMapRef": {"name": "other"}}]}]},
             "persistentvolumeclaims": {"volumes": [{**volume, "persistentVolumeClaim": {"claimName": "c"}}]},
             "projected volumes": {"volumes": [{**volume, "projected": {"sources": [
