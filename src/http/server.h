@@ -225,5 +225,7 @@ void http_reply_gzip_stream(struct http_request *r, unsigned status, const char 
                             const struct http_stream_ops *ops, void *context);
 
 void http_stream_wake(struct http_stream *s);
+/* Ends it though the client does not read: the connection is shut. */
+void http_stream_cut(struct http_stream *s);
 struct http_stream *http_stream_ref(struct http_stream *s);
 void http_stream_unref(struct http_stream *s); /* NULL is ignored */

@@ -74,6 +74,7 @@ struct http_stream {
     bool suspended; /* the connection exists, and nobody has resumed it yet */
     bool woken;     /* since the last read began */
     bool gone;      /* the client */
+    bool over;      /* the connection is no longer its own */
 };
 
 static inline struct request *request_of(const struct http_request *r)
