@@ -94,6 +94,8 @@ void connection_changed(void *server, struct MHD_Connection *connection, void **
                         enum MHD_ConnectionNotificationCode what);
 /* From now on it owes a request, or does not. */
 void connection_owes(struct MHD_Connection *connection, bool owes);
+/* The head of a request is there. */
+void connection_asks(struct MHD_Connection *connection);
 struct http_tls_connection *connection_tls(struct MHD_Connection *connection); /* NULL: none */
 /* Shuts those that have owed one for too long. */
 void connection_check(struct http_server *s);
