@@ -1,5 +1,6 @@
 #include "api/access.h"
 
+#include "api/format.h"
 #include "base/str.h"
 
 #define NODE_PREFIX    "system:node:"
@@ -37,7 +38,8 @@ void api_actor_init(struct api_actor *a, const char *user, bool in_nodes, const 
     *a = (struct api_actor){.who = API_WHO_OTHER};
     if (in_nodes) {
         a->who = API_WHO_NODE;
-        if (str_starts_with(user, NODE_PREFIX) && user[strlen(NODE_PREFIX)])
+        if (str_starts_with(user, NODE_PREFIX) &&
+            !api_dns_subdomain.check(user + strlen(NODE_PREFIX)))
             a->name = user + strlen(NODE_PREFIX);
         return;
     }

@@ -10,11 +10,11 @@
 #define READ  "get list watch"
 #define WRITE "create delete deletecollection patch update"
 
-#define OPENEBS "openebs.io cstor.openebs.io"
-#define TOPOLVM "topolvm.cybozu.com topolvm.io"
+#define OPENEBS       "openebs.io cstor.openebs.io"
+#define TOPOLVM       "topolvm.cybozu.com topolvm.io"
 /* What people use in their namespaces, and what they may write of it. */
-#define CORE_WRITABLE                                                                              \
-    "configmaps endpoints events persistentvolumeclaims pods serviceaccounts services"
+/* Not endpoints, as in Kubernetes: who writes them sends others, and this server, wherever they like. */
+#define CORE_WRITABLE "configmaps events persistentvolumeclaims pods serviceaccounts services"
 #define APPS_WRITABLE                                                                              \
     "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets "         \
     "statefulsets/scale"
@@ -35,7 +35,7 @@ static const struct rbac_default_rule cluster_admin[] = {
 static const struct rbac_default_rule view[] = {
     {"core",
      CORE_WRITABLE
-     " limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log"
+     " endpoints limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log"
      " pods/status resourcequotas resourcequotas/status services/status",
      NULL, READ},
     {"events.k8s.io", "events", NULL, READ},

@@ -7,6 +7,7 @@
  * (authz_node.c), so a node can only have what somebody else gave to a Pod that runs there.
  */
 #include "api/access.h"
+#include "api/format.h"
 #include "api/kinds/kinds.h"
 #include "apiserver/registry_impl.h"
 #include "apiserver/rules.h"
@@ -23,7 +24,8 @@ bool rules_is_node(const struct apiserver_user *user, const char **ret_node)
     if (!user || !apiserver_user_in(user, "system:nodes") ||
         apiserver_user_in(user, "system:masters"))
         return false;
-    if (str_starts_with(user->name, PREFIX) && user->name[sizeof(PREFIX) - 1])
+    if (str_starts_with(user->name, PREFIX) &&
+        !api_dns_subdomain.check(user->name + sizeof(PREFIX) - 1))
         *ret_node = user->name + sizeof(PREFIX) - 1;
     return true;
 }
