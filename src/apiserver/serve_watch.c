@@ -39,6 +39,7 @@ enum {
     BOOKMARK_SECONDS = 55,
     BOOKMARK_JITTER_SECONDS = 10,
     LEAST_SECONDS = 1800,  /* a watch that says nothing ends after this, and up to as long again */
+    WATCHES_OF_USER = 512, /* of the 1,024 connections that there are; not of administrators */
     SLOW_BYTES = 16 << 20, /* of changes that a watch may not have looked at, */
     SLOW_SECONDS = 5,      /* when it has not got on for so long */
     TRIM_SECONDS = 5,      /* between two times that memory is given back */
@@ -64,6 +65,7 @@ struct watch {
     unsigned refs;        /* atomic: the stream's, and the converter's */
     struct call_record record;
     bool counted; /* as open */
+    char *user;   /* who watches; NULL: somebody who may have as many as they like */
 
     uint64_t behind;                     /* under the server's lock; 0: nothing is */
     size_t missed;                       /* the same: bytes of changes since it looked */
@@ -280,6 +282,7 @@ static void watch_unref(struct watch *w)
     str_done(&w->collection);
     str_done(&w->prefix);
     pieces_done(&w->out);
+    free(w->user);
     free(w);
 }
 
@@ -494,6 +497,31 @@ static int prepare(struct watch *w, struct call *c)
     return 0;
 }
 
+/* Nobody has all connections: under the server's lock, as the lists are. */
+static bool has_too_many(struct apiserver *a, const char *user)
+{
+    unsigned n = 0;
+    if (!user)
+        return false;
+    pthread_mutex_lock(&a->lock);
+    map_for_each(&a->watches, it) {
+        list_for_each((struct list_link *)it->value, w, struct watch, link)
+            n += w->user && str_eq(w->user, user);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return n >= WATCHES_OF_USER;
+}
+
+static int check_number(struct watch *w, struct call *c)
+{
+    if (!apiserver_user_in(c->user, "system:masters"))
+        w->user = mem_strdup(c->user->name);
+    return has_too_many(c->server, w->user)
+               ? err_set(&c->err, ERR_RESOURCE_EXHAUSTED, "TooManyRequests",
+                         "too many watches of this user, please try again later.")
+               : 0;
+}
+
 void call_watch(struct call *c)
 {
     static const struct http_stream_ops ops = {read_watch, watch_done};
@@ -503,7 +531,7 @@ void call_watch(struct call *c)
     w->kinds = apiserver_kinds_ref(c->kinds);
     w->path = c->path;
     list_init(&w->link);
-    if (prepare(w, c) < 0) {
+    if (check_number(w, c) < 0 || prepare(w, c) < 0) {
         call_fail(c);
         watch_done(w);
         return;

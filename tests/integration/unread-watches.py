@@ -39,6 +39,23 @@ def open_watches(server, n):
     return opened
 
 
+def crowd(server):
+    """Nobody has all connections."""
+    server.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+        "metadata": {"name": "jane"}, "subjects": [{"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}})
+    opened, answers = [], set()
+    for _ in range(520):
+        s = server.socket()
+        s.sendall(b"GET /api/v1/limitranges?watch=1 HTTP/1.1\r\nHost: x\r\nImpersonate-User: jane\r\n\r\n")
+        answers.add(s.recv(12))
+        opened.append(s)
+    tap.equal(answers, {b"HTTP/1.1 200", b"HTTP/1.1 429"}, "a user has 512 watches and no more")
+    tap.equal(server.get("/api/v1/namespaces/default")[0], 200, "others are answered")
+    for s in opened:
+        s.close()
+
+
 def read_all(reply, seen):
     """The types of all events."""
     for line in reply:
@@ -81,6 +98,7 @@ with Scratch() as scratch, Server(program, scratch.file("data"), "--log-level", 
         s.close()
     ended = wait_for(lambda: server.resident_mb() < before + 90, 30)
     tap.ok(ended, f"memory goes back: {server.resident_mb():.0f} MB")
+    crowd(server)
     server.stop()
     thread.join()
 tap.done()
