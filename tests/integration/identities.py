@@ -133,7 +133,8 @@ def own(n1, pool, target):
     fine("a pool gives back a claim of its own", pool.ask("DELETE", f"{API}/blockdeviceclaims/bdc-mine"))
     fine("a target writes the status of its volume", target.patch(f"{API}/jivavolumes/mine/status", {
         "status": {"status": "RW"}}))
-    tap.equal(target.patch(f"{API}/jivavolumes/mine", {"spec": {"policy": {"reclaimPolicy": "Retain"}}})[0], 403,
+    tap.equal(target.patch(f"{API}/jivavolumes/mine", {"metadata": {"annotations": {
+        "jiva.openebs.io/reclaim-policy": "Delete"}}})[0], 403,
               "and nothing else of it")
     event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default", "name": "mine"},
              "source": {"component": "orlop-pool", "host": "n2"}}
