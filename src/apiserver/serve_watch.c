@@ -317,7 +317,7 @@ static void hand_over(struct watch *w)
         return;
     w->working = false; /* the server stops, or there are no threads: a client comes again */
     w->ended = true;
-    watch_unref(w);
+    __atomic_sub_fetch(&w->refs, 1, __ATOMIC_RELAXED); /* the stream has one still */
 }
 
 /* What is due, here or elsewhere; false when it is not there yet. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Connections that say nothing, or nothing any more, do not keep others from the API server.
 
-silent-connections.py APISERVER
+silent-connections.py APISERVER [sanitized]
 """
 import os
 import resource
