@@ -23,6 +23,7 @@ static step *const validating[] = {
     rules_namespace_deletable,
     rules_node_check,
     rules_rights_check,
+    rules_access_check,
     csr_check,
     rules_storage_check,
     rules_limits_check,

@@ -222,14 +222,15 @@ def try_failure(world, who, at):
 
 def is_made(world, name):
     """The volume has all its parts, and says so."""
-    kinds = [("/api/v1", "secrets", "key"), ("/api/v1", "secrets", "chap"), ("/api/v1", "services", "svc"),
-             ("/api/v1", "serviceaccounts", "ctrl"),
-             ("/apis/rbac.authorization.k8s.io/v1", "roles", "ctrl"),
-             ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", "ctrl"),
-             ("/apis/apps/v1", "deployments", "ctrl"), ("/apis/apps/v1", "deployments", "rep")]
+    kinds = [("/api/v1", "secrets", f"{name}-key"), ("/api/v1", "secrets", f"{name}-chap"),
+             ("/api/v1", "services", f"{name}-svc"),
+             ("/api/v1", "serviceaccounts", f"orlop-volume-{name}"),
+             ("/apis/rbac.authorization.k8s.io/v1", "roles", f"{name}-ctrl"),
+             ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", f"{name}-ctrl"),
+             ("/apis/apps/v1", "deployments", f"{name}-ctrl"), ("/apis/apps/v1", "deployments", f"{name}-rep")]
     v = world.get(f"{API}/jivavolumes/{name}")
     return v.get("iscsi", {}).get("targetPortal") and v.get("status", {}).get("phase") == "Pending" and all(
-        world.get(f"{group}/namespaces/default/{kind}/{name}-{end}") for group, kind, end in kinds)
+        world.get(f"{group}/namespaces/default/{kind}/{part}") for group, kind, part in kinds)
 
 
 def try_create(world, at):

@@ -66,7 +66,7 @@ def check_path(s):
 def check_rights(s):
     """The sidecar's account may do what it does, and nothing else."""
     def may(verb, what, ns="default"):
-        who = "system:serviceaccount:default:my-jiva-ctrl"
+        who = "system:serviceaccount:default:orlop-volume-my-jiva"
         return s.kubectl("auth", "can-i", verb, what, "-n", ns, "--as", who).stdout.strip()
     tap.equal([may("patch", "jivavolumes/my-jiva", ), may("get", "jivavolumes.openebs.io/my-jiva"),
                may("get", "jivavolumes.openebs.io/other"), may("get", "secrets"), may("list", "pods"),
@@ -276,10 +276,11 @@ def check_load(s, scratch):
 
 def check_mending(s):
     before = s.portal("my-jiva")
-    for kind, end in (("service", "svc"), ("deployment", "rep"), ("deployment", "ctrl"), ("role", "ctrl"),
-                      ("rolebinding", "ctrl"), ("serviceaccount", "ctrl")):
-        s.kubectl("delete", kind, f"my-jiva-{end}", "--timeout=60s")
-        tap.ok(wait_for(lambda k=kind, n=f"my-jiva-{end}": s.get(k, n, "-n", "default"), PATIENCE),
+    for kind, name in (("service", "my-jiva-svc"), ("deployment", "my-jiva-rep"), ("deployment", "my-jiva-ctrl"),
+                       ("role", "my-jiva-ctrl"), ("rolebinding", "my-jiva-ctrl"),
+                       ("serviceaccount", "orlop-volume-my-jiva")):
+        s.kubectl("delete", kind, name, "--timeout=60s")
+        tap.ok(wait_for(lambda k=kind, n=name: s.get(k, n, "-n", "default"), PATIENCE),
                f"a {kind} that is deleted comes back")
     s.kubectl("patch", "deployment", "my-jiva-rep", "-p", '{"spec":{"replicas":1}}')
     s.kubectl("patch", "service", "my-jiva-svc", "-p", '{"spec":{"ports":[{"port":3260,"targetPort":99}]}}')

@@ -191,6 +191,14 @@ static const struct api_column columns[] = {
     {0},
 };
 
+/* These name folders on nodes, and are arguments of programs. */
+static const struct api_note notes[] = {
+    {API_JIVA_ID, &api_volume_id, .fixed = true},
+    {API_JIVA_NODES, &api_dns_subdomain, .list = true},
+    {API_JIVA_STALE, &api_dns_subdomain, .list = true},
+    {0},
+};
+
 static const struct api_path *const spec_at = API_KEY(NULL, "spec");
 
 void api_jiva_capacity(json_t *object, struct api_report *report)
@@ -300,6 +308,7 @@ const struct api_kind api_jiva_volume = {
         (const struct api_group_version[]){{"openebs.io", "v1alpha1"}, {"openebs.io", "v1"}, {0}},
     .published = 1,
     .flags = API_STATUS_BOTH,
+    .notes = notes,
     .fields = fields,
     .columns = columns,
     .normalize = api_jiva_normalize,

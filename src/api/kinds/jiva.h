@@ -14,6 +14,9 @@
 #define API_JIVA_SNAPSHOT       "snapshot.jiva.openebs.io/order"
 /* Who the volume is: its data knows that name. Its uid, unless somebody brought one. */
 #define API_JIVA_ID             "jiva.openebs.io/volume-id"
+/* The nodes that have a replica each, and those whose folders are to be erased; separated by commas. */
+#define API_JIVA_NODES          "jiva.openebs.io/nodes"
+#define API_JIVA_STALE          "jiva.openebs.io/stale-nodes"
 /* "Delete": data goes with the object. */
 #define API_JIVA_RECLAIM        "jiva.openebs.io/reclaim-policy"
 /* Label of a JivaVolumeResize: the volume that it is about. */

@@ -36,8 +36,8 @@
 #define JIVA_VERSION          "openebs.io/v1alpha1"
 #define JIVA_FINALIZER        "jiva.openebs.io/volume"
 #define JIVA_RESIZE_FINALIZER "resize.jiva.openebs.io/cleanup"
-#define JIVA_NODES            "jiva.openebs.io/nodes"
-#define JIVA_STALE            "jiva.openebs.io/stale-nodes" /* folders to be erased when the node is back */
+#define JIVA_NODES            API_JIVA_NODES
+#define JIVA_STALE            API_JIVA_STALE /* folders to be erased when the node is back */
 #define JIVA_GATE             "jiva.openebs.io/placement"
 #define JIVA_VOLUME_LABEL     "openebs.io/persistent-volume"
 #define JIVA_COMPONENT        "openebs.io/component"
@@ -105,6 +105,8 @@ json_t *jiva_list_text(const json_t *list);
 /* The annotation's text; "". */
 const char *jiva_annotation(const json_t *object, const char *key);
 const char *jiva_id(const json_t *volume); /* "" before it has one */
+/* Whether it can be a part of a path and an argument. */
+bool jiva_id_is_sound(const json_t *volume);
 /* Bytes of a quantity; 0 when it is none. */
 uint64_t jiva_bytes(const json_t *quantity);
 /* The text at a path of two; "". */

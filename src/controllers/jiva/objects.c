@@ -4,6 +4,8 @@
  */
 #include "controllers/jiva/objects.h"
 
+#include "api/access.h"
+
 json_t *jiva_named(const char *name, const char *suffix)
 {
     _cleanup_free_ char *made = mem_printf("%s%s", name, suffix);
@@ -61,9 +63,15 @@ json_t *jiva_chap(const json_t *volume, const char *password, const char *target
     return o;
 }
 
+json_t *jiva_account_name(const json_t *volume)
+{
+    return jiva_named(API_ACCESS_VOLUME_PREFIX, kube_name(volume));
+}
+
 json_t *jiva_account(const json_t *volume)
 {
-    json_t *o = jiva_child(volume, "v1", "ServiceAccount", "-ctrl", "jiva-controller");
+    json_t *o = jiva_child(volume, "v1", "ServiceAccount", "", "jiva-controller");
+    json_object_set_new(json_object_get(o, "metadata"), "name", jiva_account_name(volume));
     json_object_set_new(o, "automountServiceAccountToken", json_false());
     return o;
 }
@@ -94,8 +102,7 @@ json_t *jiva_role_binding(const json_t *volume)
                                   "Role", "name", jiva_named(kube_name(volume), "-ctrl")));
     json_object_set_new(o, "subjects",
                         json_pack("[{s:s,s:o,s:s}]", "kind", "ServiceAccount", "name",
-                                  jiva_named(kube_name(volume), "-ctrl"), "namespace",
-                                  kube_namespace(volume)));
+                                  jiva_account_name(volume), "namespace", kube_namespace(volume)));
     return o;
 }
 

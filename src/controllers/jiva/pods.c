@@ -172,7 +172,7 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address,
         json_object_set(manager, "resources", (json_t *)(uintptr_t)aux);
     json_t *pod =
         json_pack("{s:o,s:b,s:i,s:o,s:[O,o],s:[{s:s,s:{}},o,o]}", "serviceAccountName",
-                  jiva_named(kube_name(volume), "-ctrl"), "automountServiceAccountToken", 0,
+                  jiva_account_name(volume), "automountServiceAccountToken", 0,
                   "terminationGracePeriodSeconds", TARGET_GRACE, "tolerations",
                   tolerations(TARGET_MOVES_AFTER), "containers", target, manager, "volumes", "name",
                   "control", "emptyDir", secret_volume(volume, "key"), account_volume());

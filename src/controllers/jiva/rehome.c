@@ -162,6 +162,8 @@ static bool is_told(const json_t *pod, const json_t *wanted)
 
 int jiva_erase(struct jiva_work *w, const char *node, struct err *e)
 {
+    if (!jiva_id_is_sound(w->volume))
+        return 1; /* it never had a folder */
     json_auto_t *wanted = jiva_eraser(w->volume, node);
     json_auto_t *pod = kube_informer_json(w->j->pods, w->ns, kube_name(wanted), NULL);
     if (pod && str_eq(jiva_text(pod, "status", "phase"), "Succeeded"))
