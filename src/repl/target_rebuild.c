@@ -191,6 +191,22 @@ static void ask_maps(struct repl_target *t, int link)
     rebuild_ask(t, j->source, REPL_MAP, j->tag, j->first, j->count);
 }
 
+/* Entries that are here, or on their way, are from before: they would make the replica's map too low. */
+void rebuild_reverted(struct repl_target *t, uint64_t above, uint64_t pos)
+{
+    each_peer(t, i)
+    {
+        struct job *j = &t->peer[i].job;
+        if (GUARD(57, j->state == JOB_NONE))
+            continue;
+        for (uint32_t k = 0; k < j->count; k++)
+            if (j->theirs[k] > above)
+                j->theirs[k] = pos;
+        if (j->state == JOB_MAP)
+            ask_maps(t, i);
+    }
+}
+
 /* After some megabytes. A snapshot stays what it is; what the volume is, only a target knows that serves. */
 static void maybe_mark(struct repl_target *t, int link)
 {

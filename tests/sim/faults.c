@@ -61,16 +61,19 @@ static void while_made(struct sim *s, int t, int r)
 }
 
 /*
- * Writes reach only one that is being rebuilt, and are durable with its mark; the target ends, and the next one starts
- * without that one: these writes never were.
+ * A mark is on its way to one that is being rebuilt, and so are the last writes, to everybody. They reach only that one, and
+ * are durable with its mark; the next target starts without it: these writes never were.
  */
-static void write_alone(struct sim *s, int t, int r)
+void life_sent(struct sim *s, int t, int r, const struct repl_msg *m)
 {
-    int64_t end = s->now + sim_between(s, 3 * MS, 20 * MS);
+    if (m->type != REPL_FLUSH || !(m->flags & REPL_MARK) || !m->offset || calm(s) || !s->rebuilds ||
+        !sim_chance(s, 40))
+        return;
     for (int k = 0; k < REPLICAS; k++)
         if (k != r)
-            s->conn[t][k].blocked[1] = end + 5 * MS;
-    sim_trace(s, "what target %d says reaches only replica %d", t, r);
+            conn_break(s, t, k);
+    sim_trace(s, "what target %d has said reaches only replica %d", t, r);
+    int64_t end = s->now + sim_between(s, 1 * MS, 12 * MS);
     world_event(s, end, EV_CUT_OFF, r, (int)sim_between(s, 80, 200), 0, NULL);
     world_event(s, end, EV_HANDOVER, t, 0, 0, NULL);
 }
@@ -90,8 +93,6 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
     }
     if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 25 : 3))
         conn_break(s, t, r);
-    if (type == REPL_BEGIN && s->rebuilds && s->target[t].serving && sim_chance(s, 8))
-        write_alone(s, t, r);
     if (type == REPL_BEGIN && s->snaps && sim_chance(s, 10)) /* a rebuild that begins anew */
         world_event(s, s->now, EV_SNAPS, 0, 0, 0, NULL);
     if (type == REPL_BEGIN && s->rebuilds && !s->target[t].serving && sim_chance(s, 15)) {

@@ -399,6 +399,7 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status);
 void life_target_gone(struct sim *s, int target);
 void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
 void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
+void life_sent(struct sim *s, int t, int r, const struct repl_msg *m); /* a target says something */
 void life_fault(struct sim *s);
 void life_snaps(struct sim *s, int chance);
 void life_crash_node(struct sim *s, int r, bool target);
