@@ -172,7 +172,7 @@ static uint64_t stamp_of(const struct repl_target *t, const struct peer *p)
 {
     const struct job *j = &p->job;
     uint64_t own = j->own[j->region - j->first], theirs = j->theirs[j->region - j->first];
-    uint64_t high = GUARD(53, p->pos > p->sb.mark_pos) ? p->pos : p->sb.mark_pos;
+    uint64_t high = p->pos > p->sb.mark_pos ? p->pos : p->sb.mark_pos;
     /* Above all that the replica may be taken for, should it crash before the piece is copied. */
     bool safe = own <= fork_at(p, j->region) && theirs > high;
     return GUARD(25, safe) ? theirs : repl_pos(t->epoch, t->last);
@@ -197,7 +197,7 @@ void rebuild_reverted(struct repl_target *t, uint64_t above, uint64_t pos)
     each_peer(t, i)
     {
         struct job *j = &t->peer[i].job;
-        if (GUARD(57, j->state == JOB_NONE))
+        if (j->state == JOB_NONE)
             continue;
         for (uint32_t k = 0; k < j->count; k++)
             if (j->theirs[k] > above)
@@ -275,7 +275,7 @@ static bool step(struct repl_target *t, int link)
     }
     if (j->repair ? !j->begun : j->count && next_piece(t, p)) {
         /* An entry that never rose: no write and no data was ever executed there. */
-        bool zeros = !j->repair && GUARD(45, !p->lost) && !j->own[j->region - j->first];
+        bool zeros = !j->repair && !p->lost && !j->own[j->region - j->first];
         piece_begin(t, link, j->repair ? 0 : stamp_of(t, p), zeros);
         return true;
     }

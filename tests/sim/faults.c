@@ -66,15 +66,16 @@ static void while_made(struct sim *s, int t, int r)
  */
 void life_sent(struct sim *s, int t, int r, const struct repl_msg *m)
 {
-    if (m->type != REPL_FLUSH || !(m->flags & REPL_MARK) || !m->offset || calm(s) || !s->rebuilds ||
-        !sim_chance(s, 40))
+    if (m->type != REPL_FLUSH || !(m->flags & REPL_MARK) || !m->offset || calm(s) ||
+        !sim_chance(s, s->rebuilds ? 70 : 30))
         return;
     for (int k = 0; k < REPLICAS; k++)
         if (k != r)
             conn_break(s, t, k);
     sim_trace(s, "what target %d has said reaches only replica %d", t, r);
     int64_t end = s->now + sim_between(s, 1 * MS, 12 * MS);
-    world_event(s, end, EV_CUT_OFF, r, (int)sim_between(s, 80, 200), 0, NULL);
+    s->reads_until = end + 150 * MS; /* what is written again is compared anyway */
+    world_event(s, end, EV_CUT_OFF, r, (int)sim_between(s, 70, 120), 0, NULL);
     world_event(s, end, EV_HANDOVER, t, 0, 0, NULL);
 }
 
@@ -296,6 +297,24 @@ static void admin(struct sim *s, bool snaps)
         sim_trace(s, "admin %d at target %d: value %lu replica %d instead of %d", op, t,
                   s->admin_value, s->admin_replica, s->admin_instead);
     target_turn(s, t);
+}
+
+/* A snapshot is taken. What comes next finds replicas that have it, or have not, with little else that differs. */
+void life_snapped(struct sim *s, int t)
+{
+    int r = some_replica(s);
+    if (calm(s) || !sim_chance(s, 45))
+        return;
+    if (sim_chance(s, 30)) { /* the next target chooses among them */
+        s->reads_until = s->now + 20 * MS;
+        world_event(s, s->now + sim_between(s, 0, MS), EV_HANDOVER, t, 0, 0, NULL);
+        return;
+    }
+    /* One misses the writes since, and is rebuilt while the volume goes back. */
+    conn_break(s, t, r);
+    int64_t until = s->now + sim_between(s, 2 * MS, 12 * MS);
+    life_cut_off(s, r, until);
+    world_event(s, until - MS, EV_SNAPS, 1, 0, 0, NULL);
 }
 
 void life_snaps(struct sim *s, int chance)
