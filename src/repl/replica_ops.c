@@ -87,7 +87,7 @@ static void op_free(struct repl_replica *r, struct op *o)
 
 static void applied(struct repl_replica *r, const struct op *o)
 {
-    if (!GUARD(47, o->session == r->session))
+    if (o->session != r->session)
         return;
     r->done_bits[o->seq % WINDOW / 64] |= (uint64_t)1 << o->seq % 64;
     for (;;) {
@@ -142,7 +142,7 @@ static void answer(struct repl_replica *r, struct op *o, int status)
 
 static void view_take(struct repl_replica *r, struct op *o, int status)
 {
-    if (!GUARD(48, o->peer == r->bound && r->peer[o->peer].life == o->peer_life))
+    if (o->peer != r->bound || r->peer[o->peer].life != o->peer_life)
         return; /* it will be sent again after the next promise */
     if (status < 0) {
         replica_fault(r, "the store cannot grow to the size of the volume");

@@ -272,6 +272,8 @@ void pace_turn(struct repl_target *t);      /* after pieces have begun or ended 
 
 /* target_rebuild.c */
 void rebuild_start(struct repl_target *t, int link);
+/* The sources write anew what was written after a position. */
+void rebuild_reverted(struct repl_target *t, uint64_t above, uint64_t pos);
 void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset);
 void rebuild_turn(struct repl_target *t);
 void rebuild_peer_down(struct repl_target *t, int link);

@@ -178,6 +178,8 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
         p->owed += e->cost;
         target_send(t, i, &m, io->iov, data ? io->iov_n : 0, io->buf);
     }
+    if (io == &t->revert)
+        rebuild_reverted(t, t->admin_snap.pos, repl_pos(t->epoch, count));
     if (io->flags & REPL_FUA) {
         list_push(&t->syncs, &io->link);
         t->syncs_n++;

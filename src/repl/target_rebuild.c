@@ -172,7 +172,7 @@ static uint64_t stamp_of(const struct repl_target *t, const struct peer *p)
 {
     const struct job *j = &p->job;
     uint64_t own = j->own[j->region - j->first], theirs = j->theirs[j->region - j->first];
-    uint64_t high = GUARD(53, p->pos > p->sb.mark_pos) ? p->pos : p->sb.mark_pos;
+    uint64_t high = p->pos > p->sb.mark_pos ? p->pos : p->sb.mark_pos;
     /* Above all that the replica may be taken for, should it crash before the piece is copied. */
     bool safe = own <= fork_at(p, j->region) && theirs > high;
     return GUARD(25, safe) ? theirs : repl_pos(t->epoch, t->last);
@@ -189,6 +189,22 @@ static void ask_maps(struct repl_target *t, int link)
     j->state = JOB_MAP;
     rebuild_ask(t, link, REPL_MAP, j->tag, j->first, j->count);
     rebuild_ask(t, j->source, REPL_MAP, j->tag, j->first, j->count);
+}
+
+/* Entries that are here, or on their way, are from before: they would make the replica's map too low. */
+void rebuild_reverted(struct repl_target *t, uint64_t above, uint64_t pos)
+{
+    each_peer(t, i)
+    {
+        struct job *j = &t->peer[i].job;
+        if (j->state == JOB_NONE)
+            continue;
+        for (uint32_t k = 0; k < j->count; k++)
+            if (j->theirs[k] > above)
+                j->theirs[k] = pos;
+        if (j->state == JOB_MAP)
+            ask_maps(t, i);
+    }
 }
 
 /* After some megabytes. A snapshot stays what it is; what the volume is, only a target knows that serves. */
@@ -259,7 +275,7 @@ static bool step(struct repl_target *t, int link)
     }
     if (j->repair ? !j->begun : j->count && next_piece(t, p)) {
         /* An entry that never rose: no write and no data was ever executed there. */
-        bool zeros = !j->repair && GUARD(45, !p->lost) && !j->own[j->region - j->first];
+        bool zeros = !j->repair && !p->lost && !j->own[j->region - j->first];
         piece_begin(t, link, j->repair ? 0 : stamp_of(t, p), zeros);
         return true;
     }

@@ -82,7 +82,7 @@ void snap_drop(struct repl_target *t, int link, uint64_t id)
 static bool is_stray(const struct repl_target *t, uint64_t id)
 {
     return repl_snap_find(&t->view.snaps, id) < 0 &&
-           GUARD(52, !t->next.version || repl_snap_find(&t->next.snaps, id) < 0) &&
+           (!t->next.version || repl_snap_find(&t->next.snaps, id) < 0) &&
            !(t->admin == REPL_SNAPSHOT && id == t->admin_arg);
 }
 

@@ -61,17 +61,21 @@ static void while_made(struct sim *s, int t, int r)
 }
 
 /*
- * Writes reach only one that is being rebuilt, and are durable with its mark; the target ends, and the next one starts
- * without that one: these writes never were.
+ * A mark is on its way to one that is being rebuilt, and so are the last writes, to everybody. They reach only that one, and
+ * are durable with its mark; the next target starts without it: these writes never were.
  */
-static void write_alone(struct sim *s, int t, int r)
+void life_sent(struct sim *s, int t, int r, const struct repl_msg *m)
 {
-    int64_t end = s->now + sim_between(s, 3 * MS, 20 * MS);
+    if (m->type != REPL_FLUSH || !(m->flags & REPL_MARK) || !m->offset || calm(s) ||
+        !sim_chance(s, s->rebuilds ? 70 : 30))
+        return;
     for (int k = 0; k < REPLICAS; k++)
         if (k != r)
-            s->conn[t][k].blocked[1] = end + 5 * MS;
-    sim_trace(s, "what target %d says reaches only replica %d", t, r);
-    world_event(s, end, EV_CUT_OFF, r, (int)sim_between(s, 80, 200), 0, NULL);
+            conn_break(s, t, k);
+    sim_trace(s, "what target %d has said reaches only replica %d", t, r);
+    int64_t end = s->now + sim_between(s, 1 * MS, 12 * MS);
+    s->reads_until = end + 150 * MS; /* what is written again is compared anyway */
+    world_event(s, end, EV_CUT_OFF, r, (int)sim_between(s, 70, 120), 0, NULL);
     world_event(s, end, EV_HANDOVER, t, 0, 0, NULL);
 }
 
@@ -90,8 +94,6 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
     }
     if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 25 : 3))
         conn_break(s, t, r);
-    if (type == REPL_BEGIN && s->rebuilds && s->target[t].serving && sim_chance(s, 8))
-        write_alone(s, t, r);
     if (type == REPL_BEGIN && s->snaps && sim_chance(s, 10)) /* a rebuild that begins anew */
         world_event(s, s->now, EV_SNAPS, 0, 0, 0, NULL);
     if (type == REPL_BEGIN && s->rebuilds && !s->target[t].serving && sim_chance(s, 15)) {
@@ -295,6 +297,24 @@ static void admin(struct sim *s, bool snaps)
         sim_trace(s, "admin %d at target %d: value %lu replica %d instead of %d", op, t,
                   s->admin_value, s->admin_replica, s->admin_instead);
     target_turn(s, t);
+}
+
+/* A snapshot is taken. What comes next finds replicas that have it, or have not, with little else that differs. */
+void life_snapped(struct sim *s, int t)
+{
+    int r = some_replica(s);
+    if (calm(s) || !sim_chance(s, 45))
+        return;
+    if (sim_chance(s, 30)) { /* the next target chooses among them */
+        s->reads_until = s->now + 20 * MS;
+        world_event(s, s->now + sim_between(s, 0, MS), EV_HANDOVER, t, 0, 0, NULL);
+        return;
+    }
+    /* One misses the writes since, and is rebuilt while the volume goes back. */
+    conn_break(s, t, r);
+    int64_t until = s->now + sim_between(s, 2 * MS, 12 * MS);
+    life_cut_off(s, r, until);
+    world_event(s, until - MS, EV_SNAPS, 1, 0, 0, NULL);
 }
 
 void life_snaps(struct sim *s, int chance)

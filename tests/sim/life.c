@@ -219,9 +219,8 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
         s->size = s->admin_value;
     if (op == REPL_SNAPSHOT || op == REPL_SNAP_DELETE)
         snaps_done(s, target, op);
-    if (op == REPL_SNAPSHOT &&
-        sim_chance(s, 15)) /* the next target chooses among who has it and who has not */
-        world_event(s, s->now + sim_between(s, 0, MS), EV_HANDOVER, target, 0, 0, NULL);
+    if (op == REPL_SNAPSHOT)
+        life_snapped(s, target);
     if ((op == REPL_ADD && s->admin_instead >= 0) || op == REPL_REMOVE)
         s->replica[op == REPL_ADD ? s->admin_instead : s->admin_replica].used = false;
 }
@@ -247,7 +246,8 @@ static void client(struct sim *s, struct event *e)
     int writes = 0;
     for (int i = 0; i < s->depth; i++)
         writes += s->io[t * IOS + i].busy && s->io[t * IOS + i].io.op != REPL_IO_READ;
-    bool reads = writes > s->depth / 2 || (s->now < s->split_until && t == s->split_reader);
+    bool reads = writes > s->depth / 2 || s->now < s->reads_until ||
+                 (s->now < s->split_until && t == s->split_reader);
     uint64_t what = reads ? 50 : sim_below(s, 100);
     if (what < s->zeroing)
         submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
@@ -394,7 +394,10 @@ void life_event(struct sim *s, struct event *e)
         life_handover(s, e->a);
         break;
     case EV_SNAPS:
-        life_snaps(s, 100);
+        if (e->a)
+            snaps_go_back(s);
+        else
+            life_snaps(s, 100);
         break;
     case EV_START_REPLICA:
         replica_start(s, e->a);
@@ -609,8 +612,8 @@ static void plan_swarm(struct sim *s)
     s->hot_chance = chance[sim_below(s, 4)];
     s->client_every = every[sim_below(s, 4)];
     s->checkpoint = checkpoints[sim_below(s, 3)];
-    s->map_chunk = 1 + (uint32_t)sim_below(s, 4);
-    s->mark_bytes = (uint64_t)SECTOR << sim_below(s, 4);
+    s->map_chunk = 1 + (uint32_t)sim_below(s, 3);
+    s->mark_bytes = (uint64_t)SECTOR << sim_below(s, 3);
     s->snaps_fail = sim_chance(s, 40);
     s->zeroing = sim_chance(s, 20) ? 25 : 5;
     s->initiators = sim_chance(s, 70) ? INITIATORS : 1;

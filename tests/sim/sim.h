@@ -234,6 +234,7 @@ struct sim {
     bool snaps;                      /* snapshots are taken, deleted and gone back to */
     bool snaps_fail;                 /* not all stores can take one */
     int64_t split_until, calm_until; /* no other faults until then */
+    int64_t reads_until;             /* until then clients only read */
     int split_reader;                /* until then the client of this target only reads; -1: none */
     bool named; /* targets know of whom the volume is made, and may always make it */
     struct uuid first[REPLICAS];
@@ -402,6 +403,7 @@ void snaps_admin(struct sim *s, int t,
                  enum repl_admin *ret_op); /* something with snapshots is asked for */
 void snaps_done(struct sim *s, int target, enum repl_admin op);
 void snaps_back(struct sim *s, int target, int status);
+void snaps_go_back(struct sim *s); /* to the last one */
 bool snaps_turn(struct sim *s); /* the way back; false: there is none under way */
 void snaps_check(struct sim *s);
 bool sim_idle(const struct sim *s);
@@ -415,6 +417,8 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status);
 void life_target_gone(struct sim *s, int target);
 void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
 void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
+void life_sent(struct sim *s, int t, int r, const struct repl_msg *m); /* a target says something */
+void life_snapped(struct sim *s, int t);
 void life_fault(struct sim *s);
 void life_snaps(struct sim *s, int chance);
 void life_crash_node(struct sim *s, int r, bool target);

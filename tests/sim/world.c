@@ -40,6 +40,7 @@ static void target_send(void *ctx, int link, const struct repl_msg *m, const str
         memcpy(p, iov[i].iov_base, iov[i].iov_len);
     claims_target(t->s, t->i, m, iov);
     net_post(t->s, t->i, link, 1, q);
+    life_sent(t->s, t->i, link, m);
 }
 
 static void target_close(void *ctx, int link, const char *why)
