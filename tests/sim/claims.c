@@ -219,8 +219,9 @@ void claims_answered(struct sim *s, int t)
                  have, sound);
     for (int m = 0; m < st.n; m++) {
         struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
-        if (!r || !st.replica[m].quorum || r->gone != GONE_REBUILT)
-            continue;
+        if (!r || !st.replica[m].quorum || r->gone != GONE_REBUILT ||
+            r->sure.super.promised != st.epoch)
+            continue; /* that it was rebuilt in an epoch before is enough */
         const struct repl_view *v = &s->target[t].proposed;
         int k = repl_view_find(v, &r->id);
         if (k < 0 || (v->version == st.version && !(v->member[k].flags & REPL_INSYNC)))
