@@ -32,6 +32,8 @@ static const struct cli_option options[] = {
      .doc = "Let I/O fail when too few replicas have been in sync for so long (0: it waits)."},
     {"rebuild-rate", 0, "SIZE",
      .doc = "Bytes a second that rebuilds may take, such as 100Mi (0: no limit)."},
+    {"scrub-days", 0, "N",
+     .doc = "In how many days the background scrub reads the whole volume once (7; 0: none)."},
     {"size", 0, "SIZE", .doc = "Of a new store, or to grow one to: 10Gi."},
     {"iqn", 0, "NAME", .doc = "The target's name, such as iqn.2026-01.io.orlop:volume."},
     {"portal", 'p', "ADDRESS[:PORT]", .doc = "Where to listen (127.0.0.1:3260)."},

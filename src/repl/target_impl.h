@@ -176,6 +176,9 @@ struct repl_target {
     int64_t rate_tokens, rate_at;
     struct {
         bool active;
+        bool slow; /* not asked for: a piece now and then */
+        uint64_t slow_at;
+        int64_t slow_next;
         uint64_t at, length, tag;
         uint16_t asked, answered, failed, vouched;
         uint64_t sums[REPL_LINKS][PIECE_BLOCKS];

@@ -136,6 +136,7 @@ static int open_store(struct target *t, struct err *e)
                 .cf = (uint8_t)o->consistency,
                 .fail_ns = o->fail_seconds * CLOCK_SECOND,
                 .rebuild_rate = o->rebuild_rate,
+                .scrub_ns = (int64_t)o->scrub_days * 86400 * CLOCK_SECOND,
             },
         .block_size = o->block_size,
         .key = o->key,
