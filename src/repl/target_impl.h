@@ -58,7 +58,7 @@ struct peer {
     struct repl_super sb; /* as it last told */
     uint64_t pos;
     bool blank, intact;
-    bool says_lost; /* its data or metadata was damaged */
+    bool says_lost;                         /* its data or metadata was damaged */
     enum { ASK_NO, ASK_SENT, ASK_YES } ask; /* for the promise of our epoch */
     bool joined;                            /* gets every write */
     bool insync;                            /* has everything */
