@@ -144,6 +144,7 @@ static void end_by_store(struct store *s)
 static const struct store_ops ops = {
     .name = "replicated",
     .submit = volume_submit,
+    .client = volume_client,
     .grow = volume_grow,
     .close = end_by_store,
 };

@@ -69,6 +69,7 @@ void volume_tell_admin(struct replio_volume *v);
 /* volume_io.c */
 /* store_ops.submit */
 void volume_submit(struct store *s, struct store_io *io);
+void volume_client(struct store *s, uint64_t client, bool gone);
 /* An action of the core: the request waits until its owner can be told. */
 void volume_complete(void *context, struct repl_io *io, int status);
 /* Tells the owners of all that are complete. */

@@ -290,6 +290,22 @@ def check_force(volume, saved):
     tap.ok(done.returncode == 0, "and has everything", done.stdout + done.stderr)
 
 
+def check_beneath(scratch):
+    """What is erased lies where it was said to, wherever links and dots lead."""
+    top = scratch.file("erase")
+    for folder in ("in/node/vol", "out/vol"):
+        os.makedirs(f"{top}/{folder}")
+        with open(f"{top}/{folder}/id", "w", encoding="ascii"):
+            pass
+    os.symlink("../out", f"{top}/in/link")
+    for path, status, said in (("in/link/vol", 1, "leads out of its folder"), ("in/../out/vol", 1, "leads out"),
+                               ("out/vol", 1, "is not beneath"), ("in/none", 0, ""), ("in/node/vol", 0, "")):
+        tap.ran(run(f"{programs}/orlop-replica", "replica", "erase", "--beneath", f"{top}/in", "--dir", f"{top}/{path}",
+                    "--volume", "v"), f"erasing {path} beneath in", status, stderr=said)
+    tap.equal((os.path.exists(f"{top}/out/vol/id"), os.path.exists(f"{top}/in/node/vol")), (True, False),
+              "only the one that was beneath is gone")
+
+
 if not own_network():
     tap.skip("replicated volumes", "no network namespaces here")
     tap.done()
@@ -311,4 +327,5 @@ with Scratch() as scratch:
                 for process in [volume.target, *volume.replicas]:
                     print("\n".join("# " + line for line in process.text().splitlines()[-40:]))
     check_making(scratch)
+    check_beneath(scratch)
 tap.done()
