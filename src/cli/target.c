@@ -52,7 +52,7 @@ static const struct cli_option options[] = {
     {"serial", 0, "TEXT", .doc = "The unit's serial number (made from the name)."},
     {"state-dir", 0, "DIR", .complete = CLI_DIRS,
      .doc = "Where persistent reservations are kept, so that they survive a restart."},
-    CLI_KEY_OPTION,
+    CLI_KEY_OPTIONS,
     {"control", 'c', "PATH", .complete = CLI_FILES,
      .doc = "The control socket: serve makes it, the others ask there."},
     {"metrics", 0, "ADDRESS[:PORT]", .doc = "Serve metrics for Prometheus there (port 9500)."},
