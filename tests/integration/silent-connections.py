@@ -63,7 +63,7 @@ with Scratch() as scratch, Server(program, scratch.file("data"), "--log-level", 
         opened = [connect(server, first) for _ in range(MANY)]
         check(server, what)
         left = sum(is_open(s) for s in opened)
-        tap.ok(left <= 64, f"{what}: {left} of {len(opened)} are left")
+        tap.ok(left <= 128, f"{what}: {left} of {len(opened)} are left")
         tap.ok(wait_for(lambda: not any(is_open(s) for s in opened), 30), f"{what}: all end in half a minute")
         for s in opened:
             s.close()
