@@ -188,6 +188,7 @@ static const struct rbac_default_rule orlop_controller[] = {
     {"admissionregistration.k8s.io",
      "mutatingwebhookconfigurations validatingwebhookconfigurations", NULL,
      READ " create patch update"},
+    {"orlop.io", "pods", NULL, "run-host-commands"}, /* as templates say that were admitted */
     {0},
 };
 
@@ -196,6 +197,7 @@ static const struct rbac_default_rule orlop_node[] = {
     {OPENEBS, "blockdevices blockdeviceclaims", NULL, READ " patch update"},
     {OPENEBS, "blockdevices/status blockdeviceclaims/status", NULL, "get patch update"},
     {OPENEBS, "blockdevices", NULL, "create"},
+    {"openebs.io", "blockdevices", NULL, "set-device-path"},
     {TOPOLVM, "logicalvolumes logicalvolumes/status", NULL, READ " patch update"},
     {"storage.k8s.io", "csistoragecapacities storageclasses", NULL, READ},
     {"core", "nodes pods", NULL, READ},

@@ -8,6 +8,7 @@
  *     rules_service.c     addresses of services
  *     rules_access.c      programs of ours write what is their own: the table of api/access.h
  *     rules_node.c        labels and taints of nodes, and the Pods that they make
+ *     rules_rights.c      writes that give power over a node itself need a right of their own
  *     rules_among.c       rules of our own kinds that look at other objects
  *     rules_quota.c       ResourceQuotas are never exceeded, however many write at once
  */
@@ -81,6 +82,8 @@ bool rules_is_mirror(const json_t *pod);
 /* Whether a user may have a token that is bound to this; nodes only for their pods. */
 int rules_node_token(const struct apiserver_user *user, const char *bound_kind, const json_t *bound,
                      const json_t *reference, struct err *e);
+
+int rules_rights_check(struct apiserver_admission *a, struct err *e);
 
 int rules_among_check(struct apiserver_admission *a, struct err *e);
 void rules_among_release(struct apiserver_admission *a);

@@ -17,7 +17,7 @@ void flush_request(struct repl_replica *r)
 static bool flush_ready(const struct repl_replica *r)
 {
     const struct op *head = list_first(&r->active, struct op, link);
-    return !head || head->arrival > r->flush_want;
+    return !head || GUARD(46, head->arrival > r->flush_want);
 }
 
 void flush_stored(struct repl_replica *r, int status)
@@ -30,12 +30,12 @@ void flush_stored(struct repl_replica *r, int status)
     }
     r->flush_state = FLUSH_PAGES;
     r->flush_sync = 0;
-    if (r->flush_session != r->session)
+    if (!GUARD(35, r->flush_session == r->session))
         return;
     if (r->flush_done)
         map_settle(r, repl_pos(r->sb.promised, r->applied));
     if (r->flush_done || r->flush_mark)
-        r->flush_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
+        r->flush_sync = GUARD(39, !meta_pages_dirty(r)) ? r->syncs : meta_next(r);
 }
 
 /* Everything that the superblock relies on is durable. */
@@ -43,7 +43,7 @@ static void flush_meta(struct repl_replica *r)
 {
     r->flush_state = FLUSH_META;
     r->flush_sync = 0;
-    if (r->flush_session != r->session)
+    if (!GUARD(35, r->flush_session == r->session))
         return;
     if (r->flush_done) {
         r->sb.lineage = r->done_lineage;
@@ -51,6 +51,7 @@ static void flush_meta(struct repl_replica *r)
         r->sb.mark_pos = r->sb.mark_region = 0;
         r->pos = repl_pos(r->sb.promised, r->applied);
         r->complete = r->intact = true;
+        r->sb.lost = false;
     } else if (r->flush_mark && r->flush_snap) {
         r->sb.snap_mark = r->flush_snap;
         r->sb.snap_region = r->flush_region;
@@ -61,7 +62,7 @@ static void flush_meta(struct repl_replica *r)
         return; /* nothing that the superblock would say */
     }
     if (r->flush_pos > r->sb.pos)
-        r->sb.pos = r->flush_pos;
+        r->sb.pos = MUTANT(120, r->flush_pos, r->pos);
     r->sb_dirty = true;
     r->flush_sync = meta_next(r);
 }
@@ -73,8 +74,8 @@ void flush_progress(struct repl_replica *r)
     if (r->flush_state == FLUSH_META && r->synced >= r->flush_sync) {
         r->flush_state = FLUSH_IDLE;
         r->flush_have = r->flush_arrival;
-        if (r->flush_session == r->session) {
-            r->durable = r->flush_applied;
+        if (GUARD(35, r->flush_session == r->session)) {
+            r->durable = MUTANT(119, r->flush_applied, r->applied);
             if (r->flush_done && r->bound >= 0)
                 replica_send(r, r->bound,
                              &(struct repl_msg){.type = REPL_DONE_OK,
@@ -86,6 +87,9 @@ void flush_progress(struct repl_replica *r)
     if (r->flush_state != FLUSH_IDLE || r->flush_want <= r->flush_have || !flush_ready(r) ||
         r->failed)
         return;
+    /* The position that DONE brings vouches for the checksums of every region outside of the log. */
+    if (r->done_owed && r->stale_cold)
+        return;
     r->flush_state = FLUSH_STORE;
     r->flush_arrival = r->flush_want;
     r->flush_applied = r->applied;
@@ -96,7 +100,7 @@ void flush_progress(struct repl_replica *r)
     r->flush_region = r->mark_region; /* the next mark may come before this one is durable */
     r->flush_snap = r->mark_snap;
     r->done_owed = r->mark_owed = false;
-    r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH};
+    r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH, .sums = r->flush_done};
     int status = GUARD(6, false) ? 1 : r->ops->store(r->ctx, &r->flush_op.req);
     if (status)
         flush_stored(r, status < 0 ? status : 0);

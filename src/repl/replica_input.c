@@ -83,10 +83,12 @@ static void join(struct repl_replica *r, uint64_t count, uint64_t number)
 {
     r->session++;
     r->join = number;
+    r->joined = true;
     r->complete = false;
     r->received = r->applied = r->durable = r->applied_told = r->durable_told = count;
     replica_forget_rebuild(r);
-    forget_snap_mark(r);
+    if (!GUARD(43, false))
+        forget_snap_mark(r);
     memset(r->done_bits, 0, sizeof(r->done_bits));
 }
 
@@ -117,11 +119,23 @@ static void send_map(struct repl_replica *r, int link, const struct repl_msg *m)
     replica_send(r, link, &answer, entries, NULL);
 }
 
+/* The history that a rebuild ends with goes upward, to the epoch that was promised. */
+static bool is_history(const struct repl_replica *r, const struct repl_lineage *l)
+{
+    for (uint32_t i = 1; i < l->n; i++)
+        if (l->at[i].epoch <= l->at[i - 1].epoch ||
+            (i + 1 < l->n && l->at[i].end < l->at[i - 1].end))
+            return false;
+    return l->n && l->at[l->n - 1].epoch == r->sb.promised;
+}
+
 static const char *take_super(struct repl_replica *r, const struct repl_msg *m, const void *payload)
 {
     struct repl_super s;
     if (m->length != REPL_SUPER_SIZE || repl_super_decode(payload, &s, NULL) < 0)
         return "a superblock that cannot be read";
+    if (m->type == REPL_DONE && !is_history(r, &s.lineage))
+        return "a history that is not of this epoch";
     if (m->type == REPL_DONE) {
         r->done_lineage = s.lineage;
         r->done_owed = true;
@@ -235,12 +249,9 @@ bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg 
         refuse(r, link, r->sb.promised);
         return true;
     }
-    if (m->type == REPL_PING && r->later_link >= 0)
-        return true; /* its time is over: another waits for the end of the lease */
     if (m->type == REPL_PING) {
-        r->lease_until = r->now + r->cfg.lease_ns;
-        struct repl_msg pong = {.type = REPL_PONG, .seq = m->seq};
-        replica_send(r, link, &pong, NULL, NULL);
+        r->ping_owed = true;
+        r->ping = m->seq;
         return true;
     }
     if (m->type == REPL_BYE) {

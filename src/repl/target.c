@@ -234,10 +234,11 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->pos = m->seq;
     p->blank = m->flags & REPL_BLANK;
     p->intact = m->flags & REPL_INTACT;
+    p->says_lost = m->flags & REPL_LOST;
     if (m->type == REPL_HELLO || p->ask != ASK_SENT || m->epoch != t->epoch)
         return;
     p->ask = ASK_YES;
-    p->pong = t->now - t->cfg.lease_ns;
+    p->pong = t->now - MUTANT(103, t->cfg.lease_ns, 0);
     if (t->phase == ACTIVE) {
         int member = repl_view_find(&t->view, &s.replica);
         /* While the volume is being made there is nothing that could be lost. */
@@ -288,11 +289,11 @@ void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m
         return; /* an answer to an epoch that is over */
     switch (m->type) {
     case REPL_ACK:
-        if (p->joined && m->count == p->join)
+        if (p->joined && GUARD(34, m->count == p->join))
             io_ack(t, link, m->seq, m->offset);
         break;
     case REPL_PONG:
-        p->pong = (int64_t)m->seq;
+        p->pong = MUTANT(102, (int64_t)m->seq, t->now);
         break;
     case REPL_VIEW_OK:
         view_ok(t, link, m->seq);
@@ -404,6 +405,7 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now)
         rebuild_turn(t);
         scrub_turn(t);
     }
+    REPL_CHECK(repl_target_check(t));
     int64_t next = t->ping_at < t->watch_at ? t->ping_at : t->watch_at;
     return t->pace.next_at > now && t->pace.next_at < next ? t->pace.next_at : next;
 }

@@ -34,7 +34,7 @@ static void note_acked(struct repl_target *t, uint64_t count)
 static void settle(struct repl_target *t, uint64_t count, uint16_t who)
 {
     struct entry *e = &t->window[count & t->mask];
-    if (e->stable || !quorum_met(t, e->acks & who))
+    if (e->stable || !quorum_met(t, MUTANT(111, e->acks & who, e->acks)))
         return;
     e->stable = true;
     repl_busy_count(&t->busy, e->offset, e->length, -1);
@@ -62,15 +62,15 @@ static void settle_syncs(struct repl_target *t)
     uint16_t who = counted(t);
     while ((io = list_first(&t->syncs, struct repl_io, link))) {
         uint16_t links = 0;
-        each_peer(t, i) if (who & bit(i) && t->peer[i].durable >= io->point) links |= bit(i);
+        each_peer(t, i) if (who & bit(i) && t->peer[i].durable + MUTANT(112, 0, 1) >= io->point)
+            links |= bit(i);
         if (!t->serving || !GUARD(21, quorum_met(t, links)))
             return;
         list_unlink(&io->link);
         t->syncs_n--;
         int status = 0;
         if (io->op == REPL_IO_FLUSH) {
-            status = t->flush_fails ? -EIO : 0;
-            t->flush_fails = false;
+            status = client_flushed(t, io->client, repl_pos(t->epoch, io->point));
         } else {
             t->window[io->point & t->mask].io = NULL;
             note_acked(t, io->point);
@@ -130,7 +130,7 @@ void io_update(struct repl_target *t)
 void io_joined(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
-    for (uint64_t c = t->base; c <= p->applied && c <= t->last; c++)
+    for (uint64_t c = t->base; c <= MUTANT(101, p->applied, t->last) && c <= t->last; c++)
         t->window[c & t->mask].acks |= bit(link);
     if (t->syncs_n)
         io_flush_peer(t, link);
@@ -153,6 +153,7 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
                         .cost = io->op == REPL_IO_REVERT ? 0 : io->length,
                         .since = t->now};
     io->point = count;
+    client_wrote(t, io->client, repl_pos(t->epoch, count));
     repl_busy_count(&t->busy, io->offset, io->length, 1);
     static const uint8_t types[] = {
         [REPL_IO_WRITE] = REPL_WRITE, [REPL_IO_ZERO] = REPL_ZERO, [REPL_IO_REVERT] = REPL_REVERT};
@@ -177,6 +178,8 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
         p->owed += e->cost;
         target_send(t, i, &m, io->iov, data ? io->iov_n : 0, io->buf);
     }
+    if (io == &t->revert)
+        rebuild_reverted(t, t->admin_snap.pos, repl_pos(t->epoch, count));
     if (io->flags & REPL_FUA) {
         list_push(&t->syncs, &io->link);
         t->syncs_n++;
@@ -185,7 +188,7 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
 
 static void issue_flush(struct repl_target *t, struct repl_io *io)
 {
-    io->point = t->last;
+    io->point = MUTANT(113, t->last, t->base - 1);
     list_push(&t->syncs, &io->link);
     t->syncs_n++;
     each_peer(t, i) if (t->insync & bit(i) && t->peer[i].durable < t->last) io_flush_peer(t, i);
@@ -197,7 +200,7 @@ static void drain(struct repl_target *t)
     struct repl_io *io;
     while (t->serving && (io = list_first(&t->queue, struct repl_io, link))) {
         bool writes = io->op != REPL_IO_FLUSH;
-        if (writes && t->last + 1 - t->base >= t->cfg.window)
+        if (writes && (t->last + 1 - t->base >= t->cfg.window || !client_known(t, io->client)))
             return;
         list_unlink(&io->link);
         if (!io_in_range(t, io))
@@ -236,7 +239,7 @@ void io_peer_down(struct repl_target *t, int link)
 {
     for (uint64_t c = t->base; c <= t->last; c++) {
         t->window[c & t->mask].owed &= (uint16_t)~bit(link);
-        t->window[c & t->mask].acks &= (uint16_t)~bit(link);
+        t->window[c & t->mask].acks &= (uint16_t)MUTANT(114, ~bit(link), ~0);
     }
     read_retry(t, link, 0, true);
     io_update(t);
@@ -251,7 +254,7 @@ void io_restart(struct repl_target *t)
         struct entry *e = &t->window[c & t->mask];
         if (e->io) {
             list_unlink(&e->io->link); /* FUA: from syncs */
-            list_push(&again, &e->io->link);
+            MUTANT(115, list_push, list_push_front)(&again, &e->io->link);
         }
     }
     list_splice(&again, &t->syncs); /* flushes */

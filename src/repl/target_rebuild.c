@@ -162,7 +162,8 @@ void rebuild_snapped(struct repl_target *t, int link, const struct repl_msg *m)
 /* Below the mark the replica has everything up to the mark's position. */
 static uint64_t fork_at(const struct peer *p, uint32_t region)
 {
-    uint64_t fork = p->mark > p->fork && region < p->sb.mark_region ? p->mark : p->fork;
+    uint64_t fork =
+        p->mark > p->fork && region < p->sb.mark_region + MUTANT(116, 0, 1) ? p->mark : p->fork;
     return p->job.snap && p->job.snap_pos < fork ? p->job.snap_pos : fork;
 }
 
@@ -188,6 +189,22 @@ static void ask_maps(struct repl_target *t, int link)
     j->state = JOB_MAP;
     rebuild_ask(t, link, REPL_MAP, j->tag, j->first, j->count);
     rebuild_ask(t, j->source, REPL_MAP, j->tag, j->first, j->count);
+}
+
+/* Entries that are here, or on their way, are from before: they would make the replica's map too low. */
+void rebuild_reverted(struct repl_target *t, uint64_t above, uint64_t pos)
+{
+    each_peer(t, i)
+    {
+        struct job *j = &t->peer[i].job;
+        if (j->state == JOB_NONE)
+            continue;
+        for (uint32_t k = 0; k < j->count; k++)
+            if (j->theirs[k] > above)
+                j->theirs[k] = pos;
+        if (j->state == JOB_MAP)
+            ask_maps(t, i);
+    }
 }
 
 /* After some megabytes. A snapshot stays what it is; what the volume is, only a target knows that serves. */
@@ -262,7 +279,7 @@ static bool step(struct repl_target *t, int link)
         piece_begin(t, link, j->repair ? 0 : stamp_of(t, p), zeros);
         return true;
     }
-    if (j->flying)
+    if (!GUARD(44, !j->flying))
         return false;
     if (j->region < regions(t)) {
         maybe_mark(t, link);
@@ -285,7 +302,7 @@ static void again(struct repl_target *t, int link)
         return;
     for (int n = 0; n < REPL_PIECES; n++) {
         uint32_t region = (uint32_t)(pieces[n].offset >> t->view.region_shift);
-        if (pieces[n].state != PIECE_NONE && region < j->region)
+        if (pieces[n].state != PIECE_NONE && !GUARD(54, region >= j->region))
             j->region = region;
         pieces[n].state = PIECE_NONE;
     }

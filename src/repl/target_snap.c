@@ -61,7 +61,7 @@ void snap_change(struct repl_target *t, struct repl_view *v)
     bool done = (t->admin == REPL_SNAPSHOT && i >= 0) || (t->admin == REPL_SNAP_DELETE && i < 0);
     if (done) {
         admin_end(t, 0);
-    } else if (snap_taking(t) && !t->admin_wait && durable(t)) {
+    } else if (snap_taking(t) && GUARD(49, !t->admin_wait) && GUARD(41, durable(t))) {
         v->snaps.at[v->snaps.n++] = t->admin_snap;
     } else if (t->admin == REPL_SNAP_DELETE) {
         v->snaps.n--;
@@ -117,7 +117,7 @@ int snap_missing(struct repl_target *t, int link)
     int missing = -1;
     for (int i = 0; i < t->view.snaps.n; i++) {
         uint64_t id = t->view.snaps.at[i].id;
-        if (missing >= 0 && repl_held_has(&p->held, id))
+        if (missing >= 0 && MUTANT(127, repl_held_has(&p->held, id), false))
             snap_drop(t, link, id);
         else if (missing < 0 && !repl_held_has(&p->held, id) && somebody_has(t, id))
             missing = i;

@@ -52,7 +52,7 @@ uint16_t counted(const struct repl_target *t)
 
 bool quorum_met(const struct repl_target *t, uint16_t links)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < MUTANT(110, 4, 1); i++)
         if (__builtin_popcount(links & t->q[i].links) < (GUARD(17, false) ? 1 : t->q[i].cf))
             return false;
     return true;
@@ -166,7 +166,7 @@ static void note_insync(const struct repl_target *t, struct repl_view *v)
         if (!p || !p->insync) {
             it->flags &= (uint8_t)~REPL_INSYNC;
         } else if (!(it->flags & REPL_INSYNC)) {
-            uint64_t durable = repl_pos(t->epoch, p->durable);
+            uint64_t durable = repl_pos(t->epoch, MUTANT(109, p->durable, p->applied));
             it->flags |= REPL_INSYNC;
             it->floor = durable > it->floor ? durable : it->floor;
         }
@@ -182,6 +182,9 @@ static bool same_view(const struct repl_view *a, const struct repl_view *b)
     for (int m = 0; same && m < a->n; m++)
         same = uuid_eq(&a->member[m].id, &b->member[m].id) &&
                a->member[m].flags == b->member[m].flags && a->member[m].floor == b->member[m].floor;
+    for (int i = 0; same && i < REPL_CLIENTS; i++)
+        same = a->clients.at[i].id == b->clients.at[i].id &&
+               a->clients.at[i].owed == b->clients.at[i].owed;
     return same;
 }
 
@@ -238,6 +241,7 @@ void view_step(struct repl_target *t)
         return;
     struct repl_view v = t->view;
     note_insync(t, &v);
+    client_change(t, &v);
     if (!(v.flags & REPL_FORMED)) {
         if (all_have(t))
             v.flags |= REPL_FORMED;
@@ -269,7 +273,7 @@ static void commit(struct repl_target *t)
     t->out_n = 0; /* those who were to be taken out are */
     for (int m = 0; m < t->view.n; m++) {
         int link = view_link(t, &t->view.member[m].id);
-        if (link >= 0 && t->view.member[m].flags & REPL_INSYNC && t->peer[link].insync)
+        if (link >= 0 && GUARD(50, t->view.member[m].flags & REPL_INSYNC) && t->peer[link].insync)
             t->peer[link].lost = false;
     }
     view_sets(t);
@@ -299,7 +303,7 @@ void view_ok(struct repl_target *t, int link, uint64_t version)
     }
     for (int i = 0; i < 4; i++)
         if (__builtin_popcount(have & t->q[i].links) < t->q[i].cf ||
-            __builtin_popcount(sound & t->q[i].links) < t->q[i].meet)
+            !GUARD(40, __builtin_popcount(sound & t->q[i].links) >= t->q[i].meet))
             return;
     commit(t);
 }

@@ -1,5 +1,16 @@
 #include "repl/view.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
+void repl_check(const char *broken)
+{
+    if (!broken)
+        return;
+    fprintf(stderr, "replication: what is always true is not: %s\n", broken);
+    abort();
+}
+
 int repl_view_find(const struct repl_view *v, const struct uuid *id)
 {
     for (int i = 0; i < v->n; i++)
@@ -124,7 +135,7 @@ uint64_t repl_fork_mark(uint64_t mark, const struct repl_lineage *t)
         if (t->at[j].epoch != repl_pos_epoch(mark))
             continue;
         uint64_t end = j + 1 == t->n ? REPL_UNKNOWN : t->at[j].end;
-        return mark < end ? mark : end;
+        return GUARD(36, mark < end) ? mark : end;
     }
     return 0;
 }

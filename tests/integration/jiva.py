@@ -49,9 +49,18 @@ spec:
               "each replica is on a node of its own")
     tap.equal(sorted(r["address"] for r in v["status"]["replicaStatus"]),
               sorted(p["status"]["podIP"] for p in pods), "the replicas' addresses are their pods'")
-    tap.ran(run("iscsi-ls", "-s", f"iscsi://{portal}"), "iscsi-ls finds it", stdout=v["iscsi"]["iqn"])
+    tap.ran(run("iscsi-ls", "-s", "iscsi://{}%{}@{}".format(*s.login("my-jiva")[:2], portal)), "iscsi-ls finds it",
+            stdout=v["iscsi"]["iqn"])
     tap.ran(qemu_io(s.url("my-jiva"), "write -P 0x5a 0 1M", "write -P 0x77 6143M 1M", "flush"),
             "qemu-io writes to it")
+
+
+def check_path(s):
+    """Nothing stands between an initiator and the target: it listens at its Service's address itself."""
+    address, port = s.portal("my-jiva").rsplit(":", 1)
+    listens = run("ss", "-Hltnp", f"src {address} and sport = :{port}").stdout
+    tap.ok(f"pid={s.target('my-jiva')}," in listens and listens.count("pid=") == 1,
+           "the target itself listens at the volume's portal, without a forwarder", listens)
 
 
 def check_rights(s):
@@ -69,7 +78,7 @@ def check_resize(s):
     v = s.volume("my-jiva")
     host, port = v["iscsi"]["targetPortal"].rsplit(":", 1)
     i = Initiator(int(port), v["iscsi"]["iqn"], host=host)
-    tap.equal(i.login(), 0, "an initiator logs in")
+    tap.equal(i.login(chap=s.login("my-jiva")[:2]), 0, "an initiator logs in")
     i.ready()
     tap.equal(i.capacity(), 6 * GIBI, "and sees 6 GiB")
     tap.ok(wait_for(lambda: s.volume("my-jiva")["status"].get("initiators")), "the status says who is logged in")
@@ -419,6 +428,7 @@ if not own_network():
     tap.done()
 with Scratch() as scratch, Jiva(orlop, scratch.file("data"), "--nodes", "3", "--lost-after", "10m") as system:
     check_seed(system)
+    check_path(system)
     check_rights(system)
     check_resize(system)
     check_refusals(system)

@@ -26,7 +26,7 @@ void disk_log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sure)
     struct unsynced **p = log;
     while (*p) {
         struct unsynced *u = *p;
-        if (!u->flushing) {
+        if (!u->flushing || u->alone) {
             p = &u->next;
             continue;
         }
@@ -76,6 +76,7 @@ bool disk_snapshot(struct disk *d, uint64_t id)
     if (d->snaps == DISK_SNAPS || disk_find(d, id) >= 0)
         return false;
     d->snap[d->snaps].id = id;
+    d->snap[d->snaps].data = mem_alloc(sizeof(d->data));
     memcpy(d->snap[d->snaps++].data, d->data, sizeof(d->data));
     return true;
 }
@@ -85,8 +86,15 @@ void disk_drop(struct disk *d, uint64_t id)
     int i = disk_find(d, id);
     if (i < 0)
         return;
+    free(d->snap[i].data);
     d->snaps--;
     memmove(&d->snap[i], &d->snap[i + 1], (size_t)(d->snaps - i) * sizeof(d->snap[0]));
+}
+
+void disk_free_snaps(struct disk *d, int from)
+{
+    while (d->snaps > from)
+        free(d->snap[--d->snaps].data);
 }
 
 /* Later ones are gone, and so is what was not synced. */
@@ -95,7 +103,7 @@ void disk_revert(struct disk *d, uint64_t id)
     int i = disk_find(d, id);
     memcpy(d->data, d->snap[i].data, sizeof(d->data));
     memcpy(d->data_sure, d->snap[i].data, sizeof(d->data));
-    d->snaps = i + 1;
+    disk_free_snaps(d, i + 1);
     while (d->data_log) {
         struct unsynced *u = d->data_log;
         d->data_log = u->next;

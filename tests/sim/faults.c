@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "sim.h"
 
+enum { KINDS = 18 }; /* of faults, as in life_fault() */
+
 static int some_replica(struct sim *s)
 {
     int i = (int)sim_below(s, REPLICAS);
@@ -58,6 +60,25 @@ static void while_made(struct sim *s, int t, int r)
         s->conn[t][r].blocked[1] = s->now + 150 * MS;
 }
 
+/*
+ * A mark is on its way to one that is being rebuilt, and so are the last writes, to everybody. They reach only that one, and
+ * are durable with its mark; the next target starts without it: these writes never were.
+ */
+void life_sent(struct sim *s, int t, int r, const struct repl_msg *m)
+{
+    if (m->type != REPL_FLUSH || !(m->flags & REPL_MARK) || !m->offset || calm(s) ||
+        !sim_chance(s, s->rebuilds ? 70 : 30))
+        return;
+    for (int k = 0; k < REPLICAS; k++)
+        if (k != r)
+            conn_break(s, t, k);
+    sim_trace(s, "what target %d has said reaches only replica %d", t, r);
+    int64_t end = s->now + sim_between(s, 1 * MS, 12 * MS);
+    s->reads_until = end + 150 * MS; /* what is written again is compared anyway */
+    world_event(s, end, EV_CUT_OFF, r, (int)sim_between(s, 70, 120), 0, NULL);
+    world_event(s, end, EV_HANDOVER, t, 0, 0, NULL);
+}
+
 /* Rebuilds are short here; so that they are interrupted, too: */
 void life_given(struct sim *s, int t, int r, uint8_t type)
 {
@@ -73,6 +94,8 @@ void life_given(struct sim *s, int t, int r, uint8_t type)
     }
     if (type == REPL_BEGIN && sim_chance(s, s->rebuilds ? 25 : 3))
         conn_break(s, t, r);
+    if (type == REPL_BEGIN && s->snaps && sim_chance(s, 10)) /* a rebuild that begins anew */
+        world_event(s, s->now, EV_SNAPS, 0, 0, 0, NULL);
     if (type == REPL_BEGIN && s->rebuilds && !s->target[t].serving && sim_chance(s, 15)) {
         /* A target that never serves; the next one may take another truth. */
         world_event(s, s->now + sim_between(s, 0, 6 * MS), EV_HANDOVER, t, 0, 0, NULL);
@@ -170,18 +193,27 @@ static void fall_behind(struct sim *s, int lost, int keep)
     }
 }
 
-/* A disk that is new, or as it was some time ago, if that can be noticed. */
-void life_lose_disk(struct sim *s, int i)
+/* A replica stops and comes back with another disk. */
+bool life_new_disk(struct sim *s, int i, bool blank)
 {
     struct sim_replica *r = &s->replica[i];
     bool counted = r->weak || r->wiped;
     if (calm(s) || !s->served || s->put_away_at || !r->used || !r->p.up ||
         (s->safe ? sim_without_memory(s) + !counted : sim_wiped(s) + !r->wiped) > sim_limit(s))
-        return;
+        return false;
     crash_and_restart(s, i, 50 * MS);
     r->wiped = true;
+    if (r->ever)
+        r->gone = GONE_DISK;
+    if (blank)
+        replica_wipe(s, i);
     sim_trace(s, "replica %d has a new disk", i);
-    replica_wipe(s, i);
+    return true;
+}
+
+void life_lose_disk(struct sim *s, int i)
+{
+    life_new_disk(s, i, true);
 }
 
 /* The other target sees only a new replica, which looks as if the volume never was. */
@@ -213,6 +245,11 @@ static void admin(struct sim *s, bool snaps)
             op = REPL_GROW;
         break;
     case 1:
+        if (sim_chance(s, 20)) { /* one misses it, and perhaps nothing else */
+            int r = some_replica(s);
+            conn_break(s, t, r);
+            life_cut_off(s, r, s->now + sim_between(s, 5 * MS, 25 * MS));
+        }
         snaps_admin(s, t, &op);
         break;
     case 2: {
@@ -238,7 +275,8 @@ static void admin(struct sim *s, bool snaps)
         op = REPL_ADD;
         replica_wipe(s, fresh);
         s->replica[fresh].used = s->replica[fresh].added = true;
-        s->replica[fresh].weak = s->replica[fresh].wiped = false;
+        s->replica[fresh].weak = s->replica[fresh].wiped = s->replica[fresh].ever = false;
+        s->replica[fresh].gone = GONE_NO;
         replica_start(s, fresh);
         if (sim_chance(s, 30))
             hide_from_other(s, t, fresh);
@@ -261,9 +299,27 @@ static void admin(struct sim *s, bool snaps)
     target_turn(s, t);
 }
 
-void life_snaps(struct sim *s)
+/* A snapshot is taken. What comes next finds replicas that have it, or have not, with little else that differs. */
+void life_snapped(struct sim *s, int t)
 {
-    if (s->snaps && s->stage == RUN && !s->lossy && sim_chance(s, 4))
+    int r = some_replica(s);
+    if (calm(s) || !sim_chance(s, 45))
+        return;
+    if (sim_chance(s, 30)) { /* the next target chooses among them */
+        s->reads_until = s->now + 20 * MS;
+        world_event(s, s->now + sim_between(s, 0, MS), EV_HANDOVER, t, 0, 0, NULL);
+        return;
+    }
+    /* One misses the writes since, and is rebuilt while the volume goes back. */
+    conn_break(s, t, r);
+    int64_t until = s->now + sim_between(s, 2 * MS, 12 * MS);
+    life_cut_off(s, r, until);
+    world_event(s, until - MS, EV_SNAPS, 1, 0, 0, NULL);
+}
+
+void life_snaps(struct sim *s, int chance)
+{
+    if (s->snaps && s->stage == RUN && !s->lossy && sim_chance(s, chance))
         admin(s, true);
 }
 
@@ -341,12 +397,29 @@ static void freeze(struct sim *s, struct process *p, int64_t most)
         p->frozen_until = until;
 }
 
+/* Of those that this life has. */
+static int some_kind(struct sim *s)
+{
+    int k = (int)sim_below(s, KINDS);
+    while (!(s->kinds >> k & 1))
+        k = (k + 1) % KINDS;
+    return k;
+}
+
 void life_fault(struct sim *s)
 {
     world_event(s, s->now + sim_between(s, 2 * MS, s->fault_every), EV_FAULT, 0, 0, 0, NULL);
     if (calm(s))
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
+    if (sim_future & FUTURE_STORES && sim_chance(s, 15)) {
+        damage_store(s, r);
+        return;
+    }
+    if (sim_future & FUTURE_ROT && sim_chance(s, 15)) {
+        damage_rot(s, r);
+        return;
+    }
     if (s->behind && sim_chance(s, 25) && sim_serving_target(s) >= 0) {
         /* It misses some writes, and is rebuilt with its memory whole. */
         conn_break(s, sim_serving_target(s), r);
@@ -364,7 +437,7 @@ void life_fault(struct sim *s)
             split(s, r);
         return;
     }
-    switch (sim_below(s, 18)) {
+    switch (some_kind(s)) {
     case 0:
     case 1:
         if (may_crash(s, r))

@@ -71,9 +71,20 @@ bool sim_idle(const struct sim *s)
 static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_op op,
                    uint64_t sector, uint64_t n, bool all)
 {
-    *c = (struct client_io){.busy = true, .all = all, .target = target, .started = s->now};
-    c->io = (struct repl_io){
-        .op = op, .offset = sector * SECTOR, .length = n * SECTOR, .iov = &c->iov, .iov_n = 1};
+    *c = (struct client_io){.busy = true,
+                            .all = all,
+                            .target = target,
+                            .initiator = (int)sim_below(s, (uint64_t)s->initiators),
+                            .life = s->target[target].p.life * TARGETS + (uint32_t)target,
+                            .started = s->now};
+    c->io = (struct repl_io){.op = op,
+                             .offset = sector * SECTOR,
+                             .length = n * SECTOR,
+                             .iov = &c->iov,
+                             .iov_n = 1,
+                             .client = (uint64_t)c->initiator + 1};
+    c->owner = s->target[target].owner;
+    c->must = s->target[target].acked;
     if (op == REPL_IO_FLUSH)
         c->io.offset = c->io.length = 0;
     c->iov = (struct iovec){c->data, n * SECTOR};
@@ -83,7 +94,7 @@ static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_
         c->io.flags = sim_chance(s, 15) ? REPL_FUA : 0;
         for (uint64_t i = 0; i < n * SECTOR; i += 8)
             memcpy(c->data + i, &c->value, 8);
-        model_write(s->model, sector, n, c->value, c->id, s->now);
+        model_write(s->model, sector, n, c->value, c->id, s->now, c->initiator);
     }
     sim_trace(s, "client %d: %s sector %lu+%lu value %lu%s", target,
               op == REPL_IO_READ    ? "read"
@@ -91,6 +102,7 @@ static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_
               : op == REPL_IO_ZERO  ? "zero"
                                     : "write",
               sector, n, c->value, c->io.flags & REPL_FUA ? " FUA" : "");
+    repl_target_time(s->target[target].core, local_time(s, &s->target[target].p));
     repl_target_submit(s->target[target].core, &c->io);
 }
 
@@ -121,6 +133,29 @@ static void read_done(struct sim *s, struct client_io *c)
     }
 }
 
+/*
+ * An initiator that has lost something which was acknowledged learns it by its next flush: that one fails. A target
+ * that went on knows it, and tells one initiator; that all of them are told, whatever became of the target, is FUTURE_FLUSH.
+ */
+static void flush_done(struct sim *s, struct client_io *c, int status)
+{
+    bool all = sim_future & FUTURE_FLUSH;
+    unsigned me = 1u << c->initiator;
+    if (status < 0) {
+        if (!s->stats.losses && s->safe)
+            sim_fail(s, "a flush failed, and nothing can be lost");
+        model_flush_failed(s->model, c->initiator, s->now);
+        s->untold &= ~me;
+        return;
+    }
+    if (s->untold & me && c->started > s->reset_at)
+        sim_fail(s, "initiator %d has lost writes, and its flush is good", c->initiator);
+    if (!s->lossy)
+        model_flushed(s->model, c->started, c->initiator, true, 0);
+    else if (all || s->initiators == 1)
+        model_flushed(s->model, c->started, c->initiator, false, all ? 0 : c->life);
+}
+
 void life_complete(struct sim *s, int target, struct repl_io *io, int status)
 {
     struct client_io *c = container_of(io, struct client_io, io);
@@ -129,11 +164,14 @@ void life_complete(struct sim *s, int target, struct repl_io *io, int status)
               c->value);
     if (status == -ERANGE)
         sim_fail(s, "a request beyond the end: the volume has shrunk");
+    if (io->op == REPL_IO_FLUSH)
+        flush_done(s, c, status);
     if (status < 0) {
         if (c->all)
             s->read_next = -1;
         return;
     }
+    claims_complete(s, target, c);
     switch (io->op) {
     case REPL_IO_READ:
         s->stats.reads++;
@@ -141,14 +179,12 @@ void life_complete(struct sim *s, int target, struct repl_io *io, int status)
         break;
     case REPL_IO_FLUSH:
         s->stats.flushes++;
-        if (!s->lossy)
-            model_flushed(s->model, c->started);
         if (c->all)
             s->read_next = 0;
         break;
     default:
         s->stats.writes++;
-        model_written(s->model, c->id, s->now, io->flags & REPL_FUA && !s->lossy);
+        model_written(s->model, c->id, s->now, io->flags & REPL_FUA && !s->lossy, c->life);
     }
 }
 
@@ -183,6 +219,8 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
         s->size = s->admin_value;
     if (op == REPL_SNAPSHOT || op == REPL_SNAP_DELETE)
         snaps_done(s, target, op);
+    if (op == REPL_SNAPSHOT)
+        life_snapped(s, target);
     if ((op == REPL_ADD && s->admin_instead >= 0) || op == REPL_REMOVE)
         s->replica[op == REPL_ADD ? s->admin_instead : s->admin_replica].used = false;
 }
@@ -192,23 +230,26 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status)
 static void client(struct sim *s, struct event *e)
 {
     int t = e->a;
-    world_event(s, s->now + sim_between(s, MS / 5, 2 * MS), EV_CLIENT, t, 0, 0, NULL);
+    world_event(s, s->now + sim_between(s, s->client_every / 10, s->client_every), EV_CLIENT, t, 0,
+                0, NULL);
     if (!s->target[t].p.up || s->target[t].p.frozen_until > s->now || s->quiet)
         return;
     struct client_io *c = free_io(s, t);
     if (!c)
         return;
     uint64_t sectors = s->size / SECTOR, n = 1 + sim_below(s, 4);
-    uint64_t first = sim_chance(s, 60) ? sim_below(s, 8) : sim_below(s, sectors);
+    uint64_t first =
+        sim_chance(s, s->hot_chance) ? sim_below(s, (uint64_t)s->hot) : sim_below(s, sectors);
     if (first + n > sectors)
         n = 1;
     /* Reads go on when writes are stuck. */
     int writes = 0;
     for (int i = 0; i < s->depth; i++)
         writes += s->io[t * IOS + i].busy && s->io[t * IOS + i].io.op != REPL_IO_READ;
-    bool reads = writes > s->depth / 2 || (s->now < s->split_until && t == s->split_reader);
+    bool reads = writes > s->depth / 2 || s->now < s->reads_until ||
+                 (s->now < s->split_until && t == s->split_reader);
     uint64_t what = reads ? 50 : sim_below(s, 100);
-    if (what < 5)
+    if (what < s->zeroing)
         submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
     else if (what < 45)
         submit(s, t, c, REPL_IO_WRITE, first, n, false);
@@ -277,7 +318,7 @@ static void look(struct sim *s)
                 continue;
             repl_replica_status(r->core, &rs);
             if (rs.complete && rs.super->promised == st.epoch)
-                r->weak = r->wiped = false;
+                r->weak = r->wiped = r->damaged = false, r->gone = GONE_NO;
         }
 }
 
@@ -332,7 +373,7 @@ void life_event(struct sim *s, struct event *e)
         look(s);
         force_out(s);
         keep_target(s);
-        life_snaps(s);
+        life_snaps(s, 4);
         break;
     case EV_FAULT:
         life_fault(s);
@@ -351,6 +392,12 @@ void life_event(struct sim *s, struct event *e)
         break;
     case EV_HANDOVER:
         life_handover(s, e->a);
+        break;
+    case EV_SNAPS:
+        if (e->a)
+            snaps_go_back(s);
+        else
+            life_snaps(s, 100);
         break;
     case EV_START_REPLICA:
         replica_start(s, e->a);
@@ -478,6 +525,8 @@ static void advance(struct sim *s)
         if (!read_all(s))
             return;
         model_check(s);
+        if (sim_future & FUTURE_FLUSH)
+            s->untold |= model_untold(s->model, s->read_values, s->size / SECTOR);
         model_reset(s, s->read_values);
         for (int i = 0; i < REPLICAS; i++)
             s->replica[i].weak = false;
@@ -545,6 +594,31 @@ static void advance(struct sim *s)
     }
 }
 
+/*
+ * What makes lives unlike one another: many have only some kinds of faults, which then come together more often; some are
+ * short or long; most requests are for few sectors, or not; clients are eager or not; marks are made often.
+ */
+static void plan_swarm(struct sim *s)
+{
+    static const int hot[] = {1, 3, 8, 8}, chance[] = {20, 60, 60, 95};
+    static const int64_t every[] = {MS, 2 * MS, 2 * MS, 5 * MS};
+    static const int64_t checkpoints[] = {10 * MS, 50 * MS, 400 * MS};
+    s->kinds = sim_chance(s, 40) ? UINT32_MAX : (uint32_t)(sim_random(s) | 1u << sim_below(s, 18));
+    int length = (int)sim_below(s, 10);
+    s->stage_at = length < 3   ? sim_between(s, 80 * MS, 250 * MS)
+                  : length < 9 ? sim_between(s, 200 * MS, 600 * MS)
+                               : sim_between(s, 600 * MS, 1200 * MS);
+    s->hot = hot[sim_below(s, 4)];
+    s->hot_chance = chance[sim_below(s, 4)];
+    s->client_every = every[sim_below(s, 4)];
+    s->checkpoint = checkpoints[sim_below(s, 3)];
+    s->map_chunk = 1 + (uint32_t)sim_below(s, 3);
+    s->mark_bytes = (uint64_t)SECTOR << sim_below(s, 3);
+    s->snaps_fail = sim_chance(s, 40);
+    s->zeroing = sim_chance(s, 20) ? 25 : 5;
+    s->initiators = sim_chance(s, 70) ? INITIATORS : 1;
+}
+
 static void plan(struct sim *s)
 {
     static const int factors[] = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5};
@@ -552,7 +626,7 @@ static void plan(struct sim *s)
     s->rf = factors[sim_below(s, 10)];
     s->behind = sim_chance(s, 30);
     s->cf = (int)repl_cf(sim_chance(s, s->behind ? 25 : 10) ? (unsigned)s->rf : 0, (unsigned)s->rf);
-    s->size = (24 + sim_below(s, 40)) * SECTOR;
+    s->size = (24 + (sim_chance(s, 25) ? 0 : sim_below(s, 40))) * SECTOR;
     s->safe = sim_chance(s, 65);
     s->sync_io = sim_chance(s, 40);
     s->rebuilds = sim_chance(s, 50);
@@ -561,10 +635,12 @@ static void plan(struct sim *s)
     s->snaps = sim_chance(s, 35);
     s->delay = delays[sim_below(s, 3)];
     s->disk_delay = delays[sim_below(s, 3)];
+    s->meta_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
+    s->extent_shift = (uint8_t)(s->region_shift + sim_below(s, 3));
     s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
     s->depth = s->splits ? IOS : 1 + (int)sim_below(s, IOS);
-    s->stage_at = sim_between(s, 200 * MS, 600 * MS);
+    plan_swarm(s);
     s->named = sim_chance(s, 70);
     s->buried = s->split_reader = -1;
     /* Any RF of them have a member in common with any other RF. */
@@ -609,6 +685,7 @@ bool sim_life(uint64_t seed, bool trace, struct sim *s)
     s->seed = s->rng = seed;
     s->trace = trace;
     s->model = model_new();
+    s->history = history_new();
     s->corrupt = -1;
     s->read_next = -1;
     for (int i = 0; i < CONNS; i++)

@@ -1,11 +1,16 @@
 /*
  * orlop-sim: lives of a replicated volume, each from a seed.
  *
- *     orlop-sim --seeds A..B [-j N]    all of them; exits 1 and names those that failed
+ *     orlop-sim --seeds A..B [-j N]    all of them; names those that failed
  *     orlop-sim --seed N [--trace]     one, with all that happens
  *     orlop-sim --file FILE            those that are named in a file, one in a line
- *     --until-failure                  ends at the first that fails; exits 0 if there is one (for mutants)
+ *     --until-failure                  ends at the first that fails
+ *     --future N                       with what the core is to do and does not do yet: FUTURE_ in sim.h
+ *     --mutant N                       with a planted fault (only where these are built in; see tests/sim/mutants.py)
+ *
+ * Exits 0 when all were good, 1 when one failed, crashed or did not end, 2 when it was asked for something else.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,15 +19,38 @@
 #include "base/mem.h"
 #include "sim.h"
 
+enum { PATIENCE = 60 }; /* seconds for a life, which takes milliseconds */
+
+#ifdef REPL_MUTATE
+int repl_mutant;
+#endif
+
+unsigned sim_future;
 static struct sim *world;
+
+/* A crash or a hang of the core is a failure of the seed, which must be named. */
+static void stricken(int signal)
+{
+    char text[100];
+    int n = snprintf(text, sizeof(text), "seed %lu: %s\n", world->seed,
+                     signal == SIGALRM   ? "does not end"
+                     : signal == SIGABRT ? "an assertion failed"
+                                         : "a crash");
+    if (write(STDOUT_FILENO, text, (size_t)n) < 0)
+        _exit(2);
+    _exit(1);
+}
 
 static bool life(uint64_t seed, bool trace)
 {
-    if (sim_life(seed, trace, world))
-        return true;
-    printf("seed %lu: %s\n", seed, world->failure.why);
-    fflush(stdout);
-    return false;
+    alarm(PATIENCE);
+    bool good = sim_life(seed, trace, world);
+    alarm(0);
+    if (!good) {
+        printf("seed %lu: %s\n", seed, world->failure.why);
+        fflush(stdout);
+    }
+    return good;
 }
 
 static int range(uint64_t first, uint64_t last, uint64_t step, bool until_failure)
@@ -68,6 +96,26 @@ static int from_file(const char *path)
     return failed;
 }
 
+static bool plant(const char *number)
+{
+#ifdef REPL_MUTATE
+    repl_mutant = atoi(number);
+    return true;
+#else
+    (void)number;
+    return false;
+#endif
+}
+
+static int usage(const char *what)
+{
+    fprintf(stderr,
+            "orlop-sim: %s: write --seeds A..B [-j N] [--until-failure], --seed N [--trace] or "
+            "--file FILE; --mutant N only in a build with -DREPL_MUTATE\n",
+            what);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t first = 1, last = 100;
@@ -88,14 +136,21 @@ int main(int argc, char **argv)
             trace = true;
         else if (strcmp(argv[i], "--until-failure") == 0)
             until_failure = true;
-        else {
-            fprintf(stderr,
-                    "orlop-sim: %s: write --seeds A..B [-j N], --seed N [--trace] or --file FILE\n",
-                    argv[i]);
-            return 2;
-        }
+        else if (strcmp(argv[i], "--future") == 0)
+            sim_future = (unsigned)atoi(value), i++;
+        else if (strcmp(argv[i], "--mutant") == 0 && *value && plant(value))
+            i++;
+        else
+            return usage(argv[i]);
     }
     world = NEW(struct sim);
+    signal(SIGABRT, stricken);
+    signal(SIGALRM, stricken);
+    signal(SIGFPE, stricken);
+#ifndef __SANITIZE_ADDRESS__ /* it says more of a bad access itself */
+    signal(SIGSEGV, stricken);
+    signal(SIGBUS, stricken);
+#endif
     if (file)
         status = from_file(file);
     else if (trace)
@@ -109,5 +164,5 @@ int main(int argc, char **argv)
                world->stats.flushes, world->stats.crashes, world->stats.elections,
                world->stats.admin, world->stats.losses, world->stats.serving);
     free(world);
-    return until_failure ? !status : status;
+    return status;
 }

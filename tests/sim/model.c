@@ -15,6 +15,8 @@ struct value {
     int64_t invoked, completed;    /* of the write; completed INT64_MAX: never */
     int64_t first_end, last_begin; /* of all operations */
     bool durable, seen;
+    int by;        /* initiator */
+    uint32_t life; /* of the target that acknowledged it */
 };
 
 struct sector {
@@ -24,9 +26,11 @@ struct sector {
 
 struct model {
     struct sector sector[SECTORS_MAX];
+    int64_t told
+        [INITIATORS]; /* when a flush of its last failed: what it wrote before may be gone, and it knows */
 };
 
-static struct value *add(struct sector *c, uint64_t value, uint64_t id, int64_t now)
+static struct value *add(struct sector *c, uint64_t value, uint64_t id, int64_t now, int by)
 {
     if (c->n == c->size) {
         c->size = c->size ? 2 * c->size : 16;
@@ -37,7 +41,8 @@ static struct value *add(struct sector *c, uint64_t value, uint64_t id, int64_t 
                                 .invoked = now,
                                 .completed = INT64_MAX,
                                 .first_end = INT64_MAX,
-                                .last_begin = now};
+                                .last_begin = now,
+                                .by = by};
     return &c->v[c->n++];
 }
 
@@ -52,7 +57,7 @@ static struct value *find(struct sector *c, uint64_t value)
 static void begin(struct sector *c, uint64_t value)
 {
     c->n = 0;
-    struct value *v = add(c, value, value, -1);
+    struct value *v = add(c, value, value, -1, -1);
     v->completed = v->first_end = -1;
     v->durable = v->seen = true;
 }
@@ -73,10 +78,10 @@ void model_free(struct model *m)
 }
 
 void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
-                 int64_t now)
+                 int64_t now, int by)
 {
     for (uint64_t i = first; i < first + n; i++)
-        add(&m->sector[i], value, id, now);
+        add(&m->sector[i], value, id, now, by);
 }
 
 static struct value *find_id(struct sector *c, uint64_t id)
@@ -87,24 +92,57 @@ static struct value *find_id(struct sector *c, uint64_t id)
     return NULL;
 }
 
-void model_written(struct model *m, uint64_t id, int64_t now, bool durable)
+void model_written(struct model *m, uint64_t id, int64_t now, bool durable, uint32_t life)
 {
     for (int i = 0; i < SECTORS_MAX; i++) {
         struct value *v = find_id(&m->sector[i], id);
         if (!v)
             continue;
         v->completed = now;
+        v->life = life;
         v->durable |= durable;
         v->first_end = now < v->first_end ? now : v->first_end;
     }
 }
 
-void model_flushed(struct model *m, int64_t started)
+/* A flush is good: what was written before is durable, but for what its initiator was told may be gone. */
+void model_flushed(struct model *m, int64_t started, int by, bool others, uint32_t life)
 {
+    int64_t told = m->told[by];
+    for (int i = 0; i < INITIATORS && others; i++)
+        told = m->told[i] > told ? m->told[i] : told;
     for (int i = 0; i < SECTORS_MAX; i++)
-        for (size_t k = 0; k < m->sector[i].n; k++)
-            if (m->sector[i].v[k].completed <= started)
-                m->sector[i].v[k].durable = true;
+        for (size_t k = 0; k < m->sector[i].n; k++) {
+            struct value *v = &m->sector[i].v[k];
+            if (v->completed <= started && (others || v->by == by) && v->completed > told &&
+                (!life || v->life == life))
+                v->durable = true;
+        }
+}
+
+void model_flush_failed(struct model *m, int by, int64_t now)
+{
+    m->told[by] = now;
+}
+
+/* Initiators that have lost something that was acknowledged, and were not told; bits. The volume has these values now. */
+unsigned model_untold(const struct model *m, const uint64_t *values, uint64_t sectors)
+{
+    unsigned who = 0;
+    for (uint64_t i = 0; i < sectors; i++) {
+        const struct sector *c = &m->sector[i];
+        int64_t is = -1; /* when what is there was complete, at the latest */
+        for (size_t k = 0; k < c->n; k++)
+            if (c->v[k].value == values[i] && c->v[k].completed > is)
+                is = c->v[k].completed;
+        for (size_t k = 0; k < c->n; k++) {
+            const struct value *v = &c->v[k];
+            if (v->by >= 0 && v->invoked > is && v->completed != INT64_MAX &&
+                v->completed > m->told[v->by])
+                who |= 1u << v->by;
+        }
+    }
+    return who;
 }
 
 /* Some write of this value can be the last one, if those that `counts` says have happened. */

@@ -127,11 +127,15 @@ static void give(struct sim *s, int t, int r, int to, struct message *q)
                   m.epoch, m.seq, m.offset, m.count, m.flags);
     int n = cut_payload(s, q, &m);
     if (!to) {
+        repl_target_time(s->target[t].core, local_time(s, &s->target[t].p));
         repl_target_input(s->target[t].core, r, &m, q->iov, n, &q->buf);
+        if (m.type == REPL_VIEW_OK)
+            claims_answered(s, t);
         repl_buf_unref(&q->buf);
         return;
     }
     life_given(s, t, r, m.type);
+    claims_given(s, r, &m);
     if (!repl_replica_input(s->replica[r].core, t, &m, q->iov, n, &q->buf)) {
         q->next = NULL;
         *c->held_end[1] = q;

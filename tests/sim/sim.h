@@ -7,8 +7,8 @@
  *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
  *
  * world.c owns time and processes, net.c connections, disk.c disks, storage.c what is asked of them; model.c knows what
- * reads may return, snaps.c what is in snapshots; life.c is the
- * plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
+ * reads may return, history.c what replicas must have, claims.c whether what is said is true, snaps.c what is in
+ * snapshots; life.c is the plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "repl/frame.h"
+#include "repl/meta.h"
 #include "repl/replica.h"
 #include "repl/target.h"
 
@@ -26,16 +27,18 @@ enum {
     CONNS = REPLICAS * TARGETS,
     SECTOR = 512,
     SECTORS_MAX = 96,
-    META_SIZE = 4 * REPL_SUPER_SIZE,
-    META_GRAIN = 64, /* metadata is torn finer than disks would */
+    META_SIZE = REPL_META_HEAD + REPL_SUPER_SIZE,
+    META_GRAIN = 512, /* a sector is written whole or not at all */
     IOS = 12,        /* of a client, at once */
-    HOT_MAX = 5,
+    ACTIVE_MAX = 3,  /* extents */
+    INITIATORS = 2,  /* of a volume */
     SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
     DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
     ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
 };
 
-#define MS ((int64_t)1000000)
+#define MS    ((int64_t)1000000)
+#define LEASE (60 * MS)
 
 struct event {
     int64_t at;
@@ -46,6 +49,7 @@ struct event {
         EV_MESSAGE,
         EV_STORED,
         EV_SYNCED,
+        EV_LOGGED,
         EV_DIAL,
         EV_BROKEN,
         EV_CLIENT,
@@ -57,6 +61,7 @@ struct event {
         EV_CUT_FROM,
         EV_LOSE_DISK,
         EV_HANDOVER,
+        EV_SNAPS,
     } kind;
     int a, b;
     uint32_t life;
@@ -68,6 +73,7 @@ struct unsynced {
     struct unsynced *next;
     uint64_t offset, length;
     bool done, flushing;
+    bool alone; /* durable by itself, not by a sync of everything */
     uint8_t data[];
 };
 
@@ -76,9 +82,17 @@ struct disk {
     uint8_t meta[META_SIZE], meta_sure[META_SIZE];
     struct unsynced *data_log, **data_end, *meta_log, **meta_end;
     uint64_t size;
+    /* Checksums at rest, as the process sees them and as they are on disk for sure; a crash may leave either. */
+    uint64_t sums[SECTORS_MAX], sums_sure[SECTORS_MAX];
+    struct {
+        const void *of; /* the flush; NULL: none */
+        uint64_t sums[SECTORS_MAX];
+    } sums_flush[2];
+    struct uuid store;
+    uint64_t generation; /* that it was stamped with */
     struct {
         uint64_t id;
-        uint8_t data[SECTORS_MAX * SECTOR];
+        uint8_t *data;
     } snap[DISK_SNAPS]; /* oldest first */
     int snaps;
 };
@@ -99,18 +113,38 @@ struct sim_replica {
     bool wiped; /* lost its disk, and was not healthy since */
     struct repl_replica *core;
     struct disk disk;
-    struct disk *image; /* an older one */
-    bool used;          /* was ever meant to be a member */
-    bool added;         /* to a volume that there was: it may become one at any time */
+    struct image {
+        uint8_t data[SECTORS_MAX * SECTOR], meta[META_SIZE];
+    } * image;    /* an older copy */
+    bool damaged; /* its store is not what it was, and it was not healthy since */
+    uint64_t rotten[SECTORS_MAX / 64 + 1]; /* sectors, bits: data that changed by itself */
+    bool used;                             /* was ever meant to be a member */
+    bool added; /* to a volume that there was: it may become one at any time */
     bool slow;
     int erring; /* 1: reads, 2: everything */
     bool erred; /* ever */
     struct uuid id;
-    uint64_t generation, generation_sure; /* of superblocks written, and synced */
+    struct claim {
+        bool known; /* else it is to be read from the disk */
+        struct repl_super super;
+        uint64_t entries[SECTORS_MAX]; /* of the region map */
+        bool active[SECTORS_MAX];      /* regions: in the activity log */
+    } said, sure; /* what its metadata says as it was written, and as it is synced */
     struct {
-        bool known, view;
-        uint64_t pos, entries[REPL_PAGE_ENTRIES];
-    } sure; /* what its synced metadata says, once it was looked at */
+        uint64_t owner;
+        int64_t at;
+    } pong;              /* the last, to whom */
+    uint64_t view_ok[2]; /* the last views that it confirmed: at all, and with its disk whole */
+    enum {
+        GONE_NO,
+        GONE_DISK,
+        GONE_REBUILT
+    } gone;        /* what it had; rebuilt: it counts in the next epoch */
+    bool rejoined; /* and not rebuilt since */
+    bool ever;     /* it had a write that a client was told of: something to lose */
+    struct had {
+        uint64_t owner, applied, durable;
+    } had[24]; /* what it has acknowledged, complete, to the last targets */
 };
 
 struct sim_target {
@@ -118,7 +152,11 @@ struct sim_target {
     struct sim *s;
     int i;
     struct repl_target *core;
-    bool serving, fenced;
+    bool serving, fenced, checked; /* checked: that it may serve */
+    uint64_t owner;                /* of its last attempt */
+    uint64_t acked;                /* its last write that a client was told of */
+    uint64_t snap_seen, view_counts;
+    struct repl_view proposed;
 };
 
 struct message {
@@ -140,6 +178,17 @@ struct conn {
     struct message **held_end[2];
 };
 
+/*
+ * What the core does not do yet, and lives have only when it is asked for; see --future in main.c. When the core does it,
+ * it belongs to every life: the bit goes.
+ */
+enum {
+    FUTURE_FLUSH = 1,  /* every initiator is told of what it lost, by whatever target */
+    FUTURE_STORES = 2, /* stores that are damaged, swapped or old while a replica is stopped */
+    FUTURE_ROT = 4,    /* data that changes by itself */
+};
+extern unsigned sim_future;
+
 /* Why it failed. */
 struct sim_failure {
     bool failed;
@@ -150,10 +199,11 @@ struct client_io {
     struct repl_io io;
     struct iovec iov;
     bool busy, all; /* all: part of reading everything */
-    int target;
-    uint32_t life;
+    int target, initiator;
+    uint32_t life; /* of the target */
     int64_t started;
     uint64_t value, id;
+    uint64_t owner, must; /* flush: everything up to here that this one had acknowledged */
     uint8_t data[4 * SECTOR];
 };
 
@@ -182,7 +232,9 @@ struct sim {
     bool handover;                   /* targets end while a rebuild does */
     bool splits;                     /* a target is replaced while it goes on */
     bool snaps;                      /* snapshots are taken, deleted and gone back to */
+    bool snaps_fail;                 /* not all stores can take one */
     int64_t split_until, calm_until; /* no other faults until then */
+    int64_t reads_until;             /* until then clients only read */
     int split_reader;                /* until then the client of this target only reads; -1: none */
     bool named; /* targets know of whom the volume is made, and may always make it */
     struct uuid first[REPLICAS];
@@ -190,16 +242,23 @@ struct sim {
         put_away_at; /* replicas and targets that were only there to make the volume; 0: they are gone */
     int buried;      /* replica that is gone for ever and has to be taken out by force; -1 */
     int64_t buried_at;
-    int64_t delay, disk_delay, fault_every;
+    int64_t delay, disk_delay, meta_delay, fault_every, client_every, checkpoint;
+    uint32_t kinds;      /* of faults, bits: others do not happen in this life */
+    int hot, hot_chance; /* sectors that most requests are for, and how many of a hundred are */
+    uint64_t zeroing;    /* of a hundred requests */
+    uint32_t map_chunk;
+    uint64_t mark_bytes;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
     bool quiet;  /* clients submit nothing */
     enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
     int64_t stage_at;
     int depth;
-    uint8_t region_shift;
+    uint8_t region_shift, extent_shift;
     int read_next; /* of reading everything: sector, -1 before the flush */
     uint64_t read_values[SECTORS_MAX];
+    int initiators;
+    unsigned untold; /* initiators that must be told by a flush that something is gone; bits */
     enum repl_admin admin;
     int admin_target;
     uint64_t admin_value;
@@ -223,6 +282,7 @@ struct sim {
 
     struct client_io io[IOS * TARGETS];
     struct model *model;
+    struct history *history;
     struct {
         uint64_t reads, writes, flushes, crashes, elections, admin, losses, serving;
     } stats;
@@ -275,14 +335,18 @@ int disk_find(const struct disk *d, uint64_t id); /* -1: none */
 bool disk_snapshot(struct disk *d, uint64_t id);
 void disk_drop(struct disk *d, uint64_t id);
 void disk_revert(struct disk *d, uint64_t id);
+void disk_free_snaps(struct disk *d, int from);
 
 /* model.c */
 struct model *model_new(void);
 void model_free(struct model *m);
 void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
-                 int64_t now);
-void model_written(struct model *m, uint64_t id, int64_t now, bool durable);
-void model_flushed(struct model *m, int64_t started);
+                 int64_t now, int by);
+void model_written(struct model *m, uint64_t id, int64_t now, bool durable, uint32_t life);
+/* others: what other initiators wrote is flushed, too; life: only what this target acknowledged, 0: any. */
+void model_flushed(struct model *m, int64_t started, int by, bool others, uint32_t life);
+void model_flush_failed(struct model *m, int by, int64_t now);
+unsigned model_untold(const struct model *m, const uint64_t *values, uint64_t sectors);
 void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started, int64_t now);
 /* After a loss: what may be there, and from now on is. */
 bool model_may_remain(struct model *m, uint64_t sector, uint64_t value);
@@ -292,15 +356,54 @@ void model_reset(struct sim *s, const uint64_t *values);
 /* All operations of every sector can be put in an order. */
 void model_check(struct sim *s);
 
+/* history.c */
+struct history *history_new(void);
+void history_free(struct history *h);
+void history_serves(struct sim *s, int t, uint32_t epoch);
+void history_sent(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
+void history_check_disk(struct sim *s, int replica); /* what a crash would leave */
+/* What it says of itself; all: nothing that it was sent is still to be executed, or never will. */
+void history_check_memory(struct sim *s, int replica, bool all);
+void history_check_write(struct sim *s, int replica, uint64_t offset, const uint8_t *data,
+                         uint64_t length);
+void history_snapshot(struct sim *s, int replica, uint64_t id);
+
+/* claims.c */
+void claims_dropped(struct sim *s, const char *who, int i, const char *why);
+void claims_replica(struct sim *s, int i, const struct repl_msg *m);
+void claims_given(struct sim *s, int i, const struct repl_msg *m);
+void claims_target(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
+void claims_answered(struct sim *s, int t);
+void claims_serves(struct sim *s, int t);
+void claims_complete(struct sim *s, int t, const struct client_io *c);
+
 /* storage.c */
+void store_meta_written(struct sim_replica *r, uint64_t offset, const void *data);
+void store_meta_syncing(struct sim_replica *r);
+void store_meta_synced(struct sim_replica *r);
+void store_meta_read(struct sim_replica *r);      /* after a crash */
 int store_request(void *ctx, struct repl_req *q); /* ctx: a sim_replica */
+int store_log_write(void *ctx, uint64_t offset, const void *data, size_t size);
+void store_log_written(struct sim_replica *r);
+/* What a region's entry would be after a crash. */
+uint64_t store_entry(const struct sim_replica *r, uint64_t region);
 void store_done(struct sim *s, struct event *e);
+
+/* damage.c */
+void damage_keep(struct sim *s, int i); /* a copy, to be put back later */
+void damage_store(struct sim *s, int i);
+void damage_refused(struct sim *s, int i);
+void damage_rot(struct sim *s, int i);
+bool damage_rotten(const struct sim_replica *r, uint64_t sector);
+void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length);
+int sim_rotting(const struct sim *s, int but);
 
 /* snaps.c */
 void snaps_admin(struct sim *s, int t,
                  enum repl_admin *ret_op); /* something with snapshots is asked for */
 void snaps_done(struct sim *s, int target, enum repl_admin op);
 void snaps_back(struct sim *s, int target, int status);
+void snaps_go_back(struct sim *s); /* to the last one */
 bool snaps_turn(struct sim *s); /* the way back; false: there is none under way */
 void snaps_check(struct sim *s);
 bool sim_idle(const struct sim *s);
@@ -314,12 +417,15 @@ void life_admin_done(struct sim *s, int target, enum repl_admin op, int status);
 void life_target_gone(struct sim *s, int target);
 void life_syncing(struct sim *s, int replica); /* its metadata: a good moment to crash */
 void life_given(struct sim *s, int t, int r, uint8_t type); /* a replica gets a message */
+void life_sent(struct sim *s, int t, int r, const struct repl_msg *m); /* a target says something */
+void life_snapped(struct sim *s, int t);
 void life_fault(struct sim *s);
-void life_snaps(struct sim *s);
+void life_snaps(struct sim *s, int chance);
 void life_crash_node(struct sim *s, int r, bool target);
 void life_cut_off(struct sim *s, int r, int64_t until);
 void life_cut_from(struct sim *s, int r, int t);
 void life_lose_disk(struct sim *s, int r);
+bool life_new_disk(struct sim *s, int r, bool blank); /* false: not now */
 void life_handover(struct sim *s, int t);
 int64_t sim_between(struct sim *s, int64_t low, int64_t high);
 int sim_limit(const struct sim *s);

@@ -52,6 +52,20 @@ static void delete_one(struct sim *s, int t, enum repl_admin *ret_op)
     say(s, "deletes", t);
 }
 
+void snaps_go_back(struct sim *s)
+{
+    int t = sim_serving_target(s);
+    if (t < 0 || s->admin || s->back || s->lossy || s->stage != RUN)
+        return;
+    const struct repl_snaps *all = snaps_of(s, t);
+    if (!all->n || known(s, all->at[all->n - 1].name) < 0)
+        return;
+    snprintf(s->admin_name, sizeof(s->admin_name), "%s", all->at[all->n - 1].name);
+    s->back = BACK_WAIT;
+    s->quiet = true;
+    say(s, "is to go back to", t);
+}
+
 void snaps_admin(struct sim *s, int t, enum repl_admin *ret_op)
 {
     const struct repl_snaps *all = snaps_of(s, t);
@@ -61,10 +75,7 @@ void snaps_admin(struct sim *s, int t, enum repl_admin *ret_op)
     } else if (what < 7 || known(s, all->at[all->n - 1].name) < 0 || s->lossy) {
         delete_one(s, t, ret_op);
     } else {
-        snprintf(s->admin_name, sizeof(s->admin_name), "%s", all->at[all->n - 1].name);
-        s->back = BACK_WAIT;
-        s->quiet = true;
-        say(s, "is to go back to", t);
+        snaps_go_back(s);
     }
 }
 

@@ -38,13 +38,16 @@ static void target_send(void *ctx, int link, const struct repl_msg *m, const str
     uint8_t *p = q->payload;
     for (int i = 0; i < n; p += iov[i].iov_len, i++)
         memcpy(p, iov[i].iov_base, iov[i].iov_len);
+    claims_target(t->s, t->i, m, iov);
     net_post(t->s, t->i, link, 1, q);
+    life_sent(t->s, t->i, link, m);
 }
 
 static void target_close(void *ctx, int link, const char *why)
 {
     struct sim_target *t = ctx;
     sim_trace(t->s, "target %d drops replica %d: %s", t->i, link, why);
+    claims_dropped(t->s, "target", t->i, why);
     net_end(t->s, t->i, link, 0);
 }
 
@@ -68,6 +71,7 @@ static void target_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b
     sim_trace(t->s, "target %d: %s %lu %lu", t->i, names[what], a, b);
     if (what == REPL_EV_SERVING) {
         t->serving = a;
+        t->checked = false;
         t->s->stats.serving += a;
     }
     if (what == REPL_EV_EPOCH)
@@ -96,6 +100,12 @@ void target_turn(struct sim *s, int i)
 {
     struct sim_target *t = &s->target[i];
     int64_t next = repl_target_turn(t->core, local_time(s, &t->p));
+    const char *broken = repl_target_check(t->core);
+    if (broken)
+        sim_fail(s, "target %d: %s", i, broken);
+    if (t->serving && !t->checked)
+        claims_serves(s, i);
+    t->checked = true;
     if (t->fenced) {
         target_crash(s, i);
         return;
@@ -119,11 +129,11 @@ void target_start(struct sim *s, int i, bool create)
         .reads = 16,
         .lag_bytes = 64 * SECTOR,
         .lag_ns = 40 * MS,
-        .lease_ns = 60 * MS,
+        .lease_ns = LEASE,
         .dead_ns = 300 * MS,
         .grace_ns = s->safe ? -1 : 300 * MS,
-        .mark_bytes = 4096,
-        .map_chunk = 4,
+        .mark_bytes = s->mark_bytes,
+        .map_chunk = s->map_chunk,
     };
     if (s->named) {
         memcpy(c.first, s->first, sizeof(c.first));
@@ -176,18 +186,9 @@ static void replica_meta_write(void *ctx, uint64_t offset, const void *data, siz
         sim_fail(r->s, "replica %d: metadata at %lu", r->i, offset);
         return;
     }
-    struct repl_super super;
-    if (offset < repl_page_offset(0) && repl_super_decode(data, &super, NULL) == 0)
-        r->generation = super.generation;
     memcpy(r->disk.meta + offset, data, size);
+    store_meta_written(r, offset, data);
     disk_log_write(&r->disk.meta_end, offset, data, size, true);
-}
-
-static void meta_synced(struct sim_replica *r)
-{
-    disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
-    r->sure.known = false;
-    r->generation_sure = r->generation;
 }
 
 static int replica_meta_sync(void *ctx)
@@ -195,12 +196,13 @@ static int replica_meta_sync(void *ctx)
     struct sim_replica *r = ctx;
     struct sim *s = r->s;
     disk_mark_flushing(r->disk.meta_log);
+    store_meta_syncing(r);
     life_syncing(s, r->i);
     if (s->sync_io && !r->slow) {
-        meta_synced(r);
+        store_meta_synced(r);
         return 1;
     }
-    int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
+    int64_t delay = r->slow ? 20 * s->meta_delay : s->meta_delay;
     world_event(s, s->now + 1000 + (int64_t)sim_below(s, (uint64_t)delay), EV_SYNCED, r->i, 0,
                 r->p.life, NULL);
     return 0;
@@ -226,6 +228,7 @@ static void replica_send(void *ctx, int link, const struct repl_msg *m, const vo
     q->buf = (struct repl_buf){1, net_message_free};
     if (m->length)
         memcpy(q->payload, payload, m->length);
+    claims_replica(r->s, r->i, m);
     net_post(r->s, link, r->i, 0, q);
 }
 
@@ -233,12 +236,14 @@ static void replica_close(void *ctx, int link, const char *why)
 {
     struct sim_replica *r = ctx;
     sim_trace(r->s, "replica %d drops target %d: %s", r->i, link, why);
+    claims_dropped(r->s, "replica", r->i, why);
     net_end(r->s, link, r->i, 1);
 }
 
 static const struct repl_replica_ops replica_ops = {.store = store_request,
                                                     .meta_write = replica_meta_write,
                                                     .meta_sync = replica_meta_sync,
+                                                    .log_write = store_log_write,
                                                     .buffer = replica_buffer,
                                                     .send = replica_send,
                                                     .close = replica_close};
@@ -247,7 +252,18 @@ static void replica_turn(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
     int64_t next = repl_replica_turn(r->core, local_time(s, &r->p));
+    const char *broken = repl_replica_check(r->core);
+    if (broken)
+        sim_fail(s, "replica %d: %s", i, broken);
     wake(s, &r->p, EV_TURN_REPLICA, i, world_time(s, &r->p, next));
+}
+
+static void read_meta(void *ctx, uint64_t offset, void *data, size_t size)
+{
+    const struct sim_replica *r = ctx;
+    memset(data, 0, size);
+    if (offset < META_SIZE)
+        memcpy(data, r->disk.meta + offset, size < META_SIZE - offset ? size : META_SIZE - offset);
 }
 
 void replica_start(struct sim *s, int i)
@@ -258,10 +274,21 @@ void replica_start(struct sim *s, int i)
     struct repl_replica_config c = {.volume = s->volume,
                                     .replica = r->id,
                                     .store_size = r->disk.size,
-                                    .lease_ns = 60 * MS,
-                                    .checkpoint_ns = 50 * MS,
-                                    .hot_max = HOT_MAX,
+                                    .lease_ns = LEASE,
+                                    .checkpoint_ns = s->checkpoint,
+                                    .idle_ns = 4 * s->checkpoint,
+                                    .active_max = ACTIVE_MAX,
+                                    .extent_shift = s->extent_shift,
+                                    .store = r->disk.store,
+                                    .store_generation = r->disk.generation,
+                                    .checked = true,
                                     .ops = 48};
+    struct repl_super super;
+    repl_super_choose(r->disk.meta + repl_super_offset(0), r->disk.meta + repl_super_offset(1),
+                      &super);
+    c.store_new = !super.generation;
+    if (super.generation && !repl_super_knows(&super, &c.store, c.store_generation))
+        sim_fail(s, "replica %d does not know its own store", i);
     for (int k = 0; k < r->disk.snaps; k++)
         c.held.id[c.held.n++] = r->disk.snap[k].id;
     struct err e;
@@ -270,17 +297,16 @@ void replica_start(struct sim *s, int i)
     r->p.frozen_until = 0;
     r->p.turn_at = 0;
     r->core = repl_replica_new(&c, &replica_ops, r);
-    if (repl_replica_load_super(r->core, r->disk.meta, r->disk.meta + REPL_SUPER_SIZE, &e) < 0) {
-        sim_fail(s, "replica %d cannot start: %s", i, e.msg);
+    if (repl_replica_load(r->core, read_meta, &e) < 0) {
+        if (!r->damaged)
+            sim_fail(s, "replica %d cannot start: %s", i, e.msg);
+        repl_replica_free(r->core);
+        r->core = NULL;
+        r->p.up = false;
+        damage_refused(s, i);
         return;
     }
-    struct repl_replica_status st;
-    repl_replica_status(r->core, &st);
-    if (st.super->generation < r->generation_sure)
-        sim_fail(s, "replica %d: superblock %lu after %lu was synced", i, st.super->generation,
-                 r->generation_sure);
-    for (uint64_t p = 0; p < repl_replica_pages(r->core); p++)
-        repl_replica_load_page(r->core, p, r->disk.meta + repl_page_offset(p));
+    store_meta_read(r);
     repl_replica_start(r->core, local_time(s, &r->p));
     sim_trace(s, "replica %d starts", i);
     replica_turn(s, i);
@@ -297,7 +323,6 @@ void replica_crash(struct sim *s, int i)
     r->p.up = false;
     r->p.life++;
     r->weak = true;
-    r->sure.known = false;
     s->stats.crashes++;
     for (int t = 0; t < TARGETS; t++)
         if (s->conn[t][i].up[1])
@@ -308,17 +333,27 @@ void replica_crash(struct sim *s, int i)
     disk_log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data), SECTOR);
     disk_log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta),
                    META_GRAIN);
+    for (int k = 0; k < SECTORS_MAX; k++)
+        if (sim_chance(s, 50))
+            d->sums[k] = d->sums_sure[k];
+    memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+    d->sums_flush[0].of = d->sums_flush[1].of = NULL;
 }
 
 void replica_wipe(struct sim *s, int i)
 {
     struct disk *d = &s->replica[i].disk;
+    disk_free_snaps(d, 0);
     memset(d, 0, sizeof(*d));
     d->data_end = &d->data_log;
     d->meta_end = &d->meta_log;
     d->size = s->size;
-    s->replica[i].generation = s->replica[i].generation_sure = 0;
-    s->replica[i].sure.known = false;
+    for (int k = 0; k < SECTORS_MAX; k++)
+        d->sums[k] = d->sums_sure[k] = repl_sum(d->data, SECTOR);
+    for (int k = 0; k < 16; k++)
+        d->store.bytes[k] = (uint8_t)sim_random(s);
+    s->replica[i].sure = s->replica[i].said = (struct claim){0};
+    memset(s->replica[i].rotten, 0, sizeof(s->replica[i].rotten));
 }
 
 static struct process *process_of(struct sim *s, const struct event *e)
@@ -329,6 +364,7 @@ static struct process *process_of(struct sim *s, const struct event *e)
     case EV_TURN_REPLICA:
     case EV_STORED:
     case EV_SYNCED:
+    case EV_LOGGED:
     case EV_DIAL:
         return &s->replica[e->a].p;
     case EV_MESSAGE:
@@ -366,8 +402,12 @@ void world_handle(struct sim *s, struct event *e)
         store_done(s, e);
         break;
     case EV_SYNCED:
-        meta_synced(&s->replica[e->a]);
+        store_meta_synced(&s->replica[e->a]);
         repl_replica_meta_synced(s->replica[e->a].core, 0);
+        break;
+    case EV_LOGGED:
+        store_log_written(&s->replica[e->a]);
+        repl_replica_logged(s->replica[e->a].core, 0);
         break;
     case EV_DIAL:
         net_dial(s, e->a);
@@ -405,6 +445,7 @@ void world_done(struct sim *s)
         struct sim_replica *r = &s->replica[i];
         repl_replica_free(r->core);
         free(r->image);
+        disk_free_snaps(&r->disk, 0);
         disk_log_crash(s, &r->disk.data_log, &r->disk.data_end, r->disk.data_sure, r->disk.data, 0,
                        SECTOR);
         disk_log_crash(s, &r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure, r->disk.meta, 0,
@@ -415,4 +456,5 @@ void world_done(struct sim *s)
             repl_buf_unref(&((struct message *)s->heap[i].p)->buf);
     free(s->heap);
     model_free(s->model);
+    history_free(s->history);
 }

@@ -32,6 +32,8 @@ enum {
 void api_jiva_capacity(json_t *object, struct api_report *report);
 /* How many replicas it is to have. */
 unsigned api_jiva_factor(const json_t *volume);
+/* How initiators prove who they are: "CHAP", or "None" where that was said. */
+const char *api_jiva_authentication(const json_t *volume);
 /* A size in bytes; 0 when it is none. */
 uint64_t api_jiva_bytes(const char *text);
 /* jivaform.c: the published form becomes ours, and ours the published one. */

@@ -62,6 +62,7 @@ enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
 struct cspc {
     const struct cspc *first; /* NULL: this is it */
     const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_controller *controller;

@@ -223,6 +223,7 @@ static struct jiva *jiva_new(struct kube_manager *m)
     kube_manager_on_stop(m, jiva_free, j);
     pthread_mutex_init(&j->lock, NULL);
     j->clock = kube_manager_clock(m);
+    j->ages = kube_manager_ages(m);
     j->client = kube_manager_client(m);
     j->recorder = kube_manager_recorder(m);
     j->volumes_r = kube_resource(JIVA_VERSION, "JivaVolume");

@@ -2,6 +2,7 @@
  * Jiva volumes, the part that keeps no data: what a JivaVolume and a JivaVolumeResize become.
  *
  *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     children.c;
+ *                 ├─> Secret NAME-chap      initiators and target prove who they are
  *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       objects.c,
  *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this    pods.c
  *                 │     (account, Role)     volume alone: it fills the volume's status
@@ -54,6 +55,7 @@ extern struct jiva_settings jiva_settings;
 
 struct jiva {
     const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource volumes_r, resizes_r, pods_r;
@@ -112,13 +114,19 @@ const char *jiva_text(const json_t *object, const char *part, const char *key);
 
 /* objects.c, pods.c: what children look like; pure functions. */
 json_t *jiva_secret(const json_t *volume, const char *key);
+/* Whether initiators must prove who they are; what they need for that, and the target for its own proof. */
+bool jiva_has_chap(const json_t *volume);
+json_t *jiva_chap(const json_t *volume, const char *password, const char *target_password);
 json_t *jiva_account(const json_t *volume);
 json_t *jiva_role(const json_t *volume);
 json_t *jiva_role_binding(const json_t *volume);
 json_t *jiva_service(const json_t *volume);
-/* key, account: the uids of the Secret and the account, so that pods are made anew with them. */
-json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key,
-                               const char *account);
+/* The uids of the Secrets and of the account, so that pods are made anew with them. */
+struct jiva_uids {
+    const char *key, *chap, *account; /* chap: "" without it */
+};
+json_t *jiva_target_deployment(const json_t *volume, const char *address,
+                               const struct jiva_uids *uids);
 json_t *jiva_replica_deployment(const json_t *volume, const char *address, const char *key,
                                 unsigned replicas);
 /* A pod that erases the volume's folder on a node. */

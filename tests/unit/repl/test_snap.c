@@ -46,10 +46,36 @@ static void snapshots(void **state)
     assert_string_equal(status().phase, "Healthy");
 }
 
+/* A region that is rebuilt after a revert, by entries that were asked for before it, has the revert's position. */
+static void revert_in_rebuild(void **state)
+{
+    (void)state;
+    assert_int_equal(asked(repl_target_snapshot(w.t, "a", 1)), 0);
+    w.linked[2] = false;
+    repl_target_close(w.t, 2);
+    repl_replica_close(w.r[2], 0);
+    for (uint64_t region = 0; region < 6; region += 5) {
+        struct repl_io io = io_of(REPL_IO_WRITE, region << 16);
+        repl_target_submit(w.t, &io);
+        pass(50 * MS);
+    }
+    repl_target_set_rate(w.t, 1000000); /* one region after the other, with time in between */
+    link_up(2);
+    for (int k = 0; k < 100 && !w.most_pieces; k++)
+        pass(10 * MS);
+    assert_int_equal(w.most_pieces, 1);
+    assert_int_equal(repl_target_revert(w.t, "a"), 0);
+    pass(1000 * MS);
+    assert_string_equal(status().phase, "Healthy");
+    for (uint64_t region = 0; region < 6; region += 5)
+        assert_true(repl_replica_region(w.r[2], region) >= repl_replica_region(w.r[0], region));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(snapshots, start, stop),
+        cmocka_unit_test_setup_teardown(revert_in_rebuild, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
