@@ -172,9 +172,10 @@ static void count_voters(struct sim *s, int t, const char *what,
     repl_target_status(s->target[t].core, &st);
     for (int m = 0; m < st.n; m++) {
         struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
+        bool insync = strcmp(st.replica[m].mode, "Healthy") == 0;
         bool one = st.replica[m].quorum && r && has(s, r, s->target[t].owner, count);
         n += one;
-        if (one && has == has_applied)
+        if (one && insync && has == has_applied)
             r->ever = true;
     }
     if (n < st.cf)
