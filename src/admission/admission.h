@@ -13,8 +13,9 @@
  *
  * Invariants:
  * - The configuration matches nothing but our kinds, and refuses for want of an answer only changes of
- *   the spec of a CStorPoolCluster. Everything else goes on when the webhook is down, also deletions,
- *   namespaces and all that controllers and nodes write.
+ *   the spec of a CStorPoolCluster, and what programs write that are held to what is their own
+ *   (api/access.h). Everything else goes on when the webhook is down, also deletions, namespaces and all
+ *   that people and controllers write.
  * - It is written only when this process serves with a certificate that it makes people trust.
  * - Asking changes nothing in a dry run.
  */

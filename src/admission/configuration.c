@@ -5,12 +5,15 @@
  *     pools.orlop.io       new CStorPoolClusters, changes of a spec      refused
  *     kinds.orlop.io       all else that is written of our kinds         goes on
  *     deletion.orlop.io    deletions of pools                            goes on
+ *     access.orlop.io      what nodes, pools, targets write and delete   refused
  *
- * Only the first can hold anything up, and it is about what people do by hand. The rules follow from the
+ * The first is about what people do by hand. The last is asked only about programs of ours that are held to
+ * what is their own (api/access.h); they try again until there is an answer. The rules follow from the
  * tables of kinds, so a kind that is added is asked about. It belongs to the namespace of the
  * installation: when that is deleted, the cluster removes it, too.
  */
 #include "admission/impl.h"
+#include "api/access.h"
 #include "api/kinds/kinds.h"
 #include "base/base64.h"
 #include "kube/resource.h"
@@ -84,15 +87,31 @@ static json_t *webhook(const struct admission_options *o, const char *bundle, co
                      "NotIn", "values", "off");
 }
 
+/* Of whom the table of api/access.h speaks: no namespace is left out. */
+static json_t *access_webhook(const struct admission_options *o, const char *bundle, json_t *rules)
+{
+    json_t *hook = webhook(o, bundle, "access.orlop.io", "Fail", rules);
+    json_object_del(hook, "namespaceSelector");
+    json_object_set_new(
+        hook, "matchConditions",
+        json_pack("[{s:s, s:s}]", "name", "programs-of-orlop", "expression",
+                  "(has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups) || "
+                  "request.userInfo.username.matches('" API_ACCESS_ACCOUNTS "')"));
+    return hook;
+}
+
 json_t *admission_webhooks(const struct admission_options *o, const char *bundle)
 {
-    static const char *const writes[] = {"CREATE", "UPDATE", NULL}, *const deletes[] = {"DELETE",
-                                                                                        NULL};
+    static const char *const writes[] = {"CREATE", "UPDATE", NULL};
+    static const char *const deletes[] = {"DELETE", NULL};
+    static const char *const all[] = {"CREATE", "UPDATE", "DELETE", NULL};
     const struct api_kind *pools = &api_cstor_pool_cluster;
     json_auto_t *kinds = json_array(), *deletion = json_array();
+    json_t *access = json_array();
     for (const struct api_kind *const *kind = api_kinds; *kind; kind++) {
         if (!is_ours(*kind))
             continue;
+        json_array_append_new(access, rule_of(*kind, all, OBJECT | STATUS));
         unsigned status = (*kind)->validate || (*kind)->validate_update ? STATUS : 0;
         json_array_append_new(kinds,
                               rule_of(*kind, writes, status | (*kind == pools ? 0 : OBJECT)));
@@ -105,9 +124,10 @@ json_t *admission_webhooks(const struct admission_options *o, const char *bundle
         first, "matchConditions",
         json_pack("[{s:s, s:s}]", "name", "spec-changes", "expression",
                   "request.operation == 'CREATE' || object.spec != oldObject.spec"));
-    return json_pack("[o, o, o]", first,
+    return json_pack("[o, o, o, o]", first,
                      webhook(o, bundle, "kinds.orlop.io", "Ignore", json_incref(kinds)),
-                     webhook(o, bundle, "deletion.orlop.io", "Ignore", json_incref(deletion)));
+                     webhook(o, bundle, "deletion.orlop.io", "Ignore", json_incref(deletion)),
+                     access_webhook(o, bundle, access));
 }
 
 /* Whether `is` has everything that is wanted; the server adds defaults to it. */

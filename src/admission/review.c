@@ -1,5 +1,6 @@
 #include "admission/review.h"
 
+#include "api/access.h"
 #include "api/admit.h"
 
 #define REVIEW_VERSION "admission.k8s.io/v1"
@@ -102,10 +103,54 @@ static int check_among(const struct admission_judge *judge, const struct request
     return r->kind->among ? api_check_among(r->kind, &a, e) : 0;
 }
 
-/* Everything that there is to say of a request goes into the report. */
-static int judge_request(const struct admission_judge *judge, const struct request *r,
-                         struct api_report *report, struct err *e)
+static bool is_in_group(const json_t *user, const char *group)
 {
+    size_t i;
+    json_t *it;
+    json_array_foreach(json_object_get(user, "groups"), i, it) {
+        if (json_is_string(it) && str_eq(json_string_value(it), group))
+            return true;
+    }
+    return false;
+}
+
+/* Programs of ours write what is their own: refused with *ret_refusal set. -1: nobody can say. */
+static int check_access(const struct admission_judge *judge, const struct request *r,
+                        struct err *ret_refusal, struct err *e)
+{
+    static const char *const verbs[][2] = {
+        {"CREATE", "create"}, {"UPDATE", "update"}, {"DELETE", "delete"}};
+    const json_t *user = json_object_get(r->request, "userInfo");
+    const char *name = json_str(user, "username"), *verb = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        if (str_eq(verbs[i][0], r->operation))
+            verb = verbs[i][1];
+    }
+    if (!name || !verb || is_in_group(user, "system:masters"))
+        return 0;
+    struct api_actor actor;
+    api_actor_init(&actor, name, is_in_group(user, "system:nodes"), json_object_get(user, "extra"));
+    json_auto_t *old = r->old ? api_read(r->kind, r->old) : NULL;
+    json_auto_t *object = r->object ? api_read(r->kind, r->object) : NULL;
+    const struct api_write w = {
+        .kind = r->kind, .verb = verb, .subresource = r->subresource, .old = old, .object = object};
+    struct err why = {0};
+    int status = api_access_check(&actor, &w, judge->lookup, &why);
+    api_actor_done(&actor);
+    if (status == 0)
+        return 0;
+    *(why.code == ERR_PERMISSION_DENIED ? ret_refusal : e) = why;
+    return why.code == ERR_PERMISSION_DENIED ? 0 : -1;
+}
+
+/* Everything that there is to say of a request goes into the report, or is a refusal. */
+static int judge_request(const struct admission_judge *judge, const struct request *r,
+                         struct api_report *report, struct err *ret_refusal, struct err *e)
+{
+    if (r->kind && check_access(judge, r, ret_refusal, e) < 0)
+        return -1;
+    if (ret_refusal->code)
+        return 0;
     bool status = r->subresource && str_eq(r->subresource, "status");
     if (!r->kind || (r->subresource && *r->subresource && !status) ||
         str_eq(r->operation, "CONNECT"))
@@ -183,10 +228,16 @@ static json_t *warnings_of(const struct api_report *report)
     return warnings;
 }
 
-static json_t *answer(const struct request *r, const struct api_report *report)
+static json_t *answer(const struct request *r, const struct api_report *report,
+                      const struct err *refusal)
 {
-    json_t *response = json_pack("{s:s, s:b}", "uid", r->uid, "allowed", report->errors ? 0 : 1);
-    if (report->errors)
+    bool allowed = !report->errors && !refusal->code;
+    json_t *response = json_pack("{s:s, s:b}", "uid", r->uid, "allowed", allowed);
+    if (refusal->code)
+        json_object_set_new(response, "status",
+                            json_pack("{s:s, s:s, s:s, s:i}", "status", "Failure", "message",
+                                      refusal->msg, "reason", "Forbidden", "code", 403));
+    else if (report->errors)
         json_object_set_new(response, "status", status_of(r, report));
     if (report->warnings)
         json_object_set_new(response, "warnings", warnings_of(report));
@@ -208,9 +259,11 @@ json_t *admission_review(const struct admission_judge *judge, const char *body, 
         return NULL;
     struct api_report report = {0};
     json_t *reply = NULL;
-    if (judge_request(judge, &r, &report, e) == 0) {
-        reply = answer(&r, &report);
-        *ret_verdict = (struct admission_verdict){r.kind, r.operation, !report.errors};
+    struct err refusal = {0};
+    if (judge_request(judge, &r, &report, &refusal, e) == 0) {
+        reply = answer(&r, &report, &refusal);
+        *ret_verdict =
+            (struct admission_verdict){r.kind, r.operation, !report.errors && !refusal.code};
     } else if (e && e->code == ERR_INVALID_ARGUMENT) {
         e->code = ERR_INTERNAL; /* of our own request, not of theirs */
     }

@@ -93,7 +93,7 @@ static void check_against_old(const struct api_kind *kind, const json_t *old, co
     api_report_done(&of_old);
     if (!sound)
         return;
-    api_check_metadata_update(before, object, report);
+    api_check_metadata_update(kind, before, object, report);
     api_check_update(kind, before, object, report);
     if (kind->validate_update)
         kind->validate_update(before, object, report);
@@ -111,8 +111,12 @@ bool api_admit_form(const struct api_kind *kind, json_t *object, enum api_unknow
     if (unknown != API_UNKNOWN_ERROR)
         api_prune(kind, object);
     api_check_metadata(kind, object, report);
-    api_default(kind, object);
-    return true;
+    if (api_default(kind, object))
+        return true;
+    api_problem(report, API_KEY(NULL, "spec"), API_TOO_LONG, NULL,
+                "the defaults of its schema would make the object too large; write fewer objects "
+                "that get defaults");
+    return false;
 }
 
 bool api_admit_rules(const struct api_kind *kind, const json_t *object, const json_t *old,

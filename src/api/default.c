@@ -41,11 +41,11 @@ static void default_object(const struct api_field *fields, json_t *object)
     }
 }
 
-void api_default(const struct api_kind *kind, json_t *object)
+bool api_default(const struct api_kind *kind, json_t *object)
 {
     default_object(api_kind_structure(kind), object);
-    if (kind->schema)
-        api_schema_default(kind->schema, object);
+    bool all = !kind->schema || api_schema_default(kind->schema, object);
     if (kind->derive)
         kind->derive(object);
+    return all;
 }

@@ -6,4 +6,5 @@
 
 #include "api/kind.h"
 
-void api_default(const struct api_kind *kind, json_t *object);
+/* False: the object would become too large by them, and some are missing. */
+bool api_default(const struct api_kind *kind, json_t *object);

@@ -215,6 +215,27 @@ static const char *check_compression(const char *text)
     return "must be one of on, off, lz4, lzjb, zle, gzip, gzip-1 to gzip-9, zstd (lz means lz4)";
 }
 
+/* A part of a path and an argument: neither more folders nor an option can be made of it. */
+static const char *check_volume_id(const char *text)
+{
+    if (is_name_part(text, strlen(text)) && !strstr(text, ".."))
+        return NULL;
+    return "must consist of at most 63 letters, digits, '-', '_' and single '.', and start and end "
+           "with a letter or digit (such as the uid of a volume)";
+}
+
+static const char *check_zpool_name(const char *text)
+{
+    if (is_alnum(text[0]) && !(text[0] >= '0' && text[0] <= '9') && strlen(text) <= 255) {
+        const char *p = text;
+        while (is_alnum(*p) || (*p && strchr("-_.:", *p)))
+            p++;
+        if (!*p)
+            return NULL;
+    }
+    return "must be the name of a ZFS pool: a letter, then letters, digits, '-', '_', '.' and ':'";
+}
+
 static const char *check_lvm_name(const char *text)
 {
     const char *why = "must consist of letters, digits and + _ . -, must not start with '-' and "
@@ -281,5 +302,7 @@ const struct api_format api_compression = {
     "compression", "^(on|off|lz|lz4|lzjb|zle|zstd|gzip(-[1-9])?)$", 8, check_compression};
 const struct api_format api_lvm_name = {"LVM name", "^[A-Za-z0-9+_.][A-Za-z0-9+_.-]*$", 127,
                                         check_lvm_name};
+const struct api_format api_volume_id = {"volume id", NULL, 63, check_volume_id};
+const struct api_format api_zpool_name = {"ZFS pool name", NULL, 255, check_zpool_name};
 const struct api_format api_base64 = {"base64", NULL, 0, check_base64};
 const struct api_format api_data_key = {"data key", "^[-._a-zA-Z0-9]+$", 253, check_data_key};

@@ -21,5 +21,7 @@ extern const struct api_format api_sequence;  /* an unsigned decimal number as a
 extern const struct api_format api_replica_id;
 extern const struct api_format api_compression;
 extern const struct api_format api_lvm_name;
+extern const struct api_format api_volume_id; /* in the name of a folder, and an argument */
+extern const struct api_format api_zpool_name;
 extern const struct api_format api_base64;   /* of a Secret's data */
 extern const struct api_format api_data_key; /* a key of a ConfigMap or Secret */

@@ -41,6 +41,14 @@ enum api_kind_flag {
     API_SIBLING = 1 << 12,     /* another version of the kind before it, with the same objects */
 };
 
+/* An annotation that programs act on: what it may say. */
+struct api_note {
+    const char *key;
+    const struct api_format *format;
+    bool list;  /* of such, separated by commas */
+    bool fixed; /* once it is there it stays as it is */
+};
+
 struct api_among;
 struct api_schema;
 struct api_conversion;
@@ -53,6 +61,7 @@ struct api_kind {
     unsigned flags;
     const struct api_field *fields;   /* begins with API_TYPE_AND_META */
     const struct api_column *columns; /* ends with a column without a name */
+    const struct api_note *notes;     /* ends with one without a key; NULL: none */
     /*
      * With API_SCALE, where /scale finds its numbers: dotted paths such as ".spec.replicas". The
      * selector is a LabelSelector, or the text of one, and may be NULL.

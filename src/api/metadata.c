@@ -2,8 +2,11 @@
 
 #include "api/format.h"
 
-/* Kubernetes' limit on the sum of all annotation keys and values. */
-enum { ANNOTATIONS_MAX = 256 * 1024 };
+/*
+ * Kubernetes' limit on the sum of all annotation keys and values. It limits the others only by what fits into a
+ * request; here they are, because lists of them are compared with each other at every write.
+ */
+enum { ANNOTATIONS_MAX = 256 * 1024, LABELS_MAX = 1000, FINALIZERS_MAX = 100, OWNERS_MAX = 1000 };
 
 static const struct api_field owner_reference[] = {
     {"apiVersion", API_STRING, .flags = API_REQUIRED, .doc = "API version of the owner."},
@@ -99,6 +102,55 @@ static void check_owners(const json_t *owners, const struct api_path *at, struct
     }
 }
 
+static void check_count(const json_t *metadata, const char *key, size_t max,
+                        const struct api_path *at, struct api_report *report)
+{
+    const json_t *value = json_object_get(metadata, key);
+    size_t n = json_is_object(value) ? json_object_size(value) : json_array_size(value);
+    if (n > max)
+        api_problem(report, API_KEY(at, key), API_TOO_MANY, NULL,
+                    "must have at most %zu items, but has %zu", max, n);
+}
+
+/* What a note says, or one word of it. */
+static const char *check_word(const struct api_note *note, const char *text)
+{
+    if (note->format->max && strlen(text) > note->format->max)
+        return "is too long";
+    return note->format->check(text);
+}
+
+static const char *check_note(const struct api_note *note, const char *text)
+{
+    const char *why = NULL;
+    if (!note->list)
+        return check_word(note, text);
+    for (const char *at = text; *at && !why; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        _cleanup_free_ char *word = mem_strndup(at, n);
+        why = n ? check_word(note, word) : NULL;
+        at += n;
+    }
+    return why;
+}
+
+/* Those that end in a path or an argument. What is going may go, whatever it says. */
+static void check_notes(const struct api_kind *kind, const json_t *metadata,
+                        const struct api_path *at, struct api_report *report)
+{
+    const json_t *annotations = json_object_get(metadata, "annotations");
+    if (json_object_get(metadata, "deletionTimestamp"))
+        return;
+    for (const struct api_note *note = kind->notes; note && note->key; note++) {
+        const json_t *value = json_object_get(annotations, note->key);
+        const char *text = json_string_value(value);
+        const char *why = text && *text ? check_note(note, text) : NULL;
+        if (why)
+            api_problem(report, API_KEY(API_KEY(at, "annotations"), note->key), API_INVALID, value,
+                        "%s", why);
+    }
+}
+
 void api_check_metadata(const struct api_kind *kind, const json_t *object,
                         struct api_report *report)
 {
@@ -113,6 +165,13 @@ void api_check_metadata(const struct api_kind *kind, const json_t *object,
 
     check_owners(json_object_get(metadata, "ownerReferences"), API_KEY(at, "ownerReferences"),
                  report);
+
+    if (!json_object_get(metadata, "deletionTimestamp")) {
+        check_count(metadata, "labels", LABELS_MAX, at, report);
+        check_count(metadata, "finalizers", FINALIZERS_MAX, at, report);
+        check_count(metadata, "ownerReferences", OWNERS_MAX, at, report);
+    }
+    check_notes(kind, metadata, at, report);
 
     size_t total = 0;
     const char *key;
@@ -145,7 +204,22 @@ static void check_finalizers(const json_t *before, const json_t *after, struct a
                     str_get(&added));
 }
 
-void api_check_metadata_update(const json_t *old, const json_t *object, struct api_report *report)
+static void check_fixed_notes(const struct api_kind *kind, const json_t *before,
+                              const json_t *after, struct api_report *report)
+{
+    const struct api_path *at = API_KEY(API_KEY(NULL, "metadata"), "annotations");
+    for (const struct api_note *note = kind->notes; note && note->key; note++) {
+        const char *was = json_str(json_object_get(before, "annotations"), note->key);
+        const json_t *is = json_object_get(json_object_get(after, "annotations"), note->key);
+        const char *text = json_string_value(is);
+        if (note->fixed && was && *was && !check_note(note, was) && (!text || !str_eq(was, text)))
+            api_problem(report, API_KEY(at, note->key), API_INVALID, is,
+                        "field is immutable (was %s)", was);
+    }
+}
+
+void api_check_metadata_update(const struct api_kind *kind, const json_t *old, const json_t *object,
+                               struct api_report *report)
 {
     static const char *const fixed[] = {"name", "namespace", "uid", "creationTimestamp", NULL};
     const json_t *before = json_object_get(old, "metadata");
@@ -156,6 +230,7 @@ void api_check_metadata_update(const json_t *old, const json_t *object, struct a
             api_problem(report, API_KEY(API_KEY(NULL, "metadata"), *key), API_INVALID, is,
                         "field is immutable (was %s)", json_string_value(was));
     }
+    check_fixed_notes(kind, before, after, report);
     if (json_object_get(before, "deletionTimestamp"))
         check_finalizers(before, after, report);
 }

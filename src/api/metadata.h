@@ -7,4 +7,5 @@
 
 void api_check_metadata(const struct api_kind *kind, const json_t *object,
                         struct api_report *report);
-void api_check_metadata_update(const json_t *old, const json_t *object, struct api_report *report);
+void api_check_metadata_update(const struct api_kind *kind, const json_t *old, const json_t *object,
+                               struct api_report *report);

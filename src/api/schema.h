@@ -50,7 +50,8 @@ const char *api_schema_type_at(const struct api_schema *s, const char *path);
 /* Drops what the schema does not name; each such member is a problem, a warning, or nothing. */
 void api_schema_prune(const struct api_schema *s, json_t *object, enum api_unknown unknown,
                       struct api_report *report);
-void api_schema_default(const struct api_schema *s, json_t *object);
+/* False: they would make it too large, and some are missing. */
+bool api_schema_default(const struct api_schema *s, json_t *object);
 /*
  * Checks the values of a pruned and defaulted object, without its metadata. `old` is what an update
  * replaces, NULL of a create: parts that are as they were are not looked at again, so that an object

@@ -129,7 +129,8 @@ bool schema_format_check(const struct schema_format *f, const json_t *value);
 const char *schema_format_name(const struct schema_format *f);
 
 /* schema_prune.c: the walks below the root. */
-void schema_default(const struct api_schema *s, json_t *value);
+/* False: there would be too many. */
+bool schema_default(const struct api_schema *s, json_t *value);
 void schema_prune(const struct api_schema *s, json_t *value, enum api_unknown unknown,
                   const struct api_path *at, struct api_report *report);
 

@@ -3,6 +3,9 @@
  */
 #include "api/schema_impl.h"
 
+/* Bytes that defaults may add to an object: a small list of empty objects could become as large as memory is. */
+enum { DEFAULTS_MAX = 3 << 20, DEFAULT_OVERHEAD = 16 };
+
 /* What every object has, whether its schema says so or not. */
 static bool is_own(const struct api_schema *s, const char *key)
 {
@@ -69,30 +72,43 @@ static bool is_absent(const struct api_schema *s, const json_t *value)
     return !value || (json_is_null(value) && !(s->flags & SCHEMA_NULLABLE));
 }
 
-void schema_default(const struct api_schema *s, json_t *value)
+/* A copy of a default, if its bytes are within what is left; NULL. */
+static json_t *copy_default(const json_t *def, size_t *budget)
+{
+    size_t size = json_dumpb(def, NULL, 0, JSON_ENCODE_ANY | JSON_COMPACT) + DEFAULT_OVERHEAD;
+    if (size > *budget) {
+        *budget = 0;
+        return NULL;
+    }
+    *budget -= size;
+    return json_deep_copy(def);
+}
+
+static void add_defaults(const struct api_schema *s, json_t *value, size_t *budget)
 {
     size_t i;
     const char *key;
     json_t *part;
-    if (!(s->flags & SCHEMA_HAS_DEFAULT))
+    if (!(s->flags & SCHEMA_HAS_DEFAULT) || !*budget)
         return;
     if (json_is_array(value) && s->items) {
         json_array_foreach(value, i, part)
-            schema_default(s->items, part);
+            add_defaults(s->items, part, budget);
     }
     if (!json_is_object(value))
         return;
-    for (i = 0; i < s->n_members; i++) {
+    for (i = 0; i < s->n_members && *budget; i++) {
         const struct api_schema *member = s->members[i].schema;
         if (!(member->flags & SCHEMA_HAS_DEFAULT))
             continue;
         part = json_object_get(value, s->members[i].name);
         if (member->def && is_absent(member, part)) {
-            part = json_deep_copy(member->def);
-            json_object_set_new(value, s->members[i].name, part);
+            part = copy_default(member->def, budget);
+            if (part)
+                json_object_set_new(value, s->members[i].name, part);
         }
         if (part)
-            schema_default(member, part);
+            add_defaults(member, part, budget);
     }
     if (!s->values)
         return;
@@ -100,14 +116,24 @@ void schema_default(const struct api_schema *s, json_t *value)
         if (schema_member(s, key))
             continue;
         if (s->values->def && json_is_null(part) && is_absent(s->values, part)) {
-            part = json_deep_copy(s->values->def);
+            json_t *def = copy_default(s->values->def, budget);
+            if (!def)
+                return;
+            part = def;
             json_object_set_new(value, key, part);
         }
-        schema_default(s->values, part);
+        add_defaults(s->values, part, budget);
     }
 }
 
-void api_schema_default(const struct api_schema *s, json_t *object)
+bool schema_default(const struct api_schema *s, json_t *value)
 {
-    schema_default(s, object);
+    size_t budget = DEFAULTS_MAX;
+    add_defaults(s, value, &budget);
+    return budget;
+}
+
+bool api_schema_default(const struct api_schema *s, json_t *object)
+{
+    return schema_default(s, object);
 }

@@ -244,7 +244,11 @@ static void check_default(const struct api_schema *s, const struct api_path *at,
 {
     json_auto_t *value = json_deep_copy(s->def);
     struct schema_walk w = {.report = report};
-    schema_default(s, value);
+    if (!schema_default(s, value)) {
+        api_problem(report, at, API_TOO_LONG, NULL,
+                    "with the defaults inside of it, it would be too large");
+        return;
+    }
     json_auto_t *whole = json_deep_copy(value);
     schema_prune(s, value, API_UNKNOWN_IGNORE, at, report);
     if (!json_equal(value, whole))

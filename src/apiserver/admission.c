@@ -22,6 +22,8 @@ static step *const validating[] = {
     apiserver_rbac_admit,
     rules_namespace_deletable,
     rules_node_check,
+    rules_rights_check,
+    rules_access_check,
     csr_check,
     rules_storage_check,
     rules_limits_check,

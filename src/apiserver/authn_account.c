@@ -10,6 +10,8 @@
 
 /* An object that is being deleted vouches for nobody after this time. */
 enum { LEEWAY_SECONDS = 60 };
+/* Tokens begin in the past: who has one does not ask for another when the clock is set back. */
+enum { EARLIER_SECONDS = 2 * 24 * 60 * 60 };
 
 static int64_t now_of(const struct apiserver *a)
 {
@@ -52,7 +54,7 @@ int apiserver_account_token(struct apiserver *a, const struct apiserver_account_
     json_auto_t *claims = json_pack(
         "{s:O,s:I,s:I,s:s,s:s,s:o,s:I,s:o}", "aud", t->audiences, "exp", (json_int_t)*ret_until,
         "iat", (json_int_t)now, "iss", APISERVER_AUDIENCE, "jti", uuid_format(&uuid, id),
-        "kubernetes.io", private_claims(t), "nbf", (json_int_t)now, "sub",
+        "kubernetes.io", private_claims(t), "nbf", (json_int_t)(now - EARLIER_SECONDS), "sub",
         json_sprintf("system:serviceaccount:%s:%s", json_str(metadata, "namespace"),
                      json_str(metadata, "name")));
     return apiserver_jwt_sign(apiserver_certificates_token_key(a->certificates), claims, ret_token,

@@ -21,7 +21,7 @@ struct apiserver_attributes {
     const char *path; /* of what is no resource; NULL: it is one */
 };
 
-/* authz_node.c: Secrets of the pods of a node. */
+/* authz_node.c: Secrets, ConfigMaps and claims of the pods of a node. */
 bool authz_node_allows(struct apiserver *a, const struct apiserver_user *user,
                        const struct apiserver_attributes *attributes);
 /* Forbidden unless the call's user may do what its path says. */

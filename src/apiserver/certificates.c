@@ -34,8 +34,9 @@ struct apiserver_certificates {
     struct pki_leaf server, clients[CLIENTS];
     struct http_server *http; /* NULL: not yet, or no longer */
     uint64_t generation;
-    bool untold; /* something was renewed and not everybody has it yet */
-    int64_t due; /* when the tick has something to do */
+    bool untold;      /* something was renewed and not everybody has it yet */
+    int64_t due;      /* when the tick has something to do */
+    int64_t retry_ns; /* monotonic: not before that, when it has failed */
 };
 
 static int64_t now_of(const struct apiserver_certificates *c)
@@ -266,10 +267,13 @@ int apiserver_certificates_tick(struct apiserver_certificates *c, struct err *e)
 {
     int r = 0;
     pthread_mutex_lock(&c->lock);
-    if (now_of(c) >= c->due) {
+    int64_t mono = clock_mono_ns(c->clock);
+    if (now_of(c) >= c->due && mono >= c->retry_ns) {
         r = renew_and_tell(c, e);
-        if (r < 0)
-            c->due = now_of(c) + RETRY_SECONDS;
+        if (r < 0) {
+            c->due = INT64_MIN; /* at any time, also if the clock is set back */
+            c->retry_ns = mono + RETRY_SECONDS * CLOCK_SECOND;
+        }
     }
     pthread_mutex_unlock(&c->lock);
     return r;

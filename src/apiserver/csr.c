@@ -1,5 +1,6 @@
 #include "apiserver/csr.h"
 
+#include "api/format.h"
 #include "api/kinds/kinds.h"
 #include "apiserver/rbac.h"
 #include "apiserver/registry_impl.h"
@@ -56,6 +57,8 @@ const char *csr_is_node(const json_t *object, const struct pki_csr *csr)
         return "the subject may have a common name and an organization only";
     if (!str_starts_with(csr->common_name, "system:node:") || !csr->common_name[12])
         return "subject common name does not begin with system:node:";
+    if (api_dns_subdomain.check(csr->common_name + 12))
+        return "what follows system:node: in the subject common name is no name of a node";
     if (!only_usages(wanted, usages) || !has_text(wanted, "client auth") ||
         !has_text(wanted, "digital signature"))
         return "usages did not match [digital signature, client auth], with or without key "

@@ -3,7 +3,7 @@
  *
  * All live equally long, so those that were written first end first: a queue in the order of
  * writing, in which an event that is written again stands twice and only its last place counts. At
- * start the times that events carry say when they were written.
+ * start the times that events carry say when they were written; from then on nobody asks the wall clock.
  */
 #include "api/kinds/kinds.h"
 #include "apiserver/self.h"
@@ -15,13 +15,14 @@ enum { MOST_AT_ONCE = 200 };
 struct written {
     char *key;
     uint64_t revision;
-    int64_t ends; /* wall clock */
+    int64_t ends; /* monotonic */
 };
 
 struct event_ttl {
     VEC(struct written) queue; /* from `first` on */
     size_t first;
     int64_t ttl;
+    const struct clock *clock;
 };
 
 static int64_t time_of(const json_t *parent, const char *key)
@@ -31,7 +32,7 @@ static int64_t time_of(const json_t *parent, const char *key)
     return text && rfc3339_parse(text, &t, NULL) == 0 ? rfc3339_to_ns(t) : 0;
 }
 
-/* The latest time that an event knows of. */
+/* The latest time that an event knows of, on the wall clock. */
 static int64_t last_written(const json_t *event)
 {
     int64_t times[] = {time_of(json_object_get(event, "metadata"), "creationTimestamp"),
@@ -52,8 +53,10 @@ static void push(struct event_ttl *t, const struct apiserver_object *o, int64_t 
 static void see(void *context, const struct api_kind *kind, struct apiserver_object *o)
 {
     (void)kind;
+    struct event_ttl *t = context;
     json_auto_t *event = self_parse(o);
-    push(context, o, last_written(event));
+    int64_t age = clock_real_ns(t->clock) - last_written(event);
+    push(t, o, clock_mono_ns(t->clock) - (age > 0 ? age : 0));
 }
 
 static int by_end(const void *a, const void *b)
@@ -76,7 +79,7 @@ static enum self_result expire(struct apiserver *a, const struct written *w)
 static void tick(struct apiserver *a)
 {
     struct event_ttl *t = a->events;
-    int64_t now = clock_real_ns(a->registry.clock);
+    int64_t now = clock_mono_ns(a->registry.clock);
     for (int n = 0; n < MOST_AT_ONCE && t->first < t->queue.len; n++) {
         struct written *w = &t->queue.p[t->first];
         if (w->ends > now || expire(a, w) != SELF_DONE)
@@ -109,6 +112,7 @@ static void resync(struct apiserver *a)
     stop(a);
     struct event_ttl *t = a->events = NEW(struct event_ttl);
     t->ttl = a->event_ttl_ns;
+    t->clock = a->registry.clock;
     self_each(&a->registry, &api_event, NULL, see, t);
     if (t->queue.len)
         qsort(t->queue.p, t->queue.len, sizeof(*t->queue.p), by_end);
@@ -118,7 +122,7 @@ static void changed(struct apiserver *a, const struct apiserver_event *event)
 {
     if (event->change != APISERVER_DELETED &&
         apiserver_kind_of(&a->registry, event->object->collection) == &api_event)
-        push(a->events, event->object, clock_real_ns(a->registry.clock));
+        push(a->events, event->object, clock_mono_ns(a->registry.clock));
 }
 
 const struct apiserver_follower event_ttl_follower = {"events", resync, changed, tick, stop};

@@ -133,8 +133,10 @@ static const char *choose_container(struct call *c, const json_t *pod)
     found |= list_names(pod, "ephemeralContainers", name, &others);
     if (*name && found && !api_dns_label.check(name))
         return name;
-    if (!*name && json_array_size(containers) == 1 && !inits.len)
-        return json_str(json_array_get(containers, 0), "name");
+    const char *only = json_str(json_array_get(containers, 0), "name");
+    if (!*name && json_array_size(containers) == 1 && !inits.len && only &&
+        !api_dns_label.check(only))
+        return only;
     if (*name)
         err_set(&c->err, ERR_INVALID_ARGUMENT, "BadRequest", "container %s is not valid for pod %s",
                 name, c->path.name);

@@ -10,11 +10,11 @@
 #define READ  "get list watch"
 #define WRITE "create delete deletecollection patch update"
 
-#define OPENEBS "openebs.io cstor.openebs.io"
-#define TOPOLVM "topolvm.cybozu.com topolvm.io"
+#define OPENEBS       "openebs.io cstor.openebs.io"
+#define TOPOLVM       "topolvm.cybozu.com topolvm.io"
 /* What people use in their namespaces, and what they may write of it. */
-#define CORE_WRITABLE                                                                              \
-    "configmaps endpoints events persistentvolumeclaims pods serviceaccounts services"
+/* Not endpoints, as in Kubernetes: who writes them sends others, and this server, wherever they like. */
+#define CORE_WRITABLE "configmaps events persistentvolumeclaims pods serviceaccounts services"
 #define APPS_WRITABLE                                                                              \
     "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets "         \
     "statefulsets/scale"
@@ -35,7 +35,7 @@ static const struct rbac_default_rule cluster_admin[] = {
 static const struct rbac_default_rule view[] = {
     {"core",
      CORE_WRITABLE
-     " limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log"
+     " endpoints limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log"
      " pods/status resourcequotas resourcequotas/status services/status",
      NULL, READ},
     {"events.k8s.io", "events", NULL, READ},
@@ -95,12 +95,15 @@ static const struct rbac_default_rule auth_delegator[] = {
     {0},
 };
 
-/* A node: its pods, their volumes, and that it is alive. Not the Secrets of others. */
+/*
+ * A node: its pods, their volumes, and that it is alive. What is its own, rules_access.c says; which
+ * Secrets, ConfigMaps, claims and volumes it may read, authz_node.c.
+ */
 static const struct rbac_default_rule node[] = {
     {"authentication.k8s.io", "tokenreviews", NULL, "create"},
     {"authorization.k8s.io", "localsubjectaccessreviews subjectaccessreviews", NULL, "create"},
-    {"core", "services endpoints configmaps persistentvolumeclaims persistentvolumes", NULL, READ},
-    {"core", "nodes", NULL, "create delete patch update " READ},
+    {"core", "services endpoints", NULL, READ},
+    {"core", "nodes", NULL, "create patch update " READ},
     {"core", "nodes/status pods/status", NULL, "patch update"},
     {"core", "pods", NULL, "create delete " READ},
     {"core", "serviceaccounts/token", NULL, "create"},
@@ -185,17 +188,19 @@ static const struct rbac_default_rule orlop_controller[] = {
     {"admissionregistration.k8s.io",
      "mutatingwebhookconfigurations validatingwebhookconfigurations", NULL,
      READ " create patch update"},
+    {"orlop.io", "pods", NULL, "run-host-commands"}, /* as templates say that were admitted */
     {0},
 };
 
-/* The agent of a node: its devices, pools and replicas, logical volumes, and the pods it runs. */
+/* The agent of a node: its devices and their claims, logical volumes, and the pods it runs. */
 static const struct rbac_default_rule orlop_node[] = {
-    {OPENEBS, OPENEBS_ALL, NULL, READ " patch update"},
-    {OPENEBS, OPENEBS_STATUS, NULL, "get patch update"},
-    {OPENEBS, "blockdevices blockdeviceclaims", NULL, "create delete"},
+    {OPENEBS, "blockdevices blockdeviceclaims", NULL, READ " patch update"},
+    {OPENEBS, "blockdevices/status blockdeviceclaims/status", NULL, "get patch update"},
+    {OPENEBS, "blockdevices", NULL, "create"},
+    {"openebs.io", "blockdevices", NULL, "set-device-path"},
     {TOPOLVM, "logicalvolumes logicalvolumes/status", NULL, READ " patch update"},
     {"storage.k8s.io", "csistoragecapacities storageclasses", NULL, READ},
-    {"core", "nodes pods configmaps", NULL, READ},
+    {"core", "nodes pods", NULL, READ},
     {"core", "nodes nodes/status pods/status", NULL, "patch update"},
     {"core events.k8s.io", "events", NULL, "create patch update"},
     {"coordination.k8s.io", "leases", NULL, "create patch update " READ},

@@ -6,7 +6,9 @@
  *     rules_storage.c     default classes, protection, which claims and templates may grow
  *     rules_limits.c      the least and most that a LimitRange allows a claim
  *     rules_service.c     addresses of services
- *     rules_node.c        nodes write what is theirs
+ *     rules_access.c      programs of ours write what is their own: the table of api/access.h
+ *     rules_node.c        labels and taints of nodes, and the Pods that they make
+ *     rules_rights.c      writes that give power over a node itself need a right of their own
  *     rules_among.c       rules of our own kinds that look at other objects
  *     rules_quota.c       ResourceQuotas are never exceeded, however many write at once
  */
@@ -69,13 +71,19 @@ int rules_service_range(struct apiserver_rules *rules, const char *text, struct 
 int rules_service_fill(struct apiserver_admission *a, struct err *e);
 void rules_service_release(struct apiserver_admission *a);
 
+int rules_access_check(struct apiserver_admission *a, struct err *e);
+
 int rules_node_fill(struct apiserver_admission *a, struct err *e);
 int rules_node_check(struct apiserver_admission *a, struct err *e);
 /* Whether it is a node that asks; *ret_node is its name, NULL when that is not to be known. */
 bool rules_is_node(const struct apiserver_user *user, const char **ret_node);
+/* Whether a node made the pod itself. */
+bool rules_is_mirror(const json_t *pod);
 /* Whether a user may have a token that is bound to this; nodes only for their pods. */
 int rules_node_token(const struct apiserver_user *user, const char *bound_kind, const json_t *bound,
                      const json_t *reference, struct err *e);
+
+int rules_rights_check(struct apiserver_admission *a, struct err *e);
 
 int rules_among_check(struct apiserver_admission *a, struct err *e);
 void rules_among_release(struct apiserver_admission *a);

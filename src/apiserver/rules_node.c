@@ -1,14 +1,22 @@
 /*
- * What a node may write: itself, its lease, and what concerns the pods that are bound to it. Roles
- * cannot say "its own"; this can. The words are those of Kubernetes' NodeRestriction.
+ * What a node may write of Kubernetes' kinds, beyond what the table of api/access.h says: which labels
+ * and taints, and which Pods it may make. The words are those of Kubernetes' NodeRestriction.
+ *
+ * A Pod that a node makes, a mirror Pod, refers to nothing: no Secret, ConfigMap, account or claim. It
+ * stays a mirror Pod for as long as it lives, and nobody gets Secrets or tokens on its behalf
+ * (authz_node.c), so a node can only have what somebody else gave to a Pod that runs there.
  */
+#include "api/access.h"
+#include "api/format.h"
 #include "api/kinds/kinds.h"
 #include "apiserver/registry_impl.h"
 #include "apiserver/rules.h"
 
 #define PREFIX "system:node:"
 #define LEASES "kube-node-lease"
-#define MIRROR "kubernetes.io/config.mirror"
+#define MIRROR API_ACCESS_MIRROR
+
+enum { REFERENCE_DEPTH = 16 };
 
 bool rules_is_node(const struct apiserver_user *user, const char **ret_node)
 {
@@ -16,7 +24,8 @@ bool rules_is_node(const struct apiserver_user *user, const char **ret_node)
     if (!user || !apiserver_user_in(user, "system:nodes") ||
         apiserver_user_in(user, "system:masters"))
         return false;
-    if (str_starts_with(user->name, PREFIX) && user->name[sizeof(PREFIX) - 1])
+    if (str_starts_with(user->name, PREFIX) &&
+        !api_dns_subdomain.check(user->name + sizeof(PREFIX) - 1))
         *ret_node = user->name + sizeof(PREFIX) - 1;
     return true;
 }
@@ -100,19 +109,90 @@ static int check_node(const struct apiserver_admission *a, const char *node, str
                    foreign.p);
 }
 
+bool rules_is_mirror(const json_t *pod)
+{
+    return json_at(pod, "metadata", "annotations", MIRROR);
+}
+
+/* What a member of a pod's spec refers to, by its key; NULL: to nothing outside of the pod. */
+static const char *referred_by(const char *key)
+{
+    static const struct {
+        const char *key, *what;
+    } others[] = {
+        {"configMap", "configmaps"},
+        {"configMapRef", "configmaps"},
+        {"configMapKeyRef", "configmaps"},
+        {"persistentVolumeClaim", "persistentvolumeclaims"},
+        {"ephemeral", "persistentvolumeclaims"},
+        {"projected", "projected volumes"},
+        {"csi", "csi volumes"},
+        {"serviceAccountName", "a service account"},
+        {"serviceAccount", "a service account"},
+        {"resourceClaims", "resourceclaims"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        if (str_eq(key, others[i].key))
+            return others[i].what;
+    }
+    return strstr(key, "secret") || strstr(key, "Secret") ? "secrets" : NULL;
+}
+
+/* The first thing that a part of a pod's spec refers to; NULL. */
+static const char *find_reference(const json_t *value, unsigned depth)
+{
+    const char *key, *what = NULL;
+    json_t *member;
+    size_t i;
+    if (depth > REFERENCE_DEPTH)
+        return "what is nested too deeply";
+    json_array_foreach((json_t *)value, i, member) {
+        if (!what)
+            what = find_reference(member, depth + 1);
+    }
+    json_object_foreach((json_t *)value, key, member) {
+        bool is_empty =
+            json_is_null(member) || (json_is_string(member) && !json_string_length(member));
+        if (!what && !is_empty)
+            what = referred_by(key);
+        if (!what)
+            what = find_reference(member, depth + 1);
+    }
+    return what;
+}
+
+/* Whoever owns it would decide when it goes: that can only be the node. */
+static bool is_owned_by_others(const json_t *pod, const char *node)
+{
+    const json_t *owners = json_at(pod, "metadata", "ownerReferences");
+    const json_t *owner = json_array_get(owners, 0);
+    const char *kind = json_str(owner, "kind"), *name = json_str(owner, "name");
+    return json_array_size(owners) > 1 ||
+           (owner && !(kind && name && str_eq(kind, "Node") && str_eq(name, node)));
+}
+
+static int check_mirror(const json_t *pod, const char *node, struct err *e)
+{
+    if (!rules_is_mirror(pod))
+        return forbid(e,
+                      "pod does not have \"" MIRROR
+                      "\" annotation, node \"%s\" can only create mirror pods",
+                      node);
+    if (!runs_on(pod, node))
+        return forbid(e, "node \"%s\" can only create pods with spec.nodeName set to itself", node);
+    if (is_owned_by_others(pod, node))
+        return forbid(e, "node \"%s\" can only create pods with an owner reference set to itself",
+                      node);
+    const char *what = find_reference(json_object_get(pod, "spec"), 0);
+    return what ? err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                          "node \"%s\" can not create pods that reference %s", node, what)
+                : 0;
+}
+
 static int check_pod(const struct apiserver_admission *a, const char *node, struct err *e)
 {
-    if (a->operation == APISERVER_OP_CREATE) {
-        if (!json_at(a->object, "metadata", "annotations", MIRROR))
-            return forbid(e,
-                          "pod does not have \"" MIRROR
-                          "\" annotation, node \"%s\" can only create mirror pods",
-                          node);
-        return runs_on(a->object, node)
-                   ? 0
-                   : forbid(e, "node \"%s\" can only create pods with spec.nodeName set to itself",
-                            node);
-    }
+    if (a->operation == APISERVER_OP_CREATE)
+        return check_mirror(a->object, node, e);
     if (runs_on(a->old, node))
         return 0;
     return forbid(e,
@@ -121,6 +201,18 @@ static int check_pod(const struct apiserver_admission *a, const char *node, stru
                       : "node \"%s\" can only update pod status for pods with spec.nodeName set to "
                         "itself",
                   node);
+}
+
+/* Whether a node made it is written once: whoever could change that could give it what it names. */
+static void keep_mirror(const struct apiserver_admission *a)
+{
+    if (a->operation != APISERVER_OP_UPDATE ||
+        json_equal(json_at(a->object, "metadata", "annotations", MIRROR),
+                   json_at(a->old, "metadata", "annotations", MIRROR)) ||
+        (!rules_is_mirror(a->object) && !rules_is_mirror(a->old)))
+        return;
+    api_problem(a->report, API_KEY(API_KEY(API_KEY(NULL, "metadata"), "annotations"), MIRROR),
+                API_FORBIDDEN, NULL, "may not add, remove or update mirror pod annotation");
 }
 
 static bool is_same(const json_t *a, const json_t *b)
@@ -160,6 +252,8 @@ int rules_node_check(struct apiserver_admission *a, struct err *e)
 {
     const char *node;
     const struct api_kind *kind = a->request->kind;
+    if (kind == &api_pod)
+        keep_mirror(a);
     if (!rules_is_node(a->request->user, &node))
         return 0;
     if (!node)
@@ -169,8 +263,6 @@ int rules_node_check(struct apiserver_admission *a, struct err *e)
         return check_node(a, node, e);
     if (kind == &api_pod)
         return check_pod(a, node, e);
-    if (kind == &api_logical_volume && !runs_on(a->old ? a->old : a->object, node))
-        return forbid(e, "node \"%s\" can only write logical volumes of its own", node);
     if (kind == &api_lease && !str_eq(a->request->namespace, LEASES))
         return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
                        "can only access leases in the \"" LEASES "\" system namespace");
@@ -187,8 +279,15 @@ int rules_node_token(const struct apiserver_user *user, const char *bound_kind, 
                      const json_t *reference, struct err *e)
 {
     const char *node, *uid = json_str(reference, "uid");
-    if (!rules_is_node(user, &node))
-        return 0;
+    if (!rules_is_node(user, &node)) {
+        struct api_actor actor;
+        api_actor_init(&actor, user->name, false, NULL);
+        bool other = actor.who == API_WHO_OTHER || apiserver_user_in(user, "system:masters");
+        api_actor_done(&actor);
+        return other ? 0
+                     : err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                               "programs of Orlop that are no nodes get no tokens of others");
+    }
     if (!bound_kind || !str_eq(bound_kind, "Pod"))
         return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
                        "node requested token not bound to a pod");
@@ -198,5 +297,8 @@ int rules_node_token(const struct apiserver_user *user, const char *bound_kind, 
     if (!node || !runs_on(bound, node))
         return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
                        "node requested token bound to a pod scheduled on a different node");
+    if (rules_is_mirror(bound))
+        return err_set(e, ERR_PERMISSION_DENIED, "Forbidden",
+                       "node requested token bound to a mirror pod, which a node made itself");
     return 0;
 }

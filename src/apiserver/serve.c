@@ -393,7 +393,7 @@ void apiserver_stop(struct apiserver *a)
         free(it->value);
     map_done(&a->watches);
     for (size_t i = 0; i < SHARED_TEXTS; i++)
-        str_done(&a->shared[i].text);
+        pieces_text_unref(a->shared[i].text);
     pthread_mutex_destroy(&a->shared_lock);
     pthread_mutex_destroy(&a->lock);
     apiserver_rules_free(a->registry.rules);

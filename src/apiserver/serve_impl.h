@@ -18,6 +18,7 @@
 #include "apiserver/managed.h"
 #include "apiserver/metrics.h"
 #include "apiserver/path.h"
+#include "apiserver/pieces.h"
 #include "apiserver/pod_log.h"
 #include "apiserver/registry.h"
 #include "apiserver/serve.h"
@@ -44,7 +45,7 @@ struct shared_text {
     uint64_t revision; /* 0: none */
     struct form form;
     bool headers;
-    struct str text;
+    struct pieces_text *text; /* NULL: none */
 };
 
 struct apiserver {
@@ -96,6 +97,8 @@ struct apiserver {
     struct map watches; /* those that are open: collection -> struct list_link */
     uint64_t announced; /* the last change that watches were told of */
     int64_t ticked_ns;  /* the followers' thread's own: when watches were last looked through */
+    int64_t trimmed_ns; /* the same: when memory was last given back */
+    _Atomic unsigned watches_ended; /* since then */
     pthread_mutex_t shared_lock;
     struct shared_text shared[SHARED_TEXTS];
 };
@@ -288,6 +291,8 @@ void watch_changed(struct apiserver *a, struct apiserver_object *const *objects,
 void watch_wake_all(struct apiserver *a);
 extern const struct apiserver_follower watch_follower;
 
-/* serve_shared.c: form_append() once for all watches that want the same. */
-void watch_append_shared(struct apiserver *a, const struct form *f,
-                         const struct apiserver_object *o, bool headers, struct str *out);
+/* serve_shared.c: form_append() once for all watches that want the same; a new reference. */
+struct pieces_text *watch_shared(struct apiserver *a, const struct form *f,
+                                 const struct apiserver_object *o, bool headers);
+/* Forgets those that are large; who sends them keeps them for as long as that takes. */
+void watch_shared_trim(struct apiserver *a);

@@ -11,22 +11,34 @@ static bool same(const struct shared_text *t, const struct form *f, uint64_t rev
            t->form.table.include == f->table.include;
 }
 
-void watch_append_shared(struct apiserver *a, const struct form *f,
-                         const struct apiserver_object *o, bool headers, struct str *out)
+struct pieces_text *watch_shared(struct apiserver *a, const struct form *f,
+                                 const struct apiserver_object *o, bool headers)
 {
     struct shared_text *slot = &a->shared[o->revision % SHARED_TEXTS];
     pthread_mutex_lock(&a->shared_lock);
-    if (!same(slot, f, o->revision, headers)) {
-        str_clear(&slot->text);
-        form_append(f, o, headers, &slot->text);
+    if (!slot->text || !same(slot, f, o->revision, headers)) {
+        _cleanup_(str_done) struct str text = {0};
+        form_append(f, o, headers, &text);
+        pieces_text_unref(slot->text);
+        slot->text = pieces_text_new(&text);
         slot->form = *f;
         slot->revision = o->revision;
         slot->headers = headers;
     }
-    str_append_n(out, slot->text.p, slot->text.len);
-    if (slot->text.cap > SHARED_TEXT_BYTES) { /* not worth the memory */
-        str_done(&slot->text);
-        slot->revision = 0;
+    struct pieces_text *text = pieces_text_ref(slot->text);
+    pthread_mutex_unlock(&a->shared_lock);
+    return text;
+}
+
+void watch_shared_trim(struct apiserver *a)
+{
+    pthread_mutex_lock(&a->shared_lock);
+    for (size_t i = 0; i < SHARED_TEXTS; i++) {
+        struct shared_text *slot = &a->shared[i];
+        if (slot->text && slot->text->size > SHARED_TEXT_BYTES) {
+            pieces_text_unref(slot->text);
+            *slot = (struct shared_text){0};
+        }
     }
     pthread_mutex_unlock(&a->shared_lock);
 }

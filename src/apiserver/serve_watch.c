@@ -16,12 +16,17 @@
  * With a selector, an object that no longer matches is deleted as far as the client can see, and
  * one that begins to match is added.
  *
+ * What a watch sends is references to what is stored, or encoded once for all that send the same
+ * (pieces.h): a client that does not read costs a few words. It pins what it has not read; so one that
+ * makes no progress while many bytes of changes pass by is cut off. Its client asks again.
+ *
  * Where a webhook has to convert the objects, what is due is made on a thread that may wait, and the
  * connection's thread finds it when it is woken. Meanwhile it leaves the watch alone:
  *
  *     idle ── read(), something is due ──> working ── made, woken ──> idle
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "apiserver/conversion.h"
@@ -33,7 +38,11 @@ enum {
     OUT_BYTES = 64 << 10, /* enough for one read: more is encoded by the next */
     BOOKMARK_SECONDS = 55,
     BOOKMARK_JITTER_SECONDS = 10,
-    LEAST_SECONDS = 1800, /* a watch that says nothing ends after this, and up to as long again */
+    LEAST_SECONDS = 1800,  /* a watch that says nothing ends after this, and up to as long again */
+    WATCHES_OF_USER = 512, /* of the 1,024 connections that there are; not of administrators */
+    SLOW_BYTES = 16 << 20, /* of changes that a watch may not have looked at, */
+    SLOW_SECONDS = 5,      /* when it has not got on for so long */
+    TRIM_SECONDS = 5,      /* between two times that memory is given back */
 };
 
 struct watch {
@@ -50,15 +59,17 @@ struct watch {
     size_t next;                   /* of it */
     bool bookmarks, initial_end;   /* wanted; and one is due after the present */
     bool headed;                   /* a Table's columns were sent */
-    struct str out;                /* encoded and not sent */
-    size_t sent;
+    struct pieces out;             /* not sent yet */
     bool ended;
     _Atomic bool working; /* a converter has it: only that may touch it */
     unsigned refs;        /* atomic: the stream's, and the converter's */
     struct call_record record;
     bool counted; /* as open */
+    char *user;   /* who watches; NULL: somebody who may have as many as they like */
 
     uint64_t behind;                     /* under the server's lock; 0: nothing is */
+    size_t missed;                       /* the same: bytes of changes since it looked */
+    _Atomic int64_t progress_ns;         /* monotonic: when it was last read */
     _Atomic int64_t bookmark_ns, end_ns; /* monotonic: when the next is due */
 };
 
@@ -79,24 +90,32 @@ static uint64_t jitter(uint64_t n)
     return random % (n + 1);
 }
 
-static void append_event(struct watch *w, const char *type, const struct apiserver_object *o)
+static void append_event(struct watch *w, const char *head, const struct apiserver_object *o)
 {
     apiserver_metrics_events(w->server->metrics, &w->path, 1);
-    str_appendf(&w->out, "{\"type\":\"%s\",\"object\":", type);
+    pieces_add_literal(&w->out, head);
     if (form_is_stored(&w->form, o))
-        str_append_n(&w->out, o->bytes, o->size);
+        pieces_add_object(&w->out, o);
     else
-        watch_append_shared(w->server, &w->form, o, !w->headed, &w->out);
+        pieces_add_text(&w->out, watch_shared(w->server, &w->form, o, !w->headed));
     w->headed = true;
-    str_append(&w->out, "}\n");
+    pieces_add_literal(&w->out, "}\n");
+}
+
+/* Text of this watch alone. */
+static void append_text(struct watch *w, const struct str *text)
+{
+    pieces_add_text(&w->out, pieces_text_new(text));
 }
 
 static void append_bookmark(struct watch *w, bool initial_end)
 {
-    str_append(&w->out, "{\"type\":\"BOOKMARK\",\"object\":");
-    form_append_bookmark(&w->form, w->revision, initial_end, !w->headed, &w->out);
+    _cleanup_(str_done) struct str text = {0};
+    str_append(&text, "{\"type\":\"BOOKMARK\",\"object\":");
+    form_append_bookmark(&w->form, w->revision, initial_end, !w->headed, &text);
     w->headed = true;
-    str_append(&w->out, "}\n");
+    str_append(&text, "}\n");
+    append_text(w, &text);
     w->bookmark_ns = now(w) + seconds(BOOKMARK_SECONDS + jitter(BOOKMARK_JITTER_SECONDS));
 }
 
@@ -104,11 +123,17 @@ static void append_error(struct watch *w, const struct err *e)
 {
     unsigned code;
     json_auto_t *status = apiserver_status(e, NULL, NULL, &code);
-    str_append(&w->out, "{\"type\":\"ERROR\",\"object\":");
-    json_format(status, &w->out);
-    str_append(&w->out, "}\n");
+    _cleanup_(str_done) struct str text = {0};
+    str_append(&text, "{\"type\":\"ERROR\",\"object\":");
+    json_format(status, &text);
+    str_append(&text, "}\n");
+    append_text(w, &text);
     w->ended = true;
 }
+
+#define ADDED    "{\"type\":\"ADDED\",\"object\":"
+#define MODIFIED "{\"type\":\"MODIFIED\",\"object\":"
+#define DELETED  "{\"type\":\"DELETED\",\"object\":"
 
 /* With objects that are in the version that is watched; `previous` may be NULL. */
 static void append_selected(struct watch *w, enum apiserver_change change,
@@ -120,9 +145,9 @@ static void append_selected(struct watch *w, enum apiserver_change change,
     bool was =
         change != APISERVER_CREATED && (!previous || selection_matches(&w->selection, previous));
     if (is)
-        append_event(w, was ? "MODIFIED" : "ADDED", o);
+        append_event(w, was ? MODIFIED : ADDED, o);
     else if (was)
-        append_event(w, "DELETED", o);
+        append_event(w, DELETED, o);
 }
 
 static void append_converted(struct watch *w, const struct apiserver_event *event)
@@ -152,8 +177,8 @@ static void append_change(struct watch *w, const struct apiserver_event *event)
 
 static void append_present(struct watch *w)
 {
-    while (w->next < w->present.objects.len && w->out.len < OUT_BYTES)
-        append_event(w, "ADDED", w->present.objects.p[w->next++]);
+    while (w->next < w->present.objects.len && w->out.bytes < OUT_BYTES)
+        append_event(w, ADDED, w->present.objects.p[w->next++]);
     if (w->next < w->present.objects.len)
         return;
     apiserver_list_done(&w->present);
@@ -170,6 +195,7 @@ static bool skip(struct watch *w)
     bool concerned = w->behind != 0;
     uint64_t known = concerned ? w->behind - 1 : w->server->announced;
     w->behind = 0;
+    w->missed = 0;
     pthread_mutex_unlock(&w->server->lock);
     if (known > w->revision)
         w->revision = known;
@@ -178,7 +204,7 @@ static bool skip(struct watch *w)
 
 static void append_changes(struct watch *w)
 {
-    while (!w->out.len && !w->ended) {
+    while (!w->out.bytes && !w->ended) {
         struct apiserver_events events;
         struct err e = {0};
         uint64_t before = w->revision;
@@ -186,9 +212,16 @@ static void append_changes(struct watch *w)
                                    EVENTS_AT_ONCE, &events, &e) < 0) {
             append_error(w, &e);
         } else {
-            vec_for_each(&events.events, event)
+            bool all = true;
+            vec_for_each(&events.events, event) {
+                all = w->out.bytes < OUT_BYTES;
+                if (!all)
+                    break;
                 append_change(w, event);
-            w->revision = events.revision;
+                w->revision = event->object->revision;
+            }
+            if (all)
+                w->revision = events.revision;
         }
         apiserver_events_done(&events);
         if (w->revision == before)
@@ -203,13 +236,11 @@ static void append_changes(struct watch *w)
 /* What is due by now; nothing when there is nothing. */
 static void catch_up(struct watch *w)
 {
-    str_clear(&w->out);
-    w->sent = 0;
     if (w->present.objects.len || w->initial_end)
         append_present(w);
-    if (!w->out.len && skip(w))
+    if (!w->out.bytes && skip(w))
         append_changes(w);
-    if (w->out.len)
+    if (w->out.bytes)
         return;
     bool over = now(w) >= w->end_ns;
     if (w->bookmarks && (over || now(w) >= w->bookmark_ns))
@@ -250,7 +281,8 @@ static void watch_unref(struct watch *w)
     selection_done(&w->selection);
     str_done(&w->collection);
     str_done(&w->prefix);
-    str_done(&w->out);
+    pieces_done(&w->out);
+    free(w->user);
     free(w);
 }
 
@@ -285,7 +317,7 @@ static void hand_over(struct watch *w)
         return;
     w->working = false; /* the server stops, or there are no threads: a client comes again */
     w->ended = true;
-    watch_unref(w);
+    __atomic_sub_fetch(&w->refs, 1, __ATOMIC_RELAXED); /* the stream has one still */
 }
 
 /* What is due, here or elsewhere; false when it is not there yet. */
@@ -298,26 +330,20 @@ static bool prepare_more(struct watch *w)
         catch_up(w);
     if (w->working)
         return false;
-    w->ended |= !served && !w->out.len; /* and all its objects are gone */
+    w->ended |= !served && !w->out.bytes; /* and all its objects are gone */
     return true;
 }
 
 static ssize_t read_watch(void *context, char *buf, size_t max)
 {
     struct watch *w = context;
-    if (w->working || (w->sent == w->out.len && !w->ended && !prepare_more(w)))
+    w->progress_ns = now(w);
+    if (w->working || (!w->out.bytes && !w->ended && !prepare_more(w)))
         return 0;
-    size_t n = w->out.len - w->sent;
-    if (!n && w->ended)
+    if (!w->out.bytes && w->ended)
         return -1;
-    if (n > max)
-        n = max;
-    if (n)
-        memcpy(buf, w->out.p + w->sent, n);
-    w->sent += n;
+    size_t n = pieces_read(&w->out, buf, max);
     w->record.bytes += n;
-    if (w->sent == w->out.len && w->out.cap > OUT_BYTES / 8)
-        str_done(&w->out), w->sent = 0; /* it may sleep for long */
     return (ssize_t)n;
 }
 
@@ -327,6 +353,7 @@ static void watch_done(void *context)
     pthread_mutex_lock(&w->server->lock);
     list_unlink(&w->link);
     pthread_mutex_unlock(&w->server->lock);
+    w->server->watches_ended++;
     if (w->counted) {
         apiserver_metrics_watch(w->server->metrics, &w->path, -1);
         call_record_finish(&w->record);
@@ -346,6 +373,13 @@ static struct list_link *watches_of(struct apiserver *a, const char *collection,
     return list;
 }
 
+/* Whether it is to be cut off: it does not read, and more and more happens meanwhile. */
+static bool is_slow(struct watch *w, size_t changed)
+{
+    w->missed += changed;
+    return w->missed > SLOW_BYTES && now(w) - w->progress_ns > seconds(SLOW_SECONDS);
+}
+
 void watch_changed(struct apiserver *a, struct apiserver_object *const *objects, size_t n)
 {
     pthread_mutex_lock(&a->lock);
@@ -355,8 +389,12 @@ void watch_changed(struct apiserver *a, struct apiserver_object *const *objects,
         if (!list)
             continue;
         list_for_each(list, w, struct watch, link) {
-            if (w->behind || (w->prefix.len && !str_starts_with(objects[i]->key, w->prefix.p)) ||
+            if ((w->prefix.len && !str_starts_with(objects[i]->key, w->prefix.p)) ||
                 !selection_may_match(&w->selection, objects[i]))
+                continue;
+            if (is_slow(w, objects[i]->size))
+                http_stream_cut(w->stream);
+            if (w->behind)
                 continue;
             w->behind = objects[i]->revision;
             http_stream_wake(w->stream);
@@ -375,6 +413,16 @@ void watch_wake_all(struct apiserver *a)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* What watches had that are over goes back to the system. */
+static void give_back(struct apiserver *a, int64_t at)
+{
+    if (!a->watches_ended || at < a->trimmed_ns + seconds(TRIM_SECONDS))
+        return;
+    a->watches_ended = 0;
+    a->trimmed_ns = at;
+    malloc_trim(0);
+}
+
 /* Wakes those whose time has come. */
 static void tick(struct apiserver *a)
 {
@@ -382,6 +430,8 @@ static void tick(struct apiserver *a)
     if (at < a->ticked_ns + CLOCK_SECOND / 2)
         return;
     a->ticked_ns = at;
+    watch_shared_trim(a);
+    give_back(a, at);
     pthread_mutex_lock(&a->lock);
     map_for_each(&a->watches, it) {
         list_for_each((struct list_link *)it->value, w, struct watch, link) {
@@ -447,6 +497,31 @@ static int prepare(struct watch *w, struct call *c)
     return 0;
 }
 
+/* Nobody has all connections: under the server's lock, as the lists are. */
+static bool has_too_many(struct apiserver *a, const char *user)
+{
+    unsigned n = 0;
+    if (!user)
+        return false;
+    pthread_mutex_lock(&a->lock);
+    map_for_each(&a->watches, it) {
+        list_for_each((struct list_link *)it->value, w, struct watch, link)
+            n += w->user && str_eq(w->user, user);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return n >= WATCHES_OF_USER;
+}
+
+static int check_number(struct watch *w, struct call *c)
+{
+    if (!apiserver_user_in(c->user, "system:masters"))
+        w->user = mem_strdup(c->user->name);
+    return has_too_many(c->server, w->user)
+               ? err_set(&c->err, ERR_RESOURCE_EXHAUSTED, "TooManyRequests",
+                         "too many watches of this user, please try again later.")
+               : 0;
+}
+
 void call_watch(struct call *c)
 {
     static const struct http_stream_ops ops = {read_watch, watch_done};
@@ -456,7 +531,7 @@ void call_watch(struct call *c)
     w->kinds = apiserver_kinds_ref(c->kinds);
     w->path = c->path;
     list_init(&w->link);
-    if (prepare(w, c) < 0) {
+    if (check_number(w, c) < 0 || prepare(w, c) < 0) {
         call_fail(c);
         watch_done(w);
         return;
@@ -468,6 +543,7 @@ void call_watch(struct call *c)
     apiserver_metrics_watch(c->server->metrics, &c->path, 1);
     c->streaming = w->counted = true; /* from here on watch_done() has the last word */
     call_headers(c);
+    w->progress_ns = now(w);
     w->behind = w->revision + 1; /* what came before it is in the list */
     struct http_stream *stream = http_reply_stream(c->http, 200, "application/json", &ops, w);
     if (!stream)

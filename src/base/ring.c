@@ -140,6 +140,11 @@ bool ring_arm(struct ring *r)
     return false;
 }
 
+void ring_disarm_quietly(struct ring *r)
+{
+    atomic_store(&r->asleep, false);
+}
+
 void ring_disarm(struct ring *r)
 {
     atomic_store(&r->asleep, false);

@@ -44,3 +44,5 @@ int ring_fd(const struct ring *r);
 bool ring_arm(struct ring *r);
 /* After sleeping, whatever woke the consumer. */
 void ring_disarm(struct ring *r);
+/* In its place when ring_fd() was not readable: no system call. */
+void ring_disarm_quietly(struct ring *r);

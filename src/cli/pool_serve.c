@@ -8,6 +8,9 @@ static const struct cli_option options[] = {
     {"namespace", 'n', "NAMESPACE", .doc = "Where it is (openebs)."},
     {"node", 0, "NODE",
      .doc = "The node that this runs on; without it, the one that the object names."},
+    {"sparse-dir", 0, "DIR", .complete = CLI_DIRS,
+     .doc = "The node's folder of sparse devices, else $ORLOP_SPARSE_DIR: files elsewhere, and "
+            "without it all files, are refused as devices."},
     {"cache", 0, "SIZE", .doc = "Memory for what is read often, at least and without it 64Mi."},
     {"dirty", 0, "SIZE", .doc = "Memory for what is written and not on the devices yet (64Mi)."},
     {"direct", 0, .doc = "Read and write devices past the page cache."},

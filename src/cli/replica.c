@@ -22,7 +22,9 @@ static const struct cli_option options[] = {
     {"direct", 0, NULL,
      .doc = "Keep the data in DIR/data past the page cache, where the file system can; it says so "
             "when it cannot."},
-    CLI_KEY_OPTIONS,
+    CLI_KEY_OPTION,
+    {"beneath", 0, "DIR", .complete = CLI_DIRS,
+     .doc = "With erase: --dir lies in this folder, and is refused if links or dots lead out."},
     {"except", 0, "UUID,...", .doc = "Replicas that erase leaves alone, by their file `id`."},
     CLI_SERVING_OPTIONS,
     {0},
@@ -47,7 +49,8 @@ const struct cli_command cli_replica = {
     .choices = (const char *const[]){"serve", "erase", NULL},
     .examples =
         (const char *const[][2]){
-            {"orlop replica serve --dir /srv/replica --target 192.0.2.10 --volume data",
+            {"orlop replica serve --dir /srv/replica --target 192.0.2.10 --volume data --key-file "
+             "key",
              "Keep a replica of the volume data."},
             {NULL},
         },

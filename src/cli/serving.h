@@ -6,13 +6,13 @@
 #include "base/err.h"
 #include "cli/cli.h"
 
-/* Of target and replicas between machines. */
-#define CLI_KEY_OPTIONS                                                                            \
-    {"key-file", 0, "FILE", .complete = CLI_FILES,                                                 \
-     .doc = "The volume's key, which target and replicas share: 16 characters or more in its "     \
-            "first line. They then speak TLS; between machines they must."},                       \
+/* Of target and replicas. */
+#define CLI_KEY_OPTION                                                                             \
     {                                                                                              \
-        "insecure", 0, .doc = "Between machines in the clear, without a key."                      \
+        "key-file", 0, "FILE",                                                                     \
+            .complete = CLI_FILES,                                                                 \
+            .doc = "The volume's key, which target and replicas share: 16 characters or more in "  \
+                   "its first line. Without it neither listens nor dials."                         \
     }
 
 #define CLI_SERVING_OPTIONS                                                                        \

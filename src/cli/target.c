@@ -50,7 +50,7 @@ static const struct cli_option options[] = {
     {"serial", 0, "TEXT", .doc = "The unit's serial number (made from the name)."},
     {"state-dir", 0, "DIR", .complete = CLI_DIRS,
      .doc = "Where persistent reservations are kept, so that they survive a restart."},
-    CLI_KEY_OPTIONS,
+    CLI_KEY_OPTION,
     {"control", 'c', "PATH", .complete = CLI_FILES,
      .doc = "The control socket: serve makes it, the others ask there."},
     {"metrics", 0, "ADDRESS[:PORT]", .doc = "Serve metrics for Prometheus there (port 9500)."},
@@ -101,7 +101,7 @@ const struct cli_command cli_target = {
              "iqn.2026-01.io.orlop:volume --control /run/volume.sock",
              "Serve a sparse file on 127.0.0.1:3260."},
             {"orlop target serve --volume data --create --replicas 3 --size 10Gi --iqn "
-             "iqn.2026-01.io.orlop:data --control /run/data.sock",
+             "iqn.2026-01.io.orlop:data --key-file key --control /run/data.sock",
              "Serve a volume of three replicas on this machine, once they have come."},
             {"orlop target show --control /run/volume.sock", "Who is logged in, and how it fares."},
             {"orlop target grow --control /run/volume.sock --size 20Gi", "Grow it in use."},

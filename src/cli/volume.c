@@ -45,8 +45,9 @@ const struct cli_command cli_volume_list = {
 };
 
 static const struct cli_option show_options[] = {
-    {"output", 'o', "FORMAT", .choices = (const char *const[]){"text", "json", "yaml", NULL},
-     .doc = "text (the default: a picture), json or yaml."},
+    {"login", 'l', .doc = "Show, instead, what is needed to log in to it: the secrets too."},
+    {"output", 'o', "FORMAT", .choices = (const char *const[]){"text", "json", "yaml", "url", NULL},
+     .doc = "text (the default: a picture), json, yaml, or with --login url."},
     API_OPTIONS,
     {0},
 };
@@ -57,12 +58,19 @@ const struct cli_command cli_volume_show = {
     .least = 1,
     .most = 1,
     .summary = "Draw a volume: initiators, target, replicas",
-    .doc = "Draws who is logged in, where the target is, and each replica: its node, its state, "
-           "how far behind it is, how far a rebuild is. Below stands what is under way or wrong.",
+    .doc =
+        "Draws who is logged in, where the target is, and each replica: its node, its state, "
+        "how far behind it is, how far a rebuild is. Below stands what is under way or wrong.\n\n"
+        "With --login it shows how to log in by hand: portal, target, unit, the name and "
+        "password of the volume, those by which the target proves itself (mutual CHAP), and all "
+        "of it as a URL that libiscsi and qemu take. It reads the volume's Secret, NAME-chap: "
+        "who may read that may use the volume.",
     .options = show_options,
     .examples =
         (const char *const[][2]){
             {"orlop volume show data", "One of them."},
+            {"orlop volume show data --login", "How to log in to it by hand."},
+            {"qemu-img info \"$(orlop volume show data --login -o url)\"", "With qemu."},
             {NULL},
         },
     .program = "ctl",

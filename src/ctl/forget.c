@@ -8,6 +8,7 @@
 #include "base/rfc3339.h"
 #include "ctl/commands.h"
 #include "ctl/ctl.h"
+#include "kube/condition.h"
 #include "kube/event.h"
 
 struct forget {
@@ -59,17 +60,23 @@ int64_t ctl_lease_age(struct kube_client *client, const char *ns, const char *na
     return age > (seconds ? seconds : USUAL_SECONDS) ? -1 : age > 0 ? age : 0;
 }
 
-/* Whether the node has said that it lives within the time that it promised to. */
-static int check_lease(const struct forget *f, struct err *e)
+/*
+ * Whether the node has said that it lives within the time that it promised to: by this machine's clock, which
+ * may be wrong, and by the controllers, which watch it.
+ */
+static int check_alive(const struct forget *f, const json_t *node, struct err *e)
 {
     int64_t age = ctl_lease_age(f->client, "kube-node-lease", f->name, e);
-    if (age < 0 || f->force)
-        return age == -2 ? -1 : 0;
-    return err_set(
-        e, ERR_FAILED_PRECONDITION, "Alive",
-        "node %s lives: it renewed its lease %lld s ago. Stop it first, or say --force if "
-        "you know better",
-        f->name, (long long)age);
+    if (age == -2)
+        return -1;
+    if (f->force || (age < 0 && !kube_condition_is_true(node, "Ready")))
+        return 0;
+    _cleanup_free_ char *why = age >= 0
+                                   ? mem_printf("it renewed its lease %lld s ago", (long long)age)
+                                   : mem_strdup("it is Ready");
+    return err_set(e, ERR_FAILED_PRECONDITION, "Alive",
+                   "node %s lives: %s. Stop it first, or say --force if you know better", f->name,
+                   why);
 }
 
 /* `what` is it: "volume", "pool". 1: marked; 0: it is gone. */
@@ -121,13 +128,13 @@ static int forget(struct forget *f, struct err *e)
 {
     const struct kube_resource nodes = kube_resource("v1", "Node");
     struct err why = {0};
-    if (check_lease(f, e) < 0)
-        return -1;
     json_auto_t *node = kube_get(f->client, &nodes, NULL, f->name, &why);
     if (!node && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
     }
+    if (check_alive(f, node, e) < 0)
+        return -1;
     if (mark_all(f, &api_logical_volume, "nodeName", "volume", &f->volumes, e) < 0 ||
         mark_all(f, &api_cstor_pool_instance, "hostName", "pool", &f->pools, e) < 0)
         return -1;

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "api/kinds/jiva.h"
 #include "ctl/ctl.h"
 
 struct ctl_volume {
@@ -22,5 +23,7 @@ unsigned ctl_volume_healthy(const json_t *volume, size_t *ret_all);
 const json_t *ctl_volume_trouble(const json_t *volume);
 /* Whether a condition says that something is wrong. */
 bool ctl_volume_is_trouble(const json_t *condition);
+/* volume_login.c: what is needed to log in; the status to end with. */
+int ctl_volume_print_login(const struct ctl_volume *v, const json_t *volume);
 /* CLI_DONE when the text is a size; else what is wrong with it was said. */
 int ctl_volume_size(const struct cli_args *args, const char *text);

@@ -235,6 +235,10 @@ int ctl_volume_show(const struct cli_args *args)
     json_auto_t *volume = kube_get(v.client, &v.volumes, v.ns, name, &e);
     if (!volume)
         return cli_fail(args, "%s", e.msg);
+    if (cli_get(args, "login"))
+        return ctl_volume_print_login(&v, volume);
+    if (output && str_eq(output, "url"))
+        return cli_misuse(args, "-o url goes with --login");
     if (output && !str_eq(output, "text")) {
         ctl_print(volume, output);
         return cli_finish(args);

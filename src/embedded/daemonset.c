@@ -17,7 +17,7 @@
 #include "kube/condition.h"
 
 struct daemons {
-    const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource sets_r, pods_r;
@@ -164,7 +164,7 @@ static int keep_node(struct daemons *d, const json_t *set, const json_t *node, c
         return 0;
     n->current++;
     n->ready += pods_is_ready(kept);
-    n->available += pods_is_available(kept, seconds, clock_real_ns(d->clock), &wait);
+    n->available += pods_is_available(kept, seconds, d->ages, &wait);
     n->updated += is_new(kept, hash);
     if (wait && (!n->wait_ns || wait < n->wait_ns))
         n->wait_ns = wait;
@@ -278,7 +278,7 @@ int embedded_daemon_sets(struct kube_manager *m, struct err *e)
 {
     struct daemons *d = NEW(struct daemons);
     kube_manager_on_stop(m, free, d);
-    d->clock = kube_manager_clock(m);
+    d->ages = kube_manager_ages(m);
     d->client = kube_manager_client(m);
     d->recorder = kube_manager_recorder(m);
     d->sets_r = kube_resource("apps/v1", "DaemonSet");

@@ -279,6 +279,7 @@ int embedded_deployments(struct kube_manager *m, struct err *e)
     struct deployments *d = NEW(struct deployments);
     kube_manager_on_stop(m, free, d);
     d->clock = kube_manager_clock(m);
+    d->ages = kube_manager_ages(m);
     d->client = kube_manager_client(m);
     d->recorder = kube_manager_recorder(m);
     d->deployments_r = kube_resource("apps/v1", "Deployment");

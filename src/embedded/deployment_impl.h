@@ -17,6 +17,7 @@
 
 struct deployments {
     const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource deployments_r, sets_r;

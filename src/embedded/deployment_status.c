@@ -131,7 +131,9 @@ static int64_t patience(const struct deploying *g, const json_t *progressing)
     struct timespec t;
     if (seconds == INT32_MAX || !since || rfc3339_parse(since, &t, NULL) < 0)
         return -1;
-    int64_t left = rfc3339_to_ns(t) + seconds * CLOCK_SECOND - clock_real_ns(g->d->clock);
+    _cleanup_free_ char *key = mem_printf("progress %s", kube_uid(g->deployment));
+    int64_t left = seconds * CLOCK_SECOND + rfc3339_to_ns(t) -
+                   kube_ages_now(g->d->ages, key, rfc3339_to_ns(t));
     return left > 0 ? left : 0;
 }
 

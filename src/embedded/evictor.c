@@ -16,7 +16,7 @@
 enum { PATIENCE_SECONDS = 300 };
 
 struct evictor {
-    const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource nodes_r, pods_r;
@@ -31,14 +31,24 @@ static bool is_default(const json_t *taint)
     return key && str_in(key, keys);
 }
 
-int64_t pods_stay_ns(const json_t *pod, const json_t *node, int64_t now)
+/* How long the node has had the taint; one that does not say since when is as good as new. */
+static int64_t age_of(const json_t *node, const json_t *taint, struct kube_ages *ages)
+{
+    const char *added = json_str(taint, "timeAdded"), *key = json_str(taint, "key");
+    struct timespec since;
+    if (!added || rfc3339_parse(added, &since, NULL) < 0)
+        return 0;
+    _cleanup_free_ char *what = mem_printf("taint %s %s", kube_name(node), key ? key : "");
+    return kube_ages_now(ages, what, rfc3339_to_ns(since)) - rfc3339_to_ns(since);
+}
+
+int64_t pods_stay_ns(const json_t *pod, const json_t *node, struct kube_ages *ages)
 {
     int64_t stay = INT64_MAX;
     size_t i;
     json_t *taint;
     json_array_foreach((json_t *)json_at(node, "spec", "taints"), i, taint) {
-        const char *effect = json_str(taint, "effect"), *added = json_str(taint, "timeAdded");
-        struct timespec since;
+        const char *effect = json_str(taint, "effect");
         int64_t seconds;
         if (!effect || !str_eq(effect, "NoExecute"))
             continue;
@@ -47,9 +57,7 @@ int64_t pods_stay_ns(const json_t *pod, const json_t *node, int64_t now)
             continue;
         if (!tolerated)
             seconds = is_default(taint) ? PATIENCE_SECONDS : 0;
-        int64_t from =
-            added && rfc3339_parse(added, &since, NULL) == 0 ? rfc3339_to_ns(since) : now;
-        int64_t left = from + seconds * CLOCK_SECOND - now;
+        int64_t left = seconds * CLOCK_SECOND - age_of(node, taint, ages);
         stay = left < stay ? left : stay;
     }
     return stay == INT64_MAX ? stay : stay > 0 ? stay : 0;
@@ -97,7 +105,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         return -1;
     for (size_t i = 0; i < pods.len; i++) {
         json_auto_t *pod = kube_object_json(pods.p[i]);
-        int64_t stay = gone ? 0 : pods_stay_ns(pod, node, clock_real_ns(v->clock));
+        int64_t stay = gone ? 0 : pods_stay_ns(pod, node, v->ages);
         if (stay == 0 && (gone || !kube_deleting(pod))) {
             if (delete_pod(v, pod, gone, e) < 0)
                 return -1;
@@ -136,7 +144,7 @@ int embedded_evictor(struct kube_manager *m, struct err *e)
 {
     struct evictor *v = NEW(struct evictor);
     kube_manager_on_stop(m, free, v);
-    v->clock = kube_manager_clock(m);
+    v->ages = kube_manager_ages(m);
     v->client = kube_manager_client(m);
     v->recorder = kube_manager_recorder(m);
     v->nodes_r = kube_resource("v1", "Node");

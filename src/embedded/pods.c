@@ -48,7 +48,7 @@ static int64_t ready_since(const json_t *pod)
     return pods_is_ready(pod) ? time_of(json_str(ready, "lastTransitionTime")) : 0;
 }
 
-bool pods_is_available(const json_t *pod, int64_t min_ready_seconds, int64_t now,
+bool pods_is_available(const json_t *pod, int64_t min_ready_seconds, struct kube_ages *ages,
                        int64_t *ret_wait_ns)
 {
     if (ret_wait_ns)
@@ -60,7 +60,8 @@ bool pods_is_available(const json_t *pod, int64_t min_ready_seconds, int64_t now
         return true;
     if (!since)
         return false;
-    int64_t left = since + min_ready_seconds * CLOCK_SECOND - now;
+    _cleanup_free_ char *key = mem_printf("ready %s", kube_uid(pod));
+    int64_t left = since + min_ready_seconds * CLOCK_SECOND - kube_ages_now(ages, key, since);
     if (left > 0 && ret_wait_ns)
         *ret_wait_ns = left;
     return left <= 0;

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "kube/ages.h"
 #include "kube/controller.h"
 
 /* It runs or will: it has not ended and is not being deleted. */
@@ -12,10 +13,10 @@ bool pods_is_ready(const json_t *pod);
  * Whether it has been ready for that many seconds at `now` (ns since 1970). *ret_wait_ns, if given:
  * after which time it will, if nothing happens; 0: not by waiting.
  */
-bool pods_is_available(const json_t *pod, int64_t min_ready_seconds, int64_t now,
+bool pods_is_available(const json_t *pod, int64_t min_ready_seconds, struct kube_ages *ages,
                        int64_t *ret_wait_ns);
-/* How long, at `now`, it may stay on its node (NULL: has no taints); INT64_MAX: for ever. evictor.c */
-int64_t pods_stay_ns(const json_t *pod, const json_t *node, int64_t now);
+/* How long it may stay on its node (NULL: has no taints); INT64_MAX: for ever. evictor.c */
+int64_t pods_stay_ns(const json_t *pod, const json_t *node, struct kube_ages *ages);
 /* The node that it is bound to; "". */
 const char *pods_node(const json_t *pod);
 

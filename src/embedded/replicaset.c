@@ -17,6 +17,7 @@ enum { BURST = 500, NAMES = 8 };
 
 struct replicas {
     const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource sets_r, pods_r;
@@ -162,7 +163,7 @@ static void set_failure(struct replicas *r, json_t *status, const struct err *fa
 static json_t *status_of(struct replicas *r, const json_t *set, const json_t *pods,
                          int64_t *ret_wait_ns)
 {
-    int64_t n = 0, labeled = 0, ready = 0, available = 0, now = clock_real_ns(r->clock);
+    int64_t n = 0, labeled = 0, ready = 0, available = 0;
     int64_t seconds = pods_integer(set, "spec", "minReadySeconds", 0);
     size_t i;
     json_t *pod;
@@ -173,7 +174,7 @@ static json_t *status_of(struct replicas *r, const json_t *set, const json_t *po
         n++;
         labeled += is_labeled(set, pod);
         ready += pods_is_ready(pod);
-        available += pods_is_available(pod, seconds, now, &wait);
+        available += pods_is_available(pod, seconds, r->ages, &wait);
         if (wait && (!*ret_wait_ns || wait < *ret_wait_ns))
             *ret_wait_ns = wait;
     }
@@ -279,6 +280,7 @@ int embedded_replica_sets(struct kube_manager *m, struct err *e)
     struct replicas *r = NEW(struct replicas);
     kube_manager_on_stop(m, free, r);
     r->clock = kube_manager_clock(m);
+    r->ages = kube_manager_ages(m);
     r->client = kube_manager_client(m);
     r->recorder = kube_manager_recorder(m);
     r->sets_r = kube_resource("apps/v1", "ReplicaSet");

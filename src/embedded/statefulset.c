@@ -16,7 +16,7 @@
 enum { PODS_MAX = 100000 };
 
 struct stateful {
-    const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource sets_r, pods_r, claims_r, revisions_r;
@@ -104,8 +104,7 @@ static struct statefulset_pod_state state_of(struct keeping *k, const json_t *po
         .failed = !pods_is_active(pod) && !kube_deleting(pod),
         .updated = revision && str_eq(revision, kube_name(k->update)),
     };
-    state.available =
-        pods_is_active(pod) && pods_is_available(pod, seconds, clock_real_ns(k->s->clock), &wait);
+    state.available = pods_is_active(pod) && pods_is_available(pod, seconds, k->s->ages, &wait);
     if (wait && (!k->wait_ns || wait < k->wait_ns))
         k->wait_ns = wait;
     return state;
@@ -236,7 +235,7 @@ static int write_status(struct keeping *k, struct err *e)
         n++;
         ready += pods_is_ready(pod);
         available += pods_is_available(pod, pods_integer(k->set, "spec", "minReadySeconds", 0),
-                                       clock_real_ns(k->s->clock), NULL);
+                                       k->s->ages, NULL);
         current += revision && str_eq(revision, of_current);
         updated += revision && str_eq(revision, of_update);
     }
@@ -362,7 +361,7 @@ int embedded_stateful_sets(struct kube_manager *m, struct err *e)
 {
     struct stateful *s = NEW(struct stateful);
     kube_manager_on_stop(m, free, s);
-    s->clock = kube_manager_clock(m);
+    s->ages = kube_manager_ages(m);
     s->client = kube_manager_client(m);
     s->recorder = kube_manager_recorder(m);
     s->sets_r = kube_resource("apps/v1", "StatefulSet");

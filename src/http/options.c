@@ -9,6 +9,7 @@ enum {
     DEFAULT_HEADER = 64 << 10,
     LEAST_HEADER = 1024,
     DEFAULT_CONNECTIONS = 1024,
+    DEFAULT_STRANGERS_PER_IP = 64,
     DEFAULT_IDLE_SECONDS = 120,
     MOST_THREADS = 256,
 };
@@ -47,6 +48,8 @@ int http_options_take(const struct http_server_options *o, struct http_server_op
     ret_options->body_bytes = o->body_bytes ? o->body_bytes : DEFAULT_BODY;
     ret_options->header_bytes = o->header_bytes ? o->header_bytes : DEFAULT_HEADER;
     ret_options->connections = o->connections ? o->connections : DEFAULT_CONNECTIONS;
+    ret_options->strangers_per_ip =
+        o->strangers_per_ip ? o->strangers_per_ip : DEFAULT_STRANGERS_PER_IP;
     ret_options->idle_seconds = o->idle_seconds ? o->idle_seconds : DEFAULT_IDLE_SECONDS;
     return check(ret_options, e);
 }

@@ -347,9 +347,10 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *connection
                                     size_t *n, void **context)
 {
     struct request *r = *context;
-    (void)cls, (void)connection, (void)url, (void)version;
+    (void)cls, (void)url, (void)version;
     if (!r->begun) {
         r->begun = true;
+        connection_asks(connection);
         request_begin(r);
     } else if (*n) {
         size_t had = *n;

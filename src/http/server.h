@@ -101,8 +101,9 @@ struct http_server_options {
     size_t body_bytes;    /* 3 MiB */
     size_t header_bytes;  /* 64 KiB, about: target, headers and bookkeeping together; >= 1024 */
     unsigned connections; /* 1024; each thread has its share of them */
-    unsigned connections_per_ip;        /* none */
-    unsigned idle_seconds;              /* 120: without a byte in or out, or for one request */
+    unsigned connections_per_ip; /* none */
+    unsigned strangers_per_ip;   /* 64 that have sent no request yet; of all, four times that */
+    unsigned idle_seconds;       /* 120: without a byte in or out, or for one request */
     const struct http_tls_options *tls; /* NULL: plain HTTP, on a loopback address */
     void (*handle)(void *context, struct http_request *r);
     void *context;
@@ -225,5 +226,7 @@ void http_reply_gzip_stream(struct http_request *r, unsigned status, const char 
                             const struct http_stream_ops *ops, void *context);
 
 void http_stream_wake(struct http_stream *s);
+/* Ends it though the client does not read: the connection is shut. */
+void http_stream_cut(struct http_stream *s);
 struct http_stream *http_stream_ref(struct http_stream *s);
 void http_stream_unref(struct http_stream *s); /* NULL is ignored */

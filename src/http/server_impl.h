@@ -74,6 +74,7 @@ struct http_stream {
     bool suspended; /* the connection exists, and nobody has resumed it yet */
     bool woken;     /* since the last read began */
     bool gone;      /* the client */
+    bool over;      /* the connection is no longer its own */
 };
 
 static inline struct request *request_of(const struct http_request *r)
@@ -93,6 +94,8 @@ void connection_changed(void *server, struct MHD_Connection *connection, void **
                         enum MHD_ConnectionNotificationCode what);
 /* From now on it owes a request, or does not. */
 void connection_owes(struct MHD_Connection *connection, bool owes);
+/* The head of a request is there. */
+void connection_asks(struct MHD_Connection *connection);
 struct http_tls_connection *connection_tls(struct MHD_Connection *connection); /* NULL: none */
 /* Shuts those that have owed one for too long. */
 void connection_check(struct http_server *s);

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,6 +39,16 @@ void http_stream_wake(struct http_stream *s)
 {
     pthread_mutex_lock(&s->lock);
     s->woken = true;
+    stream_resume_locked(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void http_stream_cut(struct http_stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->gone = true;
+    if (!s->over)
+        shutdown(s->fd, SHUT_RDWR); /* the library sees the end, and closes it */
     stream_resume_locked(s);
     pthread_mutex_unlock(&s->lock);
 }
@@ -100,6 +111,7 @@ static void stream_over(void *cls)
 
     pthread_mutex_lock(&s->lock);
     s->suspended = false; /* from here on a wake touches only the stream */
+    s->over = true;
     pthread_mutex_unlock(&s->lock);
 
     s->ops->done(s->context);

@@ -37,6 +37,7 @@ struct io_loop {
     struct io_pool *pool;
     struct ring *ring; /* messages from other threads */
     struct io_watch ring_watch;
+    bool woken; /* by a message, in this turn */
     struct io_workers *workers;
     VEC(struct io_timer *) timers; /* a heap */
     struct list_link dirty, deferred;

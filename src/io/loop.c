@@ -29,9 +29,10 @@ static void drain_ring(struct io_loop *loop)
         message->fn(message);
 }
 
+/* Every turn looks into the ring. */
 static void ring_readable(struct io_watch *watch)
 {
-    (void)watch; /* every turn looks into the ring and disarms it */
+    container_of(watch, struct io_loop, ring_watch)->woken = true;
 }
 
 bool io_loop_post(struct io_loop *loop, struct io_message *message)
@@ -152,8 +153,12 @@ void io_loop_turn(struct io_loop *loop, int64_t most_ns)
     int64_t wait = time_to_wait(loop, most_ns);
     if (wait != 0 && !ring_arm(loop->ring))
         wait = 0;
+    loop->woken = false;
     loop->ops->wait(loop, wait);
-    ring_disarm(loop->ring);
+    if (loop->woken)
+        ring_disarm(loop->ring);
+    else
+        ring_disarm_quietly(loop->ring);
     loop->now = clock_mono_ns(clock_system());
     drain_ring(loop);
     run_timers(loop);

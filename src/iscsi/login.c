@@ -109,10 +109,24 @@ static bool take_who(struct iscsi_conn *c, const struct who *w)
     return true;
 }
 
-/* Whether CHAP is needed to go on. A discovery session sees names only. */
+/* Whose secret is asked for. Who may know what there is here is who may use it: targets that are served together
+ * are one owner's. */
+static const struct iscsi_auth *auth_of(const struct iscsi_conn *c)
+{
+    if (c->target)
+        return &c->target->auth;
+    list_for_each(&c->node->targets, t, struct iscsi_target, link) {
+        if (t->auth.user)
+            return &t->auth;
+    }
+    return NULL;
+}
+
+/* Whether CHAP is needed to go on. */
 static bool needs_auth(const struct iscsi_conn *c)
 {
-    return c->target && c->target->auth.user;
+    const struct iscsi_auth *auth = auth_of(c);
+    return auth && auth->user;
 }
 
 static bool choose_auth(struct iscsi_conn *c, const char *offered, struct str *out)
@@ -126,7 +140,7 @@ static bool choose_auth(struct iscsi_conn *c, const char *offered, struct str *o
     iscsi_text_add(out, "AuthMethod", needs_auth(c) ? "CHAP" : "None");
     c->chose_auth = true;
     if (needs_auth(c))
-        iscsi_chap_init(&c->chap, &c->target->auth);
+        iscsi_chap_init(&c->chap, auth_of(c));
     else
         c->authenticated = true;
     return true;

@@ -11,9 +11,12 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/net.h"
+#include "io/strangers.h"
 #include "io/stream.h"
 
-enum { ACCEPTS = 64, PEER_MAX = 64 };
+enum { ACCEPTS = 64, PEER_MAX = 64, STRANGERS = 256, STRANGERS_PER_ADDRESS = 128 };
+
+static const int64_t PATIENCE = 5 * CLOCK_SECOND;
 
 struct portal {
     struct io_watch watch;
@@ -26,7 +29,8 @@ struct connection {
     struct list_link link;
     struct iscsi_server *server;
     struct iscsi_conn *conn;
-    char peer[PEER_MAX];
+    struct io_stranger peer; /* until it has logged in */
+    bool logged_in;
 };
 
 struct iscsi_server {
@@ -34,7 +38,8 @@ struct iscsi_server {
     struct iscsi_node *node;
     struct iscsi_server_options o;
     struct list_link portals, connections;
-    unsigned count;
+    struct io_strangers strangers;
+    unsigned count, logged_in;
     struct io_timer tick;
     bool worked; /* since the last tick */
     unsigned quiet;
@@ -70,10 +75,13 @@ static void closed(struct io_stream *stream, int error)
     struct connection *c = connection_of(stream);
     struct iscsi_server *s = c->server;
     if (error)
-        log_debug("iscsi connection lost", LOG_S("peer", c->peer), LOG_S("why", strerror(error)));
+        log_debug("iscsi connection lost", LOG_S("peer", c->peer.address),
+                  LOG_S("why", strerror(error)));
     iscsi_conn_free(c->conn);
+    io_strangers_leave(&c->peer);
     list_unlink(&c->link);
     s->count--;
+    s->logged_in -= c->logged_in;
     free(c);
     if (s->closing && !s->count)
         io_loop_defer(s->loop, &s->finish);
@@ -106,10 +114,37 @@ static void conn_pause(struct iscsi_conn *conn, bool paused)
     io_stream_pause(&c->stream, paused);
 }
 
+static unsigned from_address(const struct iscsi_server *s, const char *peer)
+{
+    unsigned n = 0;
+    list_for_each(&s->connections, c, struct connection, link)
+        n += c->logged_in && strcmp(c->peer.address, peer) == 0;
+    return n;
+}
+
+/* A place is taken by who has logged in, not by who has connected. */
 static void conn_logged_in(struct iscsi_conn *conn)
 {
     struct connection *c = iscsi_conn_carrier(conn);
+    struct iscsi_server *s = c->server;
+    io_strangers_leave(&c->peer);
+    if (s->logged_in >= s->o.connections ||
+        from_address(s, c->peer.address) >= s->o.connections_per_address) {
+        log_warn("iscsi connection refused: too many", LOG_S("peer", c->peer.address));
+        io_stream_close(&c->stream);
+        return;
+    }
+    c->logged_in = true;
+    s->logged_in++;
     io_stream_widen(&c->stream);
+}
+
+static void dismiss(struct io_stranger *stranger, const char *why)
+{
+    struct connection *c = container_of(stranger, struct connection, peer);
+    log_debug("iscsi connection ended before a login", LOG_S("peer", stranger->address),
+              LOG_S("why", why));
+    io_stream_close(&c->stream);
 }
 
 static const struct iscsi_conn_ops conn_ops = {
@@ -120,14 +155,6 @@ static const struct iscsi_conn_ops conn_ops = {
 };
 
 /* Accepting. */
-
-static unsigned from_address(const struct iscsi_server *s, const char *peer)
-{
-    unsigned n = 0;
-    list_for_each(&s->connections, c, struct connection, link)
-        n += strcmp(c->peer, peer) == 0;
-    return n;
-}
 
 static void local_name(int fd, char *text, size_t size)
 {
@@ -144,20 +171,14 @@ static void local_name(int fd, char *text, size_t size)
 
 static void take(struct iscsi_server *s, int fd, const struct sockaddr *address)
 {
-    char peer[PEER_MAX] = "", local[PEER_MAX + 16];
+    char local[PEER_MAX + 16];
     int one = 1;
-    net_address_text(address, peer, sizeof(peer));
-    if (s->count >= s->o.connections || from_address(s, peer) >= s->o.connections_per_address) {
-        log_warn("iscsi connection refused: too many", LOG_S("peer", peer));
-        close(fd);
-        return;
-    }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     local_name(fd, local, sizeof(local));
     struct connection *c = NEW(struct connection);
     c->server = s;
-    memcpy(c->peer, peer, sizeof(c->peer));
-    c->conn = iscsi_conn_new(s->node, &c->stream.out, &conn_ops, c, local, peer);
+    io_strangers_add(&s->strangers, &c->peer, address);
+    c->conn = iscsi_conn_new(s->node, &c->stream.out, &conn_ops, c, local, c->peer.address);
     list_push(&s->connections, &c->link);
     s->count++;
     io_stream_start(&c->stream, s->loop, fd, &stream_ops);
@@ -241,6 +262,12 @@ struct iscsi_server *iscsi_server_new(struct io_loop *loop, struct iscsi_node *n
     list_init(&s->connections);
     s->finish.fn = finish;
     list_init(&s->finish.link);
+    s->strangers = (struct io_strangers){.loop = loop,
+                                         .most = STRANGERS,
+                                         .most_per_address = STRANGERS_PER_ADDRESS,
+                                         .patience = PATIENCE,
+                                         .dismiss = dismiss};
+    io_strangers_init(&s->strangers);
     s->tick.fn = tick;
     io_timer_start(loop, &s->tick, io_loop_now(loop) + CLOCK_SECOND);
     return s;
@@ -258,6 +285,7 @@ void iscsi_server_close(struct iscsi_server *s, void (*done)(void *context), voi
     s->context = context;
     iscsi_server_stop_listening(s);
     io_timer_stop(s->loop, &s->tick);
+    io_strangers_done(&s->strangers);
     list_for_each(&s->connections, c, struct connection, link)
         io_stream_close(&c->stream);
     if (!s->count)

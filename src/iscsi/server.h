@@ -9,7 +9,7 @@
 struct iscsi_server;
 
 struct iscsi_server_options {
-    unsigned connections;             /* at a time, logged in or not */
+    unsigned connections;             /* logged in at a time; others are few, and not for long */
     unsigned connections_per_address; /* of them, from one address */
 };
 

@@ -143,6 +143,7 @@ struct kube_manager *kube_manager_new(const struct kube_manager_options *o, stru
     m->health_address = o->health_address ? mem_strdup(o->health_address) : NULL;
     m->health_port = o->health_port;
     m->clock = o->clock ? o->clock : clock_system();
+    m->ages = kube_ages_new(m->clock);
     if (init(m, o, e) == 0)
         return m;
     kube_manager_free(m);
@@ -179,6 +180,7 @@ void kube_manager_free(struct kube_manager *m)
     vec_done(&m->checks);
     free(m->name);
     free(m->health_address);
+    kube_ages_free(m->ages);
     free(m);
 }
 
@@ -195,6 +197,11 @@ struct kube_recorder *kube_manager_recorder(struct kube_manager *m)
 struct metrics *kube_manager_metrics(struct kube_manager *m)
 {
     return m->metrics;
+}
+
+struct kube_ages *kube_manager_ages(struct kube_manager *m)
+{
+    return m->ages;
 }
 
 const struct clock *kube_manager_clock(struct kube_manager *m)

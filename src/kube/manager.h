@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "kube/ages.h"
 #include "kube/controller.h"
 #include "kube/event.h"
 #include "kube/leader.h"
@@ -41,6 +42,8 @@ struct kube_client *kube_manager_client(struct kube_manager *m);
 struct kube_recorder *kube_manager_recorder(struct kube_manager *m);
 struct metrics *kube_manager_metrics(struct kube_manager *m);
 const struct clock *kube_manager_clock(struct kube_manager *m);
+/* Of the stamps that its controllers look at; the manager's. */
+struct kube_ages *kube_manager_ages(struct kube_manager *m);
 
 /* The informer of that collection, the same for all who ask with the same words; the manager's. */
 struct kube_informer *kube_manager_informer(struct kube_manager *m, struct kube_resource resource,

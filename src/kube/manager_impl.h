@@ -31,6 +31,7 @@ struct kube_manager {
     char *name, *health_address;
     int health_port;
     const struct clock *clock;
+    struct kube_ages *ages;
     struct metrics *metrics;
     struct kube_client *client, *leader_client; /* elections do not wait for other requests */
     struct kube_leader *leader;                 /* NULL: it acts without asking */

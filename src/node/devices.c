@@ -250,7 +250,7 @@ static int lost(struct node *n, json_t **object, struct err *e)
                : 0;
 }
 
-/* Whether nothing was heard of a node for long enough, however wrong its clock may be. */
+/* Whether nothing was heard of a node for long enough, by our own watch: however wrong clocks may be. */
 static bool is_silent(struct node *n, const char *node)
 {
     struct err why = {0};
@@ -258,8 +258,9 @@ static bool is_silent(struct node *n, const char *node)
     struct timespec renewed;
     if (!lease)
         return why.code == ERR_NOT_FOUND;
+    _cleanup_free_ char *key = mem_printf("lease %s", node);
     return rfc3339_parse(text_at(lease, "spec", "renewTime", NULL), &renewed, NULL) == 0 &&
-           clock_real_ns(n->clock) - rfc3339_to_ns(renewed) > SILENT_NS;
+           kube_ages_seen(n->ages, key, rfc3339_to_ns(renewed)) > SILENT_NS;
 }
 
 /* Of another node that says the same of itself: a disk that was moved here, or one that both see. */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ struct connection {
     struct list_link link;
     struct side client, server;
     bool connecting, dead;
+    bool spoken;                             /* something has passed, in any direction */
     struct sockaddr_in to[FORWARD_BACKENDS]; /* to try, in this order */
     size_t n, tried;
 };
@@ -113,6 +115,7 @@ static int pump(struct side *from, struct side *to)
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             return -1;
         from->ended = n == 0;
+        from->connection->spoken |= n > 0;
         from->start = 0;
         from->len = n > 0 ? (size_t)n : 0;
     }
@@ -168,6 +171,9 @@ static void step(struct node_forward *f, struct side *s, uint32_t events)
         epoll_ctl(f->epoll, EPOLL_CTL_DEL, s->fd, NULL);
         s->deaf = true;
     }
+    struct side *other = s == &c->server ? &c->client : &c->server;
+    bool any = (events & (EPOLLHUP | EPOLLERR)) != 0, in = any || events & EPOLLIN,
+         out = any || events & EPOLLOUT;
     if (c->connecting && s == &c->server) {
         int error = 0;
         socklen_t size = sizeof(error);
@@ -185,7 +191,7 @@ static void step(struct node_forward *f, struct side *s, uint32_t events)
         drop(c, false);
         return;
     }
-    if (pump(&c->client, &c->server) < 0 || pump(&c->server, &c->client) < 0) {
+    if ((in && pump(s, other) < 0) || (out && pump(other, s) < 0)) {
         drop(c, true);
     } else if (c->client.passed_on && c->server.passed_on) {
         drop(c, false);
@@ -195,10 +201,37 @@ static void step(struct node_forward *f, struct side *s, uint32_t events)
     }
 }
 
+static unsigned count_silent(const struct node_forward *f)
+{
+    unsigned n = 0;
+    list_for_each(&f->connections, c, struct connection, link)
+        n += !c->dead && !c->spoken;
+    return n;
+}
+
+/* When there are too many, one goes through which nothing has passed yet, by chance; false: there is none. */
+static bool make_room(struct node_forward *f)
+{
+    unsigned n = count_silent(f), chance = 0;
+    if (f->count < FORWARD_MOST)
+        return true;
+    if (!n)
+        return false;
+    if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) == sizeof(chance))
+        chance %= n;
+    list_for_each(&f->connections, c, struct connection, link) {
+        if (!c->dead && !c->spoken && chance-- == 0) {
+            drop(c, true);
+            break;
+        }
+    }
+    return true;
+}
+
 /* With the lock. */
 static void take(struct node_forward *f, struct listener *l)
 {
-    if (l->fd < 0 || f->count >= FORWARD_MOST)
+    if (l->fd < 0 || !make_room(f))
         return;
     int on = 1, fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
@@ -222,7 +255,7 @@ static void take(struct node_forward *f, struct listener *l)
 /* Listeners are looked at while there is room. With the lock. */
 static void pause_if_full(struct node_forward *f)
 {
-    bool full = f->count >= FORWARD_MOST;
+    bool full = f->count >= FORWARD_MOST && !count_silent(f);
     if (full == f->paused)
         return;
     f->paused = full;

@@ -7,8 +7,9 @@
  * One thread with epoll serves all listeners and connections. A connection holds at most one block of
  * each direction; a side that does not read stops the other. An end is passed on (half-closed
  * connections work), a failure ends both. A backend that cannot be reached is passed over for the
- * next; when none can, the client's connection is reset. There are at most FORWARD_MOST connections;
- * more wait to be accepted.
+ * next; when none can, the client's connection is reset. There are at most FORWARD_MOST connections. When there are
+ * as many, one through which nothing has passed yet makes room for the next, by chance, so that nobody keeps others
+ * out by being silent; if there is none, more wait to be accepted.
  *
  * Listeners are set from any thread. Connections outlive their listener.
  */

@@ -16,6 +16,7 @@ struct node {
     struct kube_client *client;
     struct kube_recorder *recorder;
     const struct clock *clock;
+    struct kube_ages *ages;
     struct node_options options;
     struct node_inventory inventory;
     struct node_name name;

@@ -24,6 +24,27 @@ static int look_again(struct lv_work *w, struct lvm_view **v, struct err *e)
     return 0;
 }
 
+/*
+ * The volume that an object's status names; NULL: there is none. Whoever can write a status must not have
+ * others' volumes grown, removed or copied by it, such as the machine's own: it is called by the object's
+ * uid, or tagged.
+ */
+static int find_own(struct lv_work *w, const json_t *object, const struct lvm_view *v,
+                    const char *id, const struct lvm_lv **ret_lv, struct err *e)
+{
+    *ret_lv = lv_find(v, id);
+    if (!*ret_lv || str_eq(id, kube_uid(object)))
+        return 0;
+    _cleanup_free_ char *owner = lvm_lv_tag(*ret_lv, LV_OWNER);
+    const char *slash = owner ? strchr(owner, '/') : NULL;
+    if (slash && str_eq(slash + 1, kube_name(object)))
+        return 0;
+    return err_set(e, ERR_FAILED_PRECONDITION, "NotOurs",
+                   "the volume %s is not the object's: it has another uid, and no tag " LV_OWNER
+                   "=%s/%s",
+                   id, lv_group(w), kube_name(object));
+}
+
 /* What the source is, if there is to be one; 0, or -1 and why. */
 static int find_source(struct lv_work *w, const struct lvm_view *v, const char *name,
                        const struct lvm_lv **ret_origin, struct err *e)
@@ -36,7 +57,9 @@ static int find_source(struct lv_work *w, const struct lvm_view *v, const char *
                        "the source %s is on the node %s: a snapshot or clone must be there too",
                        name, lv_text(source, "spec", "nodeName"));
     const char *id = lv_text(source, "status", "volumeID");
-    *ret_origin = *id ? lv_find(v, id) : NULL;
+    *ret_origin = NULL;
+    if (*id && find_own(w, source, v, id, ret_origin, e) < 0)
+        return -1;
     return *ret_origin ? 0
                        : err_set(e, ERR_UNAVAILABLE, "SourceNotReady",
                                  "the source %s has no volume yet", name);
@@ -129,26 +152,6 @@ static int make(struct lv_work *w, struct err *e)
     return lv_tell(w, lv, e);
 }
 
-/*
- * The volume that the object's status names; NULL: there is none. Whoever can write a status must not have
- * others' volumes grown or removed by it, such as the machine's own: it is called by our uid, or tagged.
- */
-static int find_own(struct lv_work *w, const struct lvm_view *v, const char *id,
-                    const struct lvm_lv **ret_lv, struct err *e)
-{
-    *ret_lv = lv_find(v, id);
-    if (!*ret_lv || str_eq(id, w->uid))
-        return 0;
-    _cleanup_free_ char *owner = lvm_lv_tag(*ret_lv, LV_OWNER);
-    const char *slash = owner ? strchr(owner, '/') : NULL;
-    if (slash && str_eq(slash + 1, kube_name(w->object)))
-        return 0;
-    return err_set(e, ERR_FAILED_PRECONDITION, "NotOurs",
-                   "the volume %s is not this object's: it has another uid, and no tag " LV_OWNER
-                   "=%s/%s",
-                   id, lv_group(w), kube_name(w->object));
-}
-
 /* One that another agent made, TopoLVM's own, is ours by its name: now also by its tag, for the audit. */
 static void adopt(struct lv_work *w, const struct lvm_lv *lv)
 {
@@ -184,7 +187,7 @@ static int keep(struct lv_work *w, struct err *e)
     const struct lvm_lv *lv;
     if (!lv_find(v, id) && look_again(w, &v, &why) < 0) /* so grave a verdict needs a fresh look */
         return lv_fail(w, &why, e);
-    if (find_own(w, v, id, &lv, &why) < 0)
+    if (find_own(w, w->object, v, id, &lv, &why) < 0)
         return lv_fail(w, &why, e);
     if (!lv)
         return lost(w, id, e);
@@ -228,7 +231,7 @@ static int remove_volume(struct lv_work *w, struct err *e)
     const struct lvm_lv *lv;
     if (!lv_find(v, id) && look_again(w, &v, &why) < 0) /* nobody looks for it afterwards */
         return lv_fail(w, &why, e);
-    if (find_own(w, v, id, &lv, &why) < 0)
+    if (find_own(w, w->object, v, id, &lv, &why) < 0)
         return lv_fail(w, &why, e);
     if (lv) {
         if (lv_remove(w->s, v, lv, &why) < 0 || look_again(w, &v, &why) < 0)

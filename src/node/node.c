@@ -66,6 +66,7 @@ int node_setup(struct kube_manager *m, struct node_options *o, struct err *e)
     n->client = kube_manager_client(m);
     n->recorder = kube_manager_recorder(m);
     n->clock = kube_manager_clock(m);
+    n->ages = kube_manager_ages(m);
     n->options = *o;
     if (!n->options.places)
         n->options.places = &node_places_machine;

@@ -17,8 +17,6 @@
 #include "base/vec.h"
 #include "json/json.h"
 
-#define POD_HOST_PROCESS "orlop.io/host-process"
-
 /* pod_spec.c */
 
 enum pod_role { POD_INIT, POD_SIDECAR, POD_MAIN };
@@ -56,8 +54,6 @@ void pod_spec_done(struct pod_spec *s);
 const char *pod_qos_class(const json_t *pod);
 /* A number or the name of a port of the container; 0 when it has none. */
 unsigned pod_port(const json_t *container, const json_t *port);
-/* The program that an image of ours stands for, as its file's name; NULL: it is not ours. */
-const char *pod_image_program(const char *image);
 
 /* pod_machine.c */
 

@@ -94,6 +94,7 @@ static int observe_one(struct pod_run *r, size_t i, struct err *e)
     _cleanup_free_ char *mark = pod_mark(r, i);
     enum pod_running before = f->running;
     int number = f->number;
+    int64_t ended = f->ended_ns;
     pid_t pid;
     if (pod_look(folder, mark, r->all->clock, f, &pid, e) < 0)
         return -1;
@@ -106,7 +107,9 @@ static int observe_one(struct pod_run *r, size_t i, struct err *e)
         f->killed = false;
         f->blocked = NULL;
     }
-    if (f->running == POD_ENDED && (before != POD_ENDED || f->number != number))
+    if (f->running == POD_ENDED && before == POD_ENDED && f->number == number)
+        f->ended_ns = ended; /* whatever the wall clock says meanwhile */
+    else if (f->running == POD_ENDED)
         note_end(r, i, number < 0);
     if (f->running != POD_RUNNING)
         return 0;

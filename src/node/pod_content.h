@@ -5,6 +5,7 @@
  *     pod_env.c       environment and arguments
  *     pod_payload.c   volumes that are files out of the API; pod_files.c writes them
  *     pod_volume.c    all volumes, and where they are mounted
+ *     pod_ours.c      what containers of our own images may be
  */
 #pragma once
 
@@ -105,3 +106,7 @@ int pod_mounts_make(const struct pod_spec *spec, const struct pod_container *c,
 /* Whether the account's token is given to the pod: as a kubeconfig, for which no mount is needed. */
 bool pod_wants_access(const json_t *pod);
 char *pod_access_path(const char *folder); /* of that kubeconfig */
+
+/* pod_ours.c: whether a container of our images may run that program with those arguments. */
+int pod_ours_check(const struct pod_container *c, const char *program, const char *const *argv,
+                   size_t n, struct err *e);

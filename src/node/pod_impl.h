@@ -144,6 +144,7 @@ void pod_addresses_put(struct pod_addresses *a, const char *ip);
 struct pod_token {
     char *audience, *token;
     int64_t seconds, expires;
+    int64_t renew_ns; /* monotonic: it is to be had again, whatever the wall clock says */
 };
 
 /* A pod that was taken on. Only the worker that reconciles its name touches it. */
@@ -160,6 +161,8 @@ struct pod_run {
     int64_t renew_ns;   /* since 1970: a token is to be had again */
     int64_t refresh_ns; /* monotonic: volumes are to be looked at again */
     int64_t gone_ns;    /* monotonic: since when it is no more; 0 */
+    bool has_begun;     /* `begun_ns` is known */
+    int64_t begun_ns;   /* monotonic: when it was taken on, as far as memory.start_time says */
 };
 
 struct pods {

@@ -125,6 +125,16 @@ static int64_t stop_by(const struct pod_run *r, const json_t *pod)
     return r->gone_ns + seconds * CLOCK_SECOND;
 }
 
+/* The wall clock is asked once: a deadline does not move when somebody sets it. */
+static int64_t begun_of(struct pod_run *r, int64_t mono)
+{
+    int64_t age = clock_real_ns(r->all->clock) - r->memory.start_time;
+    if (!r->has_begun)
+        r->begun_ns = mono - (age > 0 ? age : 0);
+    r->has_begun = true;
+    return r->begun_ns;
+}
+
 static void decide(struct pod_run *r, const json_t *pod, struct pod_plan *ret_plan)
 {
     struct pods *p = r->all;
@@ -145,7 +155,7 @@ static void decide(struct pod_run *r, const json_t *pod, struct pod_plan *ret_pl
         .backoff_max_ns = p->options.backoff_max_ns,
     };
     if (r->spec.deadline_ns >= 0)
-        s.deadline_ns = mono + r->memory.start_time + r->spec.deadline_ns - clock_real_ns(p->clock);
+        s.deadline_ns = begun_of(r, mono) + r->spec.deadline_ns;
     pod_decide(&s, ret_plan);
 }
 

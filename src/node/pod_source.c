@@ -50,14 +50,15 @@ static int token(void *context, const json_t *pod, const char *audience, int64_t
                  struct str *ret_token, int64_t *ret_expires, struct err *e)
 {
     struct pod_run *r = context;
-    int64_t now = clock_real_ns(r->all->clock);
+    int64_t now = clock_real_ns(r->all->clock), mono = clock_mono_ns(r->all->clock);
+    int64_t spare = seconds * CLOCK_SECOND / 5;
     audience = audience ? audience : "";
     struct pod_token *kept = NULL;
     vec_for_each(&r->tokens, it) {
         if (str_eq(it->audience, audience) && it->seconds == seconds)
             kept = it;
     }
-    if (!kept || kept->expires - seconds * CLOCK_SECOND / 5 <= now) {
+    if (!kept || kept->expires - spare <= now || kept->renew_ns <= mono) {
         json_auto_t *reply = ask_token(r, pod, audience, seconds, e);
         const char *text = json_str(json_object_get(reply, "status"), "token");
         const char *expires = json_str(json_object_get(reply, "status"), "expirationTimestamp");
@@ -74,6 +75,7 @@ static int token(void *context, const json_t *pod, const char *audience, int64_t
         kept->token = mem_strdup(text);
         kept->seconds = seconds;
         kept->expires = rfc3339_to_ns(t);
+        kept->renew_ns = mono + seconds * CLOCK_SECOND - spare;
     }
     str_append(ret_token, kept->token);
     *ret_expires = kept->expires;

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "api/kinds/kinds.h"
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "kube/object.h"
@@ -85,7 +86,6 @@ int pod_spec_parse(json_t *pod, struct pod_spec *ret_spec, struct err *e)
 {
     const json_t *spec = json_object_get(pod, "spec");
     const char *policy = json_str(spec, "restartPolicy");
-    const char *host = kube_annotation(pod, POD_HOST_PROCESS);
     struct pod_spec s = {
         .pod = json_incref(pod),
         .ns = kube_namespace(pod),
@@ -96,7 +96,7 @@ int pod_spec_parse(json_t *pod, struct pod_spec *ret_spec, struct err *e)
                                                           : POD_ALWAYS,
         .grace_ns = at_least(number(spec, "terminationGracePeriodSeconds", 30), 0) * CLOCK_SECOND,
         .deadline_ns = number(spec, "activeDeadlineSeconds", -1) * CLOCK_SECOND,
-        .host_process = host && str_eq(host, "true"),
+        .host_process = api_pod_asks_for_host(pod),
     };
     int r = 0;
     if (!is_segment(s.ns) || !is_segment(s.name) || !is_segment(s.uid))
@@ -159,19 +159,4 @@ unsigned pod_port(const json_t *container, const json_t *port)
     if (text && n == 0)
         n = strtol(text, NULL, 10);
     return n > 0 && n < 65536 ? (unsigned)n : 0;
-}
-
-const char *pod_image_program(const char *image)
-{
-    static const char *const ours[] = {"orlop-apiserver", "orlop-controller", "orlop-csi",
-                                       "orlop-node",      "orlop-pool",       "orlop-replica",
-                                       "orlop-target",    "orlop-volume",     NULL};
-    const char *slash = strrchr(image, '/');
-    const char *name = slash ? slash + 1 : image;
-    size_t n = strcspn(name, ":@");
-    for (const char *const *it = ours; *it; it++) {
-        if (strlen(*it) == n && memcmp(*it, name, n) == 0)
-            return *it;
-    }
-    return NULL;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/kinds/kinds.h"
 #include "base/file.h"
 #include "base/spawn.h"
 #include "kube/event.h"
@@ -57,27 +58,29 @@ static int check_probes(const struct pod_container *c, struct err *e)
 
 /* Which program it is: ours, or one of the host for a Pod that asks for it and may. */
 static char *choose_program(struct pod_run *r, size_t i, const struct pod_vars *vars,
-                            bool *ret_from_command)
+                            bool *ret_from_command, const char **ret_ours)
 {
     const struct pod_container *c = &r->spec.containers.p[i];
-    const char *program = pod_image_program(c->image);
+    const char *program = api_image_program(c->image);
     const char *first = json_string_value(json_array_get(json_object_get(c->json, "command"), 0));
     *ret_from_command = first != NULL;
+    *ret_ours = NULL;
     if (r->spec.host_process && first) {
         if (r->all->options.allow_host_commands)
             return pod_expand(first, vars);
         block(
             r, i, "HostCommandsNotAllowed", "Failed", retry_late_ns,
-            "the Pod asks to run a command of the host (annotation " POD_HOST_PROCESS
+            "the Pod asks to run a command of the host (annotation " API_POD_HOST_PROCESS
             ") and this node does not allow that; start orlop-node with --allow-host-commands, or "
             "run it on another node");
         return NULL;
     }
     /* The command of one of our images names one of our programs. */
     if (program && first)
-        program = pod_image_program(first);
+        program = api_image_program(first);
     if (program) {
         _cleanup_free_ char *path = mem_printf("%s/%s", r->all->options.libexec, program);
+        *ret_ours = program;
         if (access(path, X_OK) == 0)
             return TAKE_PTR(path);
     }
@@ -85,12 +88,12 @@ static char *choose_program(struct pod_run *r, size_t i, const struct pod_vars *
         program ? mem_printf("image \"%.200s\" stands for the program %s, which is not in %.200s",
                              c->image, program, r->all->options.libexec)
         : r->spec.host_process
-            ? mem_printf("the Pod runs on the host (annotation " POD_HOST_PROCESS
+            ? mem_printf("the Pod runs on the host (annotation " API_POD_HOST_PROCESS
                          ") and container %s has no command: write one",
                          c->name)
             : mem_printf("image \"%.200s\" cannot run here: this node runs Pods as processes of "
                          "the host and has no container runtime. Use one of Orlop's own images, "
-                         "annotate the Pod with " POD_HOST_PROCESS
+                         "annotate the Pod with " API_POD_HOST_PROCESS
                          ": \"true\" to run its command from the host, or use Kubernetes",
                          c->image);
     block(r, i, "ErrImageNeverPull", "Failed", retry_late_ns, why);
@@ -136,7 +139,7 @@ static void add_arguments(struct launch *l, const json_t *list, size_t from)
     }
 }
 
-static void fill(struct pod_run *r, size_t i, struct launch *l)
+static void fill(struct pod_run *r, size_t i, bool ours, struct launch *l)
 {
     const struct pod_container *c = &r->spec.containers.p[i];
     struct shim_spec *s = &l->spec;
@@ -162,6 +165,9 @@ static void fill(struct pod_run *r, size_t i, struct launch *l)
     /* The mark first: the first of a name is the one that counts. */
     _cleanup_free_ char *mark = pod_mark(r, i);
     vec_push(&s->env, keep(l, mem_printf(SHIM_MARK "=%s%u", mark, s->number)));
+    if (ours) /* what may be a device of this node */
+        vec_push(&s->env,
+                 keep(l, mem_printf("ORLOP_SPARSE_DIR=%s/sparse", r->all->options.data_dir)));
     vec_for_each(&l->vars.p, it)
         vec_push(&s->env, *it);
     if (pod_wants_access(r->spec.pod) && !pod_vars_get(&l->vars, "KUBECONFIG")) {
@@ -242,6 +248,7 @@ void pod_start(struct pod_run *r, size_t i)
     struct pod_paths paths = {r->folder, &r->all->options};
     struct err e = {0};
     bool from_command;
+    const char *ours;
     if (check_probes(c, &e) < 0) {
         block(r, i, "CreateContainerConfigError", "Failed", retry_late_ns, e.msg);
         return;
@@ -250,18 +257,22 @@ void pod_start(struct pod_run *r, size_t i)
         block(r, i, "CreateContainerConfigError", "Failed", retry_soon_ns, e.msg);
         return;
     }
-    char *program = choose_program(r, i, &l.vars, &from_command);
+    char *program = choose_program(r, i, &l.vars, &from_command, &ours);
     if (!program)
         return;
     vec_push(&l.spec.argv, keep(&l, program));
+    add_arguments(&l, json_object_get(c->json, "command"), from_command ? 1 : 0);
+    add_arguments(&l, json_object_get(c->json, "args"), 0);
+    if (ours && pod_ours_check(c, ours, l.spec.argv.p + 1, l.spec.argv.len - 1, &e) < 0) {
+        block(r, i, "ArgumentsNotAllowed", "Failed", retry_late_ns, e.msg);
+        return;
+    }
     if (set_up_volumes(r, &e) < 0) {
         block(r, i, "ContainerCreating", "FailedMount", retry_soon_ns, e.msg);
         return;
     }
-    add_arguments(&l, json_object_get(c->json, "command"), from_command ? 1 : 0);
-    add_arguments(&l, json_object_get(c->json, "args"), 0);
     int ready = pod_mounts_make(&r->spec, c, &paths, &l.vars, &l.mounts, &e);
-    fill(r, i, &l);
+    fill(r, i, ours != NULL, &l);
     set_limits(r, i, &l);
     if (ready < 0 || run_shim(r, &l, &e) < 0) {
         block(r, i, "CreateContainerError", "Failed", retry_soon_ns, e.msg);

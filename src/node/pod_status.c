@@ -1,6 +1,7 @@
 /*
  * The status of a Pod, in the words that kubelet uses.
  */
+#include "api/kinds/kinds.h"
 #include "base/rfc3339.h"
 #include "kube/condition.h"
 #include "kube/object.h"
@@ -92,7 +93,7 @@ static json_t *container_status(const struct pod_report *r, size_t i)
         last = terminated(r, c, &f->end, f->number);
     else if (f->has_last)
         last = terminated(r, c, &f->last, f->number - 1);
-    const char *program = pod_image_program(c->image);
+    const char *program = api_image_program(c->image);
     json_t *status = json_pack(
         "{s:s, s:o, s:o, s:b, s:b, s:i, s:s, s:o}", "name", c->name, "state", state, "lastState",
         last ? last : json_object(), "ready", pod_is_ready(c, f), "started", pod_is_started(c, f),

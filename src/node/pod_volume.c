@@ -5,11 +5,11 @@
  *     FOLDER/volumes/.access   the account's token, with a kubeconfig that leads to it
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "kube/object.h"
 #include "node/pod_content.h"
@@ -222,26 +222,14 @@ static const json_t *find_volume(const struct pod_spec *spec, const char *name)
     return NULL;
 }
 
-/* Part of a volume. No link that a container made may lead out of it. */
+/* Part of a volume. No link that a container made may lead out of it, and nothing is made outside. */
 static int enter_sub_path(struct str *path, const char *sub, struct err *e)
 {
-    char base[PATH_MAX], full[PATH_MAX];
-    if (*sub == '/' || str_eq(sub, "..") || str_starts_with(sub, "../") || strstr(sub, "/../") ||
-        str_ends_with(sub, "/.."))
-        return err_set(e, ERR_INVALID_ARGUMENT, "Invalid", "subPath \"%.100s\" leads out", sub);
-    if (!realpath(str_get(path), base))
-        return err_errno(e, errno, "%s", str_get(path));
+    _cleanup_(str_done) struct str real = {0};
+    if (beneath_make(str_get(path), sub, 0755, &real, e) < 0)
+        return err_prefix(e, "subPath");
     str_clear(path);
-    str_appendf(path, "%s/%s", base, sub);
-    if (!realpath(str_get(path), full) &&
-        (errno != ENOENT || file_make_dirs(str_get(path), 0755, e) < 0 ||
-         !realpath(str_get(path), full)))
-        return err_errno(e, errno, "subPath %s", sub);
-    size_t n = strlen(base);
-    if (strncmp(full, base, n) != 0 || (full[n] != '/' && full[n] != '\0' && n > 1))
-        return err_set(e, ERR_INVALID_ARGUMENT, "Invalid", "subPath \"%.100s\" leads out", sub);
-    str_clear(path);
-    str_append(path, full);
+    str_append(path, str_get(&real));
     return 0;
 }
 

@@ -88,7 +88,7 @@ static int attach_new(int file_fd, int *ret_number, struct err *e)
 static int attach(const char *path, const char *node, struct err *e)
 {
     struct stat st;
-    int number = -1, file = open(path, O_RDWR | O_CLOEXEC);
+    int number = -1, file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0 || fstat(file, &st) < 0) {
         int why = errno;
         if (file >= 0)

@@ -7,7 +7,7 @@
 
 enum {
     DAY = 24 * 60 * 60,
-    EARLIER = 5 * 60, /* certificates begin in the past, for peers whose clock is slow */
+    EARLIER = 2 * 24 * 3600, /* certificates begin in the past: clocks are slow, and are set back */
     FILE_LIMIT = 1 << 20,
 };
 
@@ -136,11 +136,17 @@ static int load(struct pki_authority *a, struct err *e)
     return 1;
 }
 
+/* Since when what ends then is good. What lasts shorter begins less early, or it would be due when it is made. */
+static int64_t begin_of(int64_t now, int64_t until)
+{
+    return now - (until - now < EARLIER ? until - now : EARLIER);
+}
+
 /* The authority after `is`, which signs it if it can still vouch for anybody. */
 static int make_next(const struct authorities *is, int64_t now, struct authorities *next,
                      struct err *e)
 {
-    int64_t from = now - EARLIER, until = now + (int64_t)PKI_AUTHORITY_DAYS * DAY;
+    int64_t until = now + (int64_t)PKI_AUTHORITY_DAYS * DAY, from = begin_of(now, until);
     _cleanup_free_ char *name = mem_printf("orlop-ca@%" PRId64, now);
     _cleanup_(str_done) struct str certs = {0};
     struct pki_facts facts = {0};
@@ -277,10 +283,11 @@ static int make_leaf(const struct pki_authority *a, const char *file,
     struct pki_request r = *request;
     struct pki_facts ca = {0};
     pki_cert_read(str_get(&a->is.cert), &ca, NULL);
-    r.from = now_of(a) - EARLIER;
-    r.until = now_of(a) + (request->seconds ? request->seconds : (int64_t)PKI_LEAF_DAYS * DAY);
+    int64_t now = now_of(a);
+    r.until = now + (request->seconds ? request->seconds : (int64_t)PKI_LEAF_DAYS * DAY);
     if (r.until > ca.until)
         r.until = ca.until;
+    r.from = begin_of(now, r.until);
     _cleanup_(pki_key_freep) struct pki_key *key = NULL;
     if (pki_key_generate(&key, e) < 0 ||
         pki_cert_issue(a->is.key, str_get(&a->is.cert), key, &r, &ret_leaf->chain, e) < 0)
@@ -319,7 +326,8 @@ int pki_authority_sign(const struct pki_authority *a, const struct pki_csr *csr,
     if (seconds <= 0 || seconds > longest)
         seconds = longest;
     int64_t until = now + seconds < ca.until ? now + seconds : ca.until;
-    if (pki_csr_issue(a->is.key, str_get(&a->is.cert), csr, now - EARLIER, until, ret_chain, e) < 0)
+    if (pki_csr_issue(a->is.key, str_get(&a->is.cert), csr, begin_of(now, until), until, ret_chain,
+                      e) < 0)
         return -1;
     str_append(ret_chain, str_get(&a->is.bridges));
     return 0;

@@ -60,6 +60,7 @@ static int take_options(const struct cli_args *args, struct pool_options *o, str
         .ns = cli_get(args, "namespace"),
         .name = cli_get(args, "name"),
         .node = cli_get(args, "node"),
+        .sparse = cli_get(args, "sparse-dir"),
         .direct = cli_get(args, "direct") != NULL,
         .scrub_ns = 30 * DAY_NS,
     };
@@ -67,6 +68,8 @@ static int take_options(const struct cli_args *args, struct pool_options *o, str
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "serve needs --name");
     if (!o->ns)
         o->ns = "openebs";
+    if (!o->sparse)
+        o->sparse = getenv("ORLOP_SPARSE_DIR"); /* as a node tells the Pods of our images */
     if ((cache && quantity_parse_bytes(cache, &o->cache_bytes, e) < 0) ||
         (dirty && quantity_parse_bytes(dirty, &o->dirty_bytes, e) < 0) ||
         take_duration(args, "scrub-every", &o->scrub_ns, e) < 0 ||
@@ -135,6 +138,7 @@ static int start_engine(struct pool_options *o, struct kube_config *config, char
         .cache_bytes = o->cache_bytes,
         .dirty_bytes = o->dirty_bytes,
         .host_id = pool_host_id(o->node),
+        .files = o->sparse,
         .direct = o->direct,
         .sign_ms = (unsigned)(o->sign_ns / (CLOCK_SECOND / 1000)),
     };

@@ -86,7 +86,7 @@ static void judge_known(const struct pool_wish *w, const struct zpool_found *fou
             "the pool %llu is on none of its devices that can be read, and %zu of %zu cannot; %s "
             "(%s): %s",
             (unsigned long long)w->guid, unread, n, device_at(w, one)->name,
-            device_at(w, one)->path, strerror(found[one].error));
+            device_at(w, one)->path, zpool_device_problem(found[one].error));
     else
         err_set(
             &v->why, ERR_NOT_FOUND, "PoolNotFound",
@@ -106,7 +106,8 @@ static void judge_device(const struct pool_wish *w, const struct pool_device *d,
         else
             err_set(&v->why, ERR_UNAVAILABLE,
                     f->error == EBUSY ? "DeviceInUse" : "DeviceUnreadable",
-                    "the device %s (%s) cannot be used: %s", d->name, d->path, strerror(f->error));
+                    "the device %s (%s) cannot be used: %s", d->name, d->path,
+                    zpool_device_problem(f->error));
         return;
     }
     if (f->label == ZPOOL_LABEL_NONE && pool_is_aux(d) && !d->announced) {

@@ -28,6 +28,7 @@
 struct pool_options {
     const char *ns, *name; /* of the CStorPoolInstance */
     const char *node;      /* where this runs; NULL: where the object says that the pool is */
+    const char *sparse;    /* the node's folder of sparse devices; NULL: it has none */
     uint64_t cache_bytes;  /* of memory for reads (ARC); 0: the engine's least */
     uint64_t dirty_bytes;  /* of memory for writes that are not on the devices yet; 0: as usual */
     bool direct;           /* devices past the page cache */

@@ -239,7 +239,7 @@ json_t *pool_report(const struct pool_facts *f)
         json_object_set(report, "adding", names);
     const char *reason = f->why->code ? f->why->reason : s ? "PoolSuspended" : "Opening";
     const char *message = f->why->code ? f->why->msg
-                          : s          ? "the pool is suspended: too many of its devices fail"
+                          : s          ? zpool_suspended_why()
                                        : "the pool is being looked for";
     set_condition(conditions, "Available", works, works ? "Open" : reason,
                   works ? "the pool is open" : message);

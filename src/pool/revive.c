@@ -31,8 +31,7 @@ static void set(json_t *conditions, const char *type, const char *status)
 {
     json_object_set_new(conditions, type,
                         json_pack("{s:s, s:s, s:s}", "status", status, "reason", "PoolSuspended",
-                                  "message",
-                                  "the pool is suspended: too many of its devices fail"));
+                                  "message", zpool_suspended_why()));
 }
 
 /* The engine's thread may be in no state to say so itself. Under lock; whether it is news. */

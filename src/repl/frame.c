@@ -16,9 +16,9 @@ struct rule {
 };
 
 static const struct rule rules[REPL_TYPES] = {
-    [REPL_HELLO] = {"HELLO", .flags = REPL_BLANK | REPL_INTACT, .payload = REPL_SUPER_SIZE},
+    [REPL_HELLO] = {"HELLO", .flags = REPL_BLANK | REPL_INTACT | REPL_LOST, .payload = REPL_SUPER_SIZE},
     [REPL_PROMISE] = {"PROMISE"},
-    [REPL_PROMISED] = {"PROMISED", .flags = REPL_BLANK | REPL_INTACT, .payload = REPL_SUPER_SIZE},
+    [REPL_PROMISED] = {"PROMISED", .flags = REPL_BLANK | REPL_INTACT | REPL_LOST, .payload = REPL_SUPER_SIZE},
     [REPL_REFUSE] = {"REFUSE"},
     [REPL_JOIN] = {"JOIN"},
     [REPL_DONE] = {"DONE", .payload = REPL_SUPER_SIZE},
@@ -36,7 +36,7 @@ static const struct rule rules[REPL_TYPES] = {
     [REPL_MAP] = {"MAP", .count = REPL_PAGE_ENTRIES},
     [REPL_MAP_OK] = {"MAP_OK", .payload = REPL_PAGE_ENTRIES * 8, .count = REPL_PAGE_ENTRIES},
     [REPL_SUMS] = {"SUMS", .range = true, .payload = 8, .count = REPL_PIECE},
-    [REPL_SUMS_OK] = {"SUMS_OK", .flags = REPL_FAILED, .range = true,
+    [REPL_SUMS_OK] = {"SUMS_OK", .flags = REPL_FAILED | REPL_VOUCHED, .range = true,
                       .payload = REPL_PIECE / REPL_SECTOR * 8, .count = REPL_PIECE},
     [REPL_BEGIN] = {"BEGIN", .flags = REPL_PIECES - 1, .range = true, .count = REPL_PIECE},
     [REPL_DATA] = {"DATA", .flags = REPL_PIECES - 1, .exact = true, .range = true,

@@ -42,8 +42,8 @@ enum {
     REPL_MEMBERS = 8,         /* at most in a view */
     REPL_LINKS = 16,          /* connections that a target or a replica has at most */
     REPL_EPOCHS = 32,         /* kept in a lineage */
-    REPL_SUPER_SIZE = 4096,   /* also of a map page */
-    REPL_PAGE_ENTRIES = 510,  /* regions in a map page */
+    REPL_SUPER_SIZE = 4096,   /* a superblock as it is sent; also of a map page */
+    REPL_PAGE_ENTRIES = 507,  /* regions in a map page */
     REPL_SECTOR = 512,        /* offsets and lengths are multiples of it */
     REPL_PIECE = 128 * 1024,  /* compared and copied at a time in a rebuild */
     REPL_PIECES = 32,         /* of a rebuild under way at most; BEGIN and DATA say which */
@@ -55,6 +55,9 @@ enum {
     REPL_SNAPS = 32,        /* of a volume */
     REPL_HELD = 36,         /* of a replica: also some that nobody has taken away yet */
     REPL_SNAP_NAME = 48,    /* with the byte that ends it */
+    REPL_CLIENTS = 12,      /* initiators that a view remembers */
+    REPL_ACTIVE = 2000,     /* extents that an activity log has room for */
+    REPL_EXTENT_SHIFT = 22, /* an extent is 4 MiB, or a region where that is larger */
 };
 
 /* In the tag of a request that is the target's own, not a client's. */
@@ -103,6 +106,18 @@ struct repl_held {
     uint64_t id[REPL_HELD];
 };
 
+/*
+ * Initiators that wrote and may have something that is not flushed. `owed`: something that was acknowledged to it may
+ * be gone, and no flush of it has failed since.
+ */
+struct repl_clients {
+    uint8_t n;
+    struct {
+        uint64_t id; /* of the initiator; never 0 */
+        bool owed;
+    } at[REPL_CLIENTS];
+};
+
 struct repl_view {
     uint64_t version; /* epoch << 32 | number */
     uint64_t size;    /* of the volume, in bytes */
@@ -112,6 +127,7 @@ struct repl_view {
     uint8_t n;
     struct repl_member member[REPL_MEMBERS];
     struct repl_snaps snaps;
+    struct repl_clients clients;
 };
 
 struct repl_lineage {
@@ -137,6 +153,12 @@ struct repl_super {
         snap_mark; /* below snap_region the data is that of this snapshot, which is being rebuilt; 0: none */
     uint32_t snap_region;
     bool clean; /* stopped in order */
+    bool lost;  /* its data or metadata was damaged, and it was not rebuilt since */
+    /* The store that this metadata is about, and how often it was opened or closed in order. */
+    struct uuid store;
+    uint64_t store_generation;
+    bool stamping;           /* the store has this generation, or the next */
+    uint64_t log_generation; /* of the activity log: at least this */
     struct repl_view view;
     struct repl_lineage lineage;
     struct repl_held held; /* as the store has them */
@@ -182,7 +204,9 @@ enum {
     REPL_MARK = 4,   /* FLUSH: with a rebuild mark */
     REPL_FAILED = 8, /* READ_OK, SUMS_OK, SNAP_OK, PREPARE_OK: the store said no */
     REPL_BLANK = 16, /* HELLO, PROMISED: never was in a volume */
-    REPL_INTACT = 32 /* HELLO, PROMISED: lost nothing from memory since it was in sync */
+    REPL_INTACT = 32, /* HELLO, PROMISED: lost nothing from memory since it was in sync */
+    REPL_LOST = 64,   /* HELLO, PROMISED: lost its data, or may have forgotten a promise */
+    REPL_VOUCHED = 128, /* SUMS_OK: what was read matched its checksums at rest */
 };
 
 struct repl_msg {

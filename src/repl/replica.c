@@ -1,17 +1,16 @@
 /*
- * The replica's life: what it starts with, its links, the turn, its end. What it is told is replica_input.c.
+ * The replica's life: its links, the turn, its end. How it begins is replica_load.c, what it is told replica_input.c.
  */
 #include "repl/replica.h"
 
 #include "base/crc.h"
 #include "base/mem.h"
-#include "repl/meta.h"
 #include "repl/replica_impl.h"
 
 static const struct {
-    int64_t lease_ns, checkpoint_ns;
-    uint32_t hot_max, ops;
-} defaults = {600 * 1000000LL, 5000 * 1000000LL, 4096, 1024};
+    int64_t lease_ns, checkpoint_ns, idle_ns;
+    uint32_t active_max, ops;
+} defaults = {600 * 1000000LL, 5000 * 1000000LL, 60000 * 1000000LL, 1024, 1024};
 
 struct repl_replica *repl_replica_new(const struct repl_replica_config *c,
                                       const struct repl_replica_ops *ops, void *ctx)
@@ -20,21 +19,24 @@ struct repl_replica *repl_replica_new(const struct repl_replica_config *c,
     r->cfg = *c;
     r->cfg.lease_ns = c->lease_ns ? c->lease_ns : defaults.lease_ns;
     r->cfg.checkpoint_ns = c->checkpoint_ns ? c->checkpoint_ns : defaults.checkpoint_ns;
-    r->cfg.hot_max = c->hot_max ? c->hot_max : defaults.hot_max;
+    r->cfg.idle_ns = c->idle_ns ? c->idle_ns : defaults.idle_ns;
+    r->cfg.active_max = c->active_max ? c->active_max : defaults.active_max;
+    r->cfg.active_room =
+        c->active_room && c->active_room < REPL_ACTIVE ? c->active_room : REPL_ACTIVE;
+    r->cfg.extent_shift = c->extent_shift ? c->extent_shift : REPL_EXTENT_SHIFT;
     r->cfg.ops = c->ops ? c->ops : defaults.ops;
-    if (r->cfg.hot_max > UINT16_MAX - 1)
-        r->cfg.hot_max = UINT16_MAX - 1;
     r->ops = ops;
     r->ctx = ctx;
     r->bound = r->later_link = -1;
     r->store_size = c->store_size;
+    r->written_to = UINT64_MAX;
     list_init(&r->lru);
-    list_init(&r->hot_free);
+    list_init(&r->extents_free);
     list_init(&r->active);
     list_init(&r->free_ops);
-    r->hot = mem_zalloc(r->cfg.hot_max * sizeof(*r->hot));
-    for (uint32_t i = 0; i < r->cfg.hot_max; i++)
-        list_push(&r->hot_free, &r->hot[i].link);
+    r->extents = mem_zalloc(r->cfg.active_room * sizeof(*r->extents));
+    for (uint32_t i = 0; i < r->cfg.active_room; i++)
+        list_push(&r->extents_free, &r->extents[i].link);
     r->ops_all = mem_zalloc(r->cfg.ops * sizeof(*r->ops_all));
     for (uint32_t i = 0; i < r->cfg.ops; i++)
         list_push(&r->free_ops, &r->ops_all[i].link);
@@ -51,59 +53,12 @@ void repl_replica_free(struct repl_replica *r)
         repl_buf_unref(o->owner);
     }
     free(r->ops_all);
-    free(r->hot);
+    free(r->extents);
     free(r->map);
-    free(r->hot_of);
+    free(r->slot_of);
     free(r->dirty);
+    free(r->stale);
     free(r);
-}
-
-int repl_replica_load_super(struct repl_replica *r, const uint8_t a[REPL_SUPER_SIZE],
-                            const uint8_t b[REPL_SUPER_SIZE], struct err *e)
-{
-    if (repl_super_choose(a, b, &r->sb, e) < 0)
-        return -1;
-    if (!r->sb.generation) {
-        r->sb.volume = r->cfg.volume;
-        r->sb.replica = r->cfg.replica;
-    }
-    if (!uuid_eq(&r->sb.volume, &r->cfg.volume) || !uuid_eq(&r->sb.replica, &r->cfg.replica))
-        return err_set(
-            e, ERR_FAILED_PRECONDITION, "OtherVolume",
-            "this store belongs to another volume or replica; check which disk it is on");
-    r->sb.held = r->cfg.held;
-    if (r->sb.view.version)
-        map_resize(r, r->store_size, r->sb.view.region_shift);
-    return 0;
-}
-
-uint64_t repl_replica_pages(const struct repl_replica *r)
-{
-    return (r->regions + REPL_PAGE_ENTRIES - 1) / REPL_PAGE_ENTRIES;
-}
-
-void repl_replica_load_page(struct repl_replica *r, uint64_t page,
-                            const uint8_t block[REPL_SUPER_SIZE])
-{
-    uint64_t entries[REPL_PAGE_ENTRIES];
-    repl_page_decode(page, block, entries);
-    for (uint64_t i = page * REPL_PAGE_ENTRIES;
-         i < r->regions && i < (page + 1) * REPL_PAGE_ENTRIES; i++)
-        r->map[i] = entries[i % REPL_PAGE_ENTRIES];
-}
-
-void repl_replica_start(struct repl_replica *r, int64_t now)
-{
-    r->now = now;
-    r->pos = r->sb.pos;
-    r->intact = r->sb.clean;
-    r->sb.boot++;
-    r->sb.clean = false;
-    r->sb_dirty = true;
-    r->checkpoint_at = now + r->cfg.checkpoint_ns;
-    /* Pings that were answered before a crash are not remembered; who never promised answered none. */
-    r->lease_until = GUARD(38, !r->sb.promised) ? now : now + r->cfg.lease_ns;
-    r->started = true;
 }
 
 void replica_send(struct repl_replica *r, int link, struct repl_msg *m, const void *payload,
@@ -183,6 +138,8 @@ static void send_state(struct repl_replica *r, int link, uint8_t type)
         m.flags |= REPL_BLANK;
     if (r->intact)
         m.flags |= REPL_INTACT;
+    if (!GUARD(66, !r->sb.lost))
+        m.flags |= REPL_LOST;
     replica_send(r, link, &m, block, NULL);
 }
 
@@ -221,17 +178,23 @@ static void checkpoint(struct repl_replica *r)
     r->checkpoint_at = r->now + r->cfg.checkpoint_ns;
     if (r->complete && r->pos > r->sb.pos)
         flush_request(r);
-    map_cool(r, r->now - 2 * r->cfg.checkpoint_ns);
+}
+
+/* Extents that cannot retire, because their checksums are still to be made anew, stay in the log. */
+static bool all_retired(const struct repl_replica *r)
+{
+    return r->retire_state == RETIRE_IDLE && !r->log_dirty && !r->log_running &&
+           (!r->active_n || r->stale_n);
 }
 
 /* Once: one that misses something does not become clean by it, and has stopped all the same. */
 static void stop_progress(struct repl_replica *r)
 {
     if (r->stopping && !r->stopped && r->flush_state == FLUSH_IDLE &&
-        r->flush_want <= r->flush_have && list_empty(&r->active)) {
-        map_cool(r, INT64_MAX);
-        r->sb.clean = r->intact;
-        r->sb_dirty = r->stopped = true;
+        r->flush_want <= r->flush_have && list_empty(&r->active) && r->seal_state == SEAL_NONE &&
+        all_retired(r)) {
+        r->stopped = true;
+        seal_begin(r);
     }
 }
 
@@ -248,14 +211,19 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
     checkpoint(r);
     stop_progress(r);
     for (bool again = true; again;) { /* one thing done at once may allow the next */
-        uint64_t synced = r->synced;
-        int flush = r->flush_state;
+        uint64_t synced = r->synced, logged = r->logged;
+        int flush = r->flush_state, retire = r->retire_state;
+        seal_progress(r);
         flush_progress(r);
+        map_retire(r);
+        log_begin(r);
         meta_begin(r);
         ops_kick(r);
-        again = synced != r->synced || flush != (int)r->flush_state;
+        again = synced != r->synced || logged != r->logged || flush != (int)r->flush_state ||
+                retire != (int)r->retire_state;
     }
-    if (!r->synced) /* the new boot number is not durable yet */
+    ops_resum(r);
+    if (!r->seals || r->failed) /* the new boot number is not durable yet */
         return r->checkpoint_at;
     for (int i = 0; i < REPL_LINKS; i++) {
         if (r->peer[i].open && r->peer[i].want_hello) {
@@ -281,6 +249,8 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
     REPL_CHECK(repl_replica_check(r));
     if (r->stopping && !repl_replica_stopped(r))
         return now + 1000000; /* one step of it after the other */
+    if (r->stale_n)
+        return now + 1000000;
     if (r->later_link >= 0 && r->lease_until < r->checkpoint_at)
         return r->lease_until;
     return r->checkpoint_at;
@@ -296,7 +266,7 @@ void repl_replica_stop(struct repl_replica *r)
 
 bool repl_replica_stopped(const struct repl_replica *r)
 {
-    return r->failed || (r->stopped && !r->sync_running && !r->sb_dirty);
+    return r->failed || (r->stopped && r->seal_state == SEAL_NONE && !r->sync_running);
 }
 
 void repl_replica_status(const struct repl_replica *r, struct repl_replica_status *ret_status)
@@ -306,8 +276,10 @@ void repl_replica_status(const struct repl_replica *r, struct repl_replica_statu
                                                .store_size = r->store_size,
                                                .complete = r->complete,
                                                .failed = r->failed,
-                                               .hot = r->hot_n,
-                                               .ops = r->ops_n};
+                                               .active = r->active_n,
+                                               .ops = r->ops_n,
+                                               .stale = r->stale_n,
+                                               .damaged = r->damaged};
 }
 
 uint64_t repl_replica_region(const struct repl_replica *r, uint64_t region)

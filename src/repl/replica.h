@@ -2,22 +2,23 @@
  * The replica's side of replication, without I/O: messages, completions and the time go in, actions come
  * out through `struct repl_replica_ops`. docs/replication.md is the protocol.
  *
- *                 input()   stored()   meta_synced()   open() close()
+ *                 input()   stored()   meta_synced() logged()   open() close()
  *                    │          │            │             │
  *                    v          v            v             v
  *               ┌──────────────────────────────────────────────┐
  *               │                repl_replica                  │── turn(now): acknowledgements,
  *               └──────────────────────────────────────────────┘   metadata, flushes of the whole batch
  *                    │          │            │             │
- *                 send()     store()   meta_write() sync  close()
+ *                 send()     store()   meta_write() sync, log_write()  close()
  *
  * Rules for the caller:
  *  - one thread; actions must not call back into the replica;
  *  - after a batch of inputs, and at the time that turn() asked for, call turn();
  *  - frames of one connection come in their order, checked by repl_frame_decode(); after close() of a link
  *    none of its frames may come;
- *  - store(), meta_sync() return 1 when done at once, 0 when stored() or meta_synced() will be called, and
- *    a negative errno;
+ *  - store(), meta_sync(), log_write() return 1 when done at once, 0 when stored(), meta_synced() or logged() will be
+ *    called, and a negative errno;
+ *  - a read whose data does not match its checksums at rest fails, unless it is `unverified`;
  *  - a new store reads as zeros.
  */
 #pragma once
@@ -30,16 +31,20 @@ enum repl_store {
     REPL_STORE_READ,
     REPL_STORE_WRITE,
     REPL_STORE_ZERO,      /* may unmap, if `unmap`; reads as zeros afterwards */
-    REPL_STORE_FLUSH,     /* everything written before is durable */
+    REPL_STORE_FLUSH,     /* everything written before is durable; with `sums` its checksums too */
     REPL_STORE_RESIZE,    /* to length; what is new reads as zeros */
     REPL_STORE_SNAPSHOT,  /* by the number in offset; durable with everything written before */
     REPL_STORE_SNAP_DROP, /* fine if there is none */
     REPL_STORE_REVERT,    /* as it was then, but for the size; later snapshots are gone; durable */
+    REPL_STORE_RESUM,     /* checksums at rest are made anew from what is there */
+    REPL_STORE_STAMP,     /* the store's generation becomes `length`, durably */
 };
 
 struct repl_req {
     enum repl_store kind;
     bool unmap;
+    bool unverified; /* READ, WRITE: checksums at rest may be older than the data */
+    bool sums;       /* FLUSH */
     uint64_t offset, length;
     uint64_t snap; /* READ: of this snapshot; beyond its end are zeros; 0: as it is now */
     /* Read into, or written from: `length` bytes that come `skip` bytes behind the beginning. */
@@ -53,6 +58,8 @@ struct repl_replica_ops {
     /* Metadata: writes in any order, then a sync; the data is only there during the call. */
     void (*meta_write)(void *ctx, uint64_t offset, const void *data, size_t size);
     int (*meta_sync)(void *ctx);
+    /* One write of metadata, durable when it is done, whatever else was written; one at a time. */
+    int (*log_write)(void *ctx, uint64_t offset, const void *data, size_t size);
     /* Memory for a read and its answer; one reference, the replica's. */
     struct repl_buf *(*buffer)(void *ctx, size_t size, void **ret_data);
     /* owner NULL: the payload is only there during the call. */
@@ -67,21 +74,35 @@ struct repl_replica_config {
     uint64_t store_size;
     int64_t lease_ns;      /* default 600 ms */
     int64_t checkpoint_ns; /* default 5 s */
-    uint32_t hot_max;      /* hot regions at most; default 4096 */
+    int64_t idle_ns;       /* without a write for so long, no extent stays active; default 60 s */
+    uint32_t active_max;   /* active extents; default 1024 */
+    uint32_t active_room;  /* and at most, while some retire; default REPL_ACTIVE */
+    uint8_t extent_shift;  /* default 22; at least a region */
     uint32_t ops;          /* requests under way at most; default 1024 */
     struct repl_held held; /* snapshots in the store */
+
+    /* The store: what it says of itself, and whether it compares what it reads with checksums at rest. */
+    struct uuid store;
+    uint64_t store_generation;
+    bool checked;
+    /* The store was made just now: it reads as zeros. If there is metadata, that speaks of another one. */
+    bool store_new;
+    bool lost; /* what was here before cannot be used any more */
 };
 
 struct repl_replica *repl_replica_new(const struct repl_replica_config *c,
                                       const struct repl_replica_ops *ops, void *ctx);
 void repl_replica_free(struct repl_replica *r);
 
-/* Start: both superblocks, then every page of the map, then start. */
-int repl_replica_load_super(struct repl_replica *r, const uint8_t a[REPL_SUPER_SIZE],
-                            const uint8_t b[REPL_SUPER_SIZE], struct err *e);
-uint64_t repl_replica_pages(const struct repl_replica *r);
-void repl_replica_load_page(struct repl_replica *r, uint64_t page,
-                            const uint8_t block[REPL_SUPER_SIZE]);
+/*
+ * Start: the whole of the metadata, as repl/meta.h has it, then start. What is shorter than it should be counts as
+ * zeros, and so as damaged. Fails if it belongs to another volume or replica; whatever else is wrong with it makes the
+ * replica a *lost* one, which counts in nothing until it was rebuilt.
+ */
+typedef void repl_meta_read(void *ctx, uint64_t offset, void *data, size_t size);
+int repl_replica_load(struct repl_replica *r, repl_meta_read *read, struct err *e);
+/* Whether a crash may have left checksums at rest in a range that are older than the data. */
+bool repl_replica_stale(const struct repl_replica *r, uint64_t offset, uint64_t length);
 void repl_replica_start(struct repl_replica *r, int64_t now);
 
 void repl_replica_open(struct repl_replica *r, int link);
@@ -95,6 +116,7 @@ bool repl_replica_input(struct repl_replica *r, int link, const struct repl_msg 
                         const struct iovec *iov, int n, struct repl_buf *owner);
 void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int status);
 void repl_replica_meta_synced(struct repl_replica *r, int status);
+void repl_replica_logged(struct repl_replica *r, int status);
 /* Everything that is decided once per batch. Returns when it wants to be called again at the latest. */
 int64_t repl_replica_turn(struct repl_replica *r, int64_t now);
 
@@ -108,7 +130,9 @@ struct repl_replica_status {
     uint64_t store_size;
     bool complete; /* in sync, as far as it knows */
     bool failed;   /* the metadata could not be written; nothing works any more */
-    uint32_t hot, ops;
+    uint32_t active, ops;
+    uint32_t stale;      /* regions whose checksums at rest are still to be made anew */
+    const char *damaged; /* why it started as a lost one; NULL: it did not */
 };
 void repl_replica_status(const struct repl_replica *r, struct repl_replica_status *ret_status);
 /* The sentence of replica_check.c that does not hold; NULL: all do. */

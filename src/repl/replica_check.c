@@ -9,8 +9,11 @@
  *        before it are executed when it begins.
  *   R6   A target that may write, or waits to be promised, is connected; a promise is owed only to the first.
  *   R7   Requests are counted, and in the order of their arrival.
- *   R8   What is executed waits for nothing: no sync of the metadata, and no request before it that it conflicts with.
+ *   R8   What is executed waits for nothing: no sync of the metadata, no write of the log, and no request before it that it
+ *        conflicts with.
  *   R9   It is complete only at a position of its own history.
+ *   R10  Active extents are counted, each in its slot; the log has room for them. Who retires has nothing under way.
+ *   R11  Regions with stale checksums are counted; one that is complete has them in active extents only.
  *
  * The simulator looks after every turn, and so do debug and sanitizer builds.
  */
@@ -63,12 +66,28 @@ static const char *check_requests(const struct repl_replica *r)
         before = o->arrival;
         waiting += !o->running;
         n++;
-        if (o->running && o->need > r->synced)
+        if (o->running && (o->need > r->synced || o->need_log > r->logged))
             return "R8: a request is executed before its metadata is durable";
         if (o->running && n <= NEAR && op_conflicts(r, o))
             return "R8: a request is executed before one that it conflicts with";
     }
     return n == r->ops_n && waiting == r->waiting ? NULL : "R7: the number of requests is wrong";
+}
+
+static const char *check_extents(const struct repl_replica *r)
+{
+    uint32_t n = 0;
+    list_for_each(&r->lru, x, struct extent, link)
+    {
+        if (r->slot_of[x->number] != x - r->extents + 1 || (x->retiring && x->pins))
+            return "R10: an extent that is not in its slot, or retires while it is written";
+        n++;
+    }
+    if (n != r->active_n || n > r->cfg.active_room)
+        return "R10: the number of active extents is wrong";
+    if (r->stale_cold > r->stale_n || (r->complete && r->stale_cold))
+        return "R11: stale checksums where nobody would make them anew after a crash";
+    return NULL;
 }
 
 const char *repl_replica_check(const struct repl_replica *r)
@@ -83,5 +102,7 @@ const char *repl_replica_check(const struct repl_replica *r)
     const char *broken = check_positions(r);
     if (!broken)
         broken = check_flush(r);
+    if (!broken)
+        broken = check_extents(r);
     return broken ? broken : check_requests(r);
 }

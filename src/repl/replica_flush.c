@@ -51,6 +51,7 @@ static void flush_meta(struct repl_replica *r)
         r->sb.mark_pos = r->sb.mark_region = 0;
         r->pos = repl_pos(r->sb.promised, r->applied);
         r->complete = r->intact = true;
+        r->sb.lost = false;
     } else if (r->flush_mark && r->flush_snap) {
         r->sb.snap_mark = r->flush_snap;
         r->sb.snap_region = r->flush_region;
@@ -86,6 +87,9 @@ void flush_progress(struct repl_replica *r)
     if (r->flush_state != FLUSH_IDLE || r->flush_want <= r->flush_have || !flush_ready(r) ||
         r->failed)
         return;
+    /* The position that DONE brings vouches for the checksums of every region outside of the log. */
+    if (r->done_owed && r->stale_cold)
+        return;
     r->flush_state = FLUSH_STORE;
     r->flush_arrival = r->flush_want;
     r->flush_applied = r->applied;
@@ -96,7 +100,7 @@ void flush_progress(struct repl_replica *r)
     r->flush_region = r->mark_region; /* the next mark may come before this one is durable */
     r->flush_snap = r->mark_snap;
     r->done_owed = r->mark_owed = false;
-    r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH};
+    r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH, .sums = r->flush_done};
     int status = GUARD(6, false) ? 1 : r->ops->store(r->ctx, &r->flush_op.req);
     if (status)
         flush_stored(r, status < 0 ? status : 0);

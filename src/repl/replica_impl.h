@@ -1,11 +1,13 @@
 /*
  * Inside of the replica: replica.c has its life and the turn, replica_input.c messages, replica_ops.c executes requests in
- * order, replica_flush.c commits them, replica_map.c is the region map, hot regions and metadata.
+ * order, replica_flush.c commits them, replica_map.c is the region map, active extents and metadata; replica_load.c is how it
+ * begins, and how it knows its store again.
  */
 #pragma once
 
 #include "base/list.h"
 #include "repl/busy.h"
+#include "repl/meta.h"
 #include "repl/replica.h"
 
 enum { WINDOW = 1 << 14 }; /* writes received and not applied, at most */
@@ -15,14 +17,16 @@ struct op {
     struct repl_req req; /* first, so that a req is an op */
     struct list_link link;
     bool running;
-    uint8_t type; /* of the message */
+    bool pinned;  /* its extents stay active until it ends */
+    uint8_t type; /* of the message; OP_RESUM: none */
     uint16_t flags;
     int peer;
     uint32_t peer_life; /* the link's, when it came */
     uint32_t session;
     uint64_t seq, arrival;
-    uint64_t need; /* the metadata sync that must come first */
-    uint64_t snap; /* READ, SUMS: of this snapshot */
+    uint64_t need;     /* the metadata sync that must come first */
+    uint64_t need_log; /* and the write of the log */
+    uint64_t snap;     /* READ, SUMS: of this snapshot */
     struct repl_buf *owner;
     const struct iovec *iov; /* the payload: owner's, or `one` */
     int iov_n;
@@ -33,11 +37,14 @@ struct op {
     struct repl_view *view;                     /* VIEW; owned */
 };
 
-/* A hot region: on disk its entry is "unknown", or will be after sync number `since`. */
-struct hot {
-    uint32_t region;
+enum { OP_RESUM = 0 }; /* the type of an op of the replica's own */
+
+/* An active extent: the log on disk has it, or will after write number `since`. */
+struct extent {
+    uint32_t number;
+    uint32_t pins; /* requests under way in it */
+    bool retiring;
     uint64_t since;
-    int64_t touched;
     struct list_link link; /* lru, last touched at the end; or free */
 };
 
@@ -76,12 +83,32 @@ struct repl_replica {
 
     /* replica_map.c */
     uint64_t *map;
-    uint16_t *hot_of; /* region -> index into hot + 1 */
-    struct hot *hot;
-    uint32_t regions, hot_n;
-    struct list_link lru, hot_free;
+    uint16_t *slot_of; /* extent -> index into extents + 1 */
+    struct extent *extents;
+    uint32_t regions, active_n;
+    struct list_link lru, extents_free;
     uint64_t *dirty;        /* bits: pages */
     uint64_t syncs, synced; /* begun, done */
+    uint64_t sure_generation, sync_generation; /* of the superblock on disk, and being written */
+    uint64_t written_to; /* where the last write ended */
+    int64_t touched_at;
+    /* The log: generation on disk, being written; writes begun, done. */
+    uint64_t log_generation, log_writing, logs, logged;
+    bool log_dirty, log_running, log_missing;
+    enum { RETIRE_IDLE, RETIRE_SUMS, RETIRE_PAGES } retire_state;
+    uint64_t retire_sync;
+    struct op retire_op;
+    /* Regions whose checksums at rest may be older than the data; of them, those in no active extent. */
+    uint8_t *stale; /* bits */
+    uint32_t stale_n, stale_cold, stale_next;
+    uint32_t resums; /* under way */
+
+    /* replica_load.c */
+    enum { SEAL_NONE, SEAL_NOTE, SEAL_STAMP, SEAL_DONE } seal_state;
+    uint64_t seal_sync;
+    uint32_t seals; /* ended */
+    struct op stamp_op;
+    const char *damaged;
 
     /* links */
     struct peer peer[REPL_LINKS];
@@ -121,15 +148,30 @@ struct repl_replica {
 /* replica_map.c */
 void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift);
 void map_dirty(struct repl_replica *r, uint32_t region);
-/* The number of the sync after which writes to these regions may be executed. */
+uint32_t map_extent(const struct repl_replica *r, uint64_t offset);
+/* Whether all extents of a range can be active. */
+bool map_room(const struct repl_replica *r, uint64_t offset, uint64_t length);
+/* The write of the log after which writes to this range may be executed. They stay active until map_release(). */
 uint64_t map_touch(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t pos);
+void map_release(struct repl_replica *r, uint64_t offset, uint64_t length);
 /* The number of the sync after which the stamp is on disk, or the entry is higher anyway. */
 uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uint64_t stamp);
 /* The same for all regions whose entry is above a position. */
 uint64_t map_stamp_above(struct repl_replica *r, uint64_t above, uint64_t stamp);
-void map_cool(struct repl_replica *r, int64_t untouched_since);
-void map_forget(struct repl_replica *r); /* hot regions are unknown from now on */
+/* A write failed: nobody knows what is there, so its checksums are worth nothing. */
+void map_spoil(struct repl_replica *r, uint64_t offset, uint64_t length);
+void map_forget(struct repl_replica *r); /* regions in active extents are unknown from now on */
 void map_settle(struct repl_replica *r, uint64_t pos);
+bool map_stale(const struct repl_replica *r, uint64_t offset, uint64_t length);
+void map_fresh(struct repl_replica *r, uint32_t region, bool read);
+/* The next stale region from *region on, those in no active extent first; false: there is none. */
+bool map_next_stale(const struct repl_replica *r, uint32_t *region);
+void map_load_log(struct repl_replica *r, const struct repl_log *log);
+void map_loaded(struct repl_replica *r);
+void map_retire(struct repl_replica *r); /* extents leave the set, if some should */
+void retire_stored(struct repl_replica *r, int status);
+void log_make(struct repl_replica *r); /* both slots, with the metadata that is written next */
+void log_begin(struct repl_replica *r);
 /* What changes now is durable when this sync is done. */
 static inline uint64_t meta_next(const struct repl_replica *r)
 {
@@ -144,6 +186,7 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
 bool op_conflicts(const struct repl_replica *r, const struct op *o); /* with one before it */
 void ops_kick(struct repl_replica *r);
 void ops_drop_waiting(struct repl_replica *r);
+void ops_resum(struct repl_replica *r); /* checksums of stale regions, a few at a time */
 void pieces_forget(struct repl_replica *r);
 
 /* replica_flush.c */
@@ -153,6 +196,11 @@ void flush_stored(struct repl_replica *r, int status);
 
 /* replica_input.c */
 void replica_promise(struct repl_replica *r, int link, const struct repl_msg *m);
+
+/* replica_load.c */
+void seal_begin(struct repl_replica *r);
+void seal_progress(struct repl_replica *r);
+void seal_stored(struct repl_replica *r, int status);
 
 /* replica.c */
 void replica_unbind(struct repl_replica *r);

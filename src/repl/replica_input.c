@@ -119,11 +119,23 @@ static void send_map(struct repl_replica *r, int link, const struct repl_msg *m)
     replica_send(r, link, &answer, entries, NULL);
 }
 
+/* The history that a rebuild ends with goes upward, to the epoch that was promised. */
+static bool is_history(const struct repl_replica *r, const struct repl_lineage *l)
+{
+    for (uint32_t i = 1; i < l->n; i++)
+        if (l->at[i].epoch <= l->at[i - 1].epoch ||
+            (i + 1 < l->n && l->at[i].end < l->at[i - 1].end))
+            return false;
+    return l->n && l->at[l->n - 1].epoch == r->sb.promised;
+}
+
 static const char *take_super(struct repl_replica *r, const struct repl_msg *m, const void *payload)
 {
     struct repl_super s;
     if (m->length != REPL_SUPER_SIZE || repl_super_decode(payload, &s, NULL) < 0)
         return "a superblock that cannot be read";
+    if (m->type == REPL_DONE && !is_history(r, &s.lineage))
+        return "a history that is not of this epoch";
     if (m->type == REPL_DONE) {
         r->done_lineage = s.lineage;
         r->done_owed = true;

@@ -1,7 +1,7 @@
 /*
  * Requests to the store, executed in the order of their arrival as far as that can be seen: two that overlap,
  * one of them writing, never run at once or in another order. `applied` is the prefix of the writes that are
- * executed; a write waits until its regions are hot on disk. Snapshots, and growth, wait for all before them
+ * executed; a write waits until the log on disk has its extents. Snapshots, and growth, wait for all before them
  * and hold all after them.
  */
 #include <endian.h>
@@ -32,12 +32,18 @@ static bool conflict(const struct op *a, const struct op *b)
            repl_overlap(a->offset, a->length, b->offset, b->length);
 }
 
+/* A snapshot keeps the checksums of what it keeps for ever, so they must be right. */
+static bool awaits_sums(const struct repl_replica *r, const struct op *o)
+{
+    return o->type == REPL_SNAP && !o->running && r->stale_n;
+}
+
 bool op_conflicts(const struct repl_replica *r, const struct op *o)
 {
     list_for_each(&r->active, before, struct op, link) {
         if (before == o)
             break;
-        if (conflict(before, o))
+        if (conflict(before, o) && !(o->type == OP_RESUM && awaits_sums(r, before)))
             return true;
     }
     return false;
@@ -45,7 +51,8 @@ bool op_conflicts(const struct repl_replica *r, const struct op *o)
 
 static bool must_wait(struct repl_replica *r, const struct op *o)
 {
-    return !GUARD(4, o->need <= r->synced) || op_conflicts(r, o);
+    return !GUARD(4, o->need <= r->synced && o->need_log <= r->logged) || awaits_sums(r, o) ||
+           op_conflicts(r, o);
 }
 
 /* The next part of a rebuilt piece that no client has written since BEGIN; false when there is none. */
@@ -70,6 +77,9 @@ static void op_free(struct repl_replica *r, struct op *o)
     if (!o->running)
         r->waiting--;
     r->ops_n--;
+    if (o->pinned)
+        map_release(r, o->offset, o->length);
+    r->resums -= o->type == OP_RESUM;
     free(o->copy);
     free(o->view);
     repl_buf_unref(o->owner);
@@ -107,6 +117,7 @@ static void answer(struct repl_replica *r, struct op *o, int status)
         break;
     case REPL_SUMS:
         m.type = REPL_SUMS_OK;
+        m.flags |= r->cfg.checked && !o->req.unverified ? REPL_VOUCHED : 0;
         payload = sums;
         if (status >= 0) {
             uint64_t block = (uint64_t)1 << r->sb.view.block_shift;
@@ -139,6 +150,9 @@ static void view_take(struct repl_replica *r, struct op *o, int status)
     }
     if (o->view->size > r->store_size)
         r->store_size = o->view->size;
+    /* With a view it is blank no more, though it has nothing: it may have been a voter once, on a disk that is lost. */
+    if (!r->sb.view.version && o->view->flags & REPL_FORMED && !GUARD(70, false))
+        r->sb.lost = true;
     r->sb.view = *o->view;
     r->sb_dirty = true;
     r->view_sync = meta_next(r);
@@ -162,6 +176,7 @@ static int run(struct repl_replica *r, struct op *o)
         return -ENOSPC;
     if ((o->type == REPL_VIEW || o->type == REPL_PREPARE) && o->req.length <= r->store_size)
         return 1;
+    o->req.unverified = !o->snap && !barrier(o) && map_stale(r, o->offset, o->length);
     return r->ops->store(r->ctx, &o->req);
 }
 
@@ -177,6 +192,10 @@ static void finish(struct repl_replica *r, struct op *o, int status)
         note_held(r, o);
     if (o->type == REPL_PREPARE && status >= 0 && o->req.length > r->store_size)
         r->store_size = o->req.length;
+    if (o->type == OP_RESUM)
+        map_fresh(r, (uint32_t)o->seq, status >= 0);
+    if (failed_write && !barrier(o))
+        map_spoil(r, o->offset, o->length);
     answer(r, o, status);
     op_free(r, o);
     if (failed_write)
@@ -224,6 +243,14 @@ void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int statu
         flush_stored(r, status);
         return;
     }
+    if (o == &r->retire_op) {
+        retire_stored(r, status);
+        return;
+    }
+    if (o == &r->stamp_op) {
+        seal_stored(r, status);
+        return;
+    }
     if (status >= 0 && o->type == REPL_DATA &&
         next_part(o, (o->req.offset + o->req.length - o->offset) / REPL_SECTOR)) {
         status = run(r, o);
@@ -251,6 +278,12 @@ static void note_written(struct piece *p, uint64_t offset, uint64_t length)
     for (uint64_t s = (offset - p->offset) / REPL_SECTOR;
          s + MUTANT(124, 0, 1) < (end - p->offset) / REPL_SECTOR; s++)
         p->written[s / 8] |= (uint8_t)(1 << s % 8);
+}
+
+static void touch(struct repl_replica *r, struct op *o, uint64_t pos)
+{
+    o->need_log = map_touch(r, o->offset, o->length, pos);
+    o->pinned = true;
 }
 
 static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg *m)
@@ -283,7 +316,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
             note_written(&r->pieces[i], o->offset, o->length);
         uint64_t pos = repl_pos(r->sb.promised, m->seq);
         if (m->type != REPL_REVERT)
-            o->need = map_touch(r, m->offset, m->count, pos);
+            touch(r, o, pos);
         else if (!GUARD(33, false)) /* a write to every region that was written since */
             o->need = map_stamp_above(r, m->count, pos);
     }
@@ -297,7 +330,9 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
                 continue;
             o->skip[s / 8] |= (uint8_t)(1 << s % 8);
         }
-        o->need = p->need ? p->need : map_touch(r, m->offset, m->count, 0);
+        o->need = p->need;
+        if (!p->need)
+            touch(r, o, 0);
     }
     if (writes(o) && !GUARD(42, o->need >= r->forget_sync))
         o->need = r->forget_sync;
@@ -328,16 +363,35 @@ static void op_payload(struct repl_replica *r, struct op *o, const struct repl_m
     }
 }
 
-bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const struct iovec *iov,
-             int n, struct repl_buf *owner)
+static struct op *op_new(struct repl_replica *r)
 {
     struct op *o = list_first(&r->free_ops, struct op, link);
     if (!o)
-        return false;
+        return NULL;
     list_unlink(&o->link);
     struct list_link keep = o->link;
     memset(o, 0, sizeof(*o));
     o->link = keep;
+    return o;
+}
+
+static void op_push(struct repl_replica *r, struct op *o)
+{
+    list_push(&r->active, &o->link);
+    repl_busy_count(&r->busy, o->offset, o->length, 1);
+    r->ops_n++;
+    r->waiting++;
+}
+
+bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const struct iovec *iov,
+             int n, struct repl_buf *owner)
+{
+    bool touches = m->type == REPL_WRITE || m->type == REPL_ZERO || m->type == REPL_DATA;
+    if (touches && !map_room(r, m->offset, m->count))
+        return false;
+    struct op *o = op_new(r);
+    if (!o)
+        return false;
     if (m->type == REPL_VIEW)
         *(o->view = mem_alloc(sizeof(*o->view))) = r->view_in;
     o->type = m->type;
@@ -349,15 +403,46 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     o->arrival = ++r->arrivals;
     op_payload(r, o, m, iov, n, owner);
     op_init(r, o, m);
-    bool wait = o->need || repl_busy_maybe(&r->busy, o->offset, o->length);
-    list_push(&r->active, &o->link);
-    repl_busy_count(&r->busy, o->offset, o->length, 1);
-    r->ops_n++;
-    r->waiting++;
+    bool wait = o->need || o->need_log || repl_busy_maybe(&r->busy, o->offset, o->length);
+    op_push(r, o);
     bool nothing = m->type == REPL_DATA && !next_part(o, 0);
     if (nothing)
         finish(r, o, 0);
     else if (!wait || !must_wait(r, o))
         start(r, o);
     return true;
+}
+
+/* One at a time while there is other work; more when there is none, or when the end of a rebuild waits for it. */
+void ops_resum(struct repl_replica *r)
+{
+    enum { IDLE_BATCH = 16, URGENT_BATCH = 64 };
+    bool urgent = (r->done_owed && r->stale_cold) ||
+                  (!list_empty(&r->active) &&
+                   awaits_sums(r, list_first(&r->active, struct op, link)));
+    int most = urgent ? URGENT_BATCH : r->ops_n ? 1 : IDLE_BATCH;
+    for (int n = 0; n < most && !r->resums && !r->failed && map_next_stale(r, &r->stale_next);
+         n++) {
+        uint32_t region = r->stale_next++;
+        uint64_t offset = (uint64_t)region << r->sb.view.region_shift;
+        uint64_t left = offset < r->store_size ? r->store_size - offset : 0,
+                 span = (uint64_t)1 << r->sb.view.region_shift;
+        struct op *o = left ? op_new(r) : NULL;
+        if (!left)
+            map_fresh(r, region, true);
+        if (!o)
+            return;
+        o->type = OP_RESUM;
+        o->seq = region;
+        o->arrival = ++r->arrivals;
+        o->session = r->session;
+        o->offset = offset;
+        o->length = left < span ? left : span;
+        o->req = (struct repl_req){
+            .kind = REPL_STORE_RESUM, .offset = o->offset, .length = o->length};
+        op_push(r, o);
+        r->resums++;
+        if (!must_wait(r, o))
+            start(r, o);
+    }
 }

@@ -234,6 +234,7 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->pos = m->seq;
     p->blank = m->flags & REPL_BLANK;
     p->intact = m->flags & REPL_INTACT;
+    p->says_lost = m->flags & REPL_LOST;
     if (m->type == REPL_HELLO || p->ask != ASK_SENT || m->epoch != t->epoch)
         return;
     p->ask = ASK_YES;

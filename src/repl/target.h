@@ -37,6 +37,7 @@ struct repl_io {
     const struct iovec *iov;
     int iov_n;
     struct repl_buf *buf; /* of a write's data; NULL: send() must copy */
+    uint64_t client;      /* the initiator; 0: none that outlives this process */
 
     /* The target's: */
     struct list_link link;
@@ -64,8 +65,8 @@ enum repl_event {
     REPL_EV_SERVING,    /* a: 1 I/O flows, 0 frozen */
     REPL_EV_DROPPED,    /* link a fell behind, or was silent */
     REPL_EV_MAYBE_LOST, /* replicas lost memory: writes that were not flushed may be gone */
-    REPL_EV_MISMATCH,   /* scrub: link a differs at offset b, mended from a majority */
-    REPL_EV_UNDECIDED,  /* scrub: replicas differ at offset b and there is no majority */
+    REPL_EV_MISMATCH,   /* scrub: link a differs at offset b; it is mended */
+    REPL_EV_UNDECIDED,  /* scrub: replicas differ at offset b, and no checksum says who is right */
     REPL_EV_INSYNC,     /* link a has everything */
     REPL_EV_FORCED,     /* a voter was taken out; a: 1 what was acknowledged may be lost with it */
 };
@@ -125,6 +126,8 @@ void repl_target_close(struct repl_target *t, int link);
 void repl_target_input(struct repl_target *t, int link, const struct repl_msg *m,
                        const struct iovec *iov, int n, struct repl_buf *owner);
 void repl_target_submit(struct repl_target *t, struct repl_io *io);
+/* An initiator has logged out, or is back: one that has nothing to flush and is gone need not be remembered. */
+void repl_target_client(struct repl_target *t, uint64_t client, bool gone);
 int64_t repl_target_turn(struct repl_target *t, int64_t now);
 /* The time before a batch of inputs or requests, so that neither latencies nor leases are counted from the last turn. */
 void repl_target_time(struct repl_target *t, int64_t now);

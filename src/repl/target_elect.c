@@ -44,7 +44,7 @@ static bool same_members(const struct repl_view *a, const struct repl_view *b)
 /* A replica that was once taken for a first view is for those members only, and for ever. */
 static bool free_for(const struct peer *p, const struct repl_view *v)
 {
-    return p->blank || GUARD(30, same_members(&p->sb.view, v));
+    return !p->says_lost && (p->blank || GUARD(30, same_members(&p->sb.view, v)));
 }
 
 static void add_member(struct repl_view *v, const struct uuid *id)
@@ -62,7 +62,7 @@ static void choose_members(const struct repl_target *t, struct repl_view *v)
         each_peer(t, i)
         {
             const struct peer *p = &t->peer[i];
-            if (p->hello && GUARD(30, p->blank) && repl_view_find(v, &p->sb.replica) < 0 &&
+            if (p->hello && GUARD(30, p->blank) && !p->says_lost && repl_view_find(v, &p->sb.replica) < 0 &&
                 (!low || memcmp(p->sb.replica.bytes, low->bytes, sizeof(low->bytes)) < 0))
                 low = &p->sb.replica;
         }
@@ -111,10 +111,10 @@ static bool form(struct repl_target *t)
     return can_form(t, &v);
 }
 
-/* A voter that is blank, or behind what it once had, or without a snapshot that it must have taken. */
+/* A voter that is blank or damaged, or behind what it once had, or without a snapshot that it must have taken. */
 bool has_lost(const struct peer *p, const struct repl_member *m, const struct repl_view *v)
 {
-    bool whole = !p->blank && p->sb.pos >= m->floor;
+    bool whole = !p->blank && !p->says_lost && p->sb.pos >= m->floor;
     for (int i = 0; i < v->snaps.n; i++)
         if (p->sb.pos > v->snaps.at[i].pos && !repl_held_has(&p->sb.held, v->snaps.at[i].id))
             whole = false;
@@ -179,7 +179,7 @@ void collect(struct repl_target *t)
 }
 
 /* Enough have promised: of each set k that are not lost, and k whose memory is whole, or all, or it took long. */
-static bool enough_promised(struct repl_target *t)
+static bool enough_promised(struct repl_target *t, bool *ret_doubt)
 {
     uint16_t yes = 0, whole = 0, lost = 0;
     each_peer(t, i)
@@ -197,6 +197,7 @@ static bool enough_promised(struct repl_target *t)
     }
     bool late = t->cfg.grace_ns >= 0 && t->now - t->elect_at >= t->cfg.grace_ns;
     bool forming = !(t->view.flags & REPL_FORMED);
+    *ret_doubt = false;
     for (int i = 0; i < 2; i++) {
         struct quorum *q = &t->q[i];
         int n = __builtin_popcount(yes & q->links);
@@ -204,11 +205,13 @@ static bool enough_promised(struct repl_target *t)
             return false;
         unsigned voters = repl_view_count(&t->view, i ? REPL_OLD : REPL_VOTER);
         bool all = __builtin_popcount((yes | lost) & q->links) == (int)voters;
-        bool memory = __builtin_popcount(whole & q->links) >= q->meet || all || late;
+        bool sure = __builtin_popcount(whole & q->links) >= q->meet;
+        bool memory = sure || all || late;
+        *ret_doubt |= !sure;
         if (!n || !GUARD(15, n + MUTANT(105, 0, 1) >= q->meet && GUARD(29, memory)))
             return false;
     }
-    if (late)
+    if (*ret_doubt)
         t->ops->event(t->ctx, REPL_EV_MAYBE_LOST, 0, 0);
     return true;
 }
@@ -238,7 +241,8 @@ void elect(struct repl_target *t)
         if (p->hello && p->ask == ASK_NO && view_link(t, &p->sb.replica) == i)
             ask_promise(t, i);
     }
-    if (!enough_promised(t))
+    bool doubt;
+    if (!enough_promised(t, &doubt))
         return;
     int best = -1;
     each_peer(t, i)
@@ -258,9 +262,8 @@ void elect(struct repl_target *t)
         return;
     struct peer *p = &t->peer[best];
     t->lineage = p->sb.lineage;
-    repl_lineage_add(&t->lineage, MUTANT(106, p->pos, p->sb.pos), t->epoch, t->owner);
-    if (t->was_active && !GUARD(51, t->acked <= p->pos))
-        t->flush_fails = true;
+    repl_lineage_add(&t->lineage, p->pos, t->epoch, t->owner);
+    client_elected(t, p->pos, doubt);
     t->truth = best;
     t->phase = ACTIVE;
     t->changed = true;

@@ -58,6 +58,7 @@ struct peer {
     struct repl_super sb; /* as it last told */
     uint64_t pos;
     bool blank, intact;
+    bool says_lost; /* its data or metadata was damaged */
     enum { ASK_NO, ASK_SENT, ASK_YES } ask; /* for the promise of our epoch */
     bool joined;                            /* gets every write */
     bool insync;                            /* has everything */
@@ -99,6 +100,14 @@ struct pace {
     int flying;           /* pieces, of all jobs */
     int64_t began, ended; /* when the last one did */
     int64_t pause, next_at;
+};
+
+/* What is known of an initiator beside what the view says. */
+struct client {
+    uint64_t id;
+    uint64_t wrote, flushed; /* positions: of its last write, and of those before its last flush */
+    bool told;               /* a flush has failed since something was lost */
+    bool gone;               /* it is not logged in */
 };
 
 struct quorum {
@@ -152,7 +161,9 @@ struct repl_target {
     uint32_t read_free_n;
     uint16_t insync; /* links */
     bool serving;
-    bool flush_fails; /* something that was acknowledged is gone */
+    bool flush_fails; /* something that was acknowledged is gone; for requests of no client */
+    struct client client[REPL_CLIENTS]; /* as in the view, if their ids are the same */
+    uint64_t new_client;                /* wants to write and is not in the view; 0: none */
     int64_t frozen_since;
     int64_t ping_at, watch_at;
     uint32_t syncs_n;
@@ -166,7 +177,7 @@ struct repl_target {
     struct {
         bool active;
         uint64_t at, length, tag;
-        uint16_t asked, answered, failed;
+        uint16_t asked, answered, failed, vouched;
         uint64_t sums[REPL_LINKS][PIECE_BLOCKS];
     } scrub;
 };
@@ -232,6 +243,16 @@ void io_watch(struct repl_target *t);
 void io_flush_peer(struct repl_target *t, int link);
 void io_complete(struct repl_target *t, struct repl_io *io, int status);
 bool io_in_range(const struct repl_target *t, const struct repl_io *io);
+
+/* target_client.c */
+/* Whether a client may write: the view has it. Else it will. */
+bool client_known(struct repl_target *t, uint64_t id);
+void client_wrote(struct repl_target *t, uint64_t id, uint64_t pos);
+/* The status of a flush that is done up to a position. */
+int client_flushed(struct repl_target *t, uint64_t id, uint64_t pos);
+/* A new reign from this position on; doubt: replicas have lost memory, so nobody knows what was acknowledged. */
+void client_elected(struct repl_target *t, uint64_t pos, bool doubt);
+void client_change(struct repl_target *t, struct repl_view *v); /* the view as it should be */
 
 /* target_read.c */
 bool read_issue(struct repl_target *t, struct repl_io *io); /* false: it must wait */

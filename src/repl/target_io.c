@@ -70,8 +70,7 @@ static void settle_syncs(struct repl_target *t)
         t->syncs_n--;
         int status = 0;
         if (io->op == REPL_IO_FLUSH) {
-            status = t->flush_fails ? -EIO : 0;
-            t->flush_fails = false;
+            status = client_flushed(t, io->client, repl_pos(t->epoch, io->point));
         } else {
             t->window[io->point & t->mask].io = NULL;
             note_acked(t, io->point);
@@ -154,6 +153,7 @@ static void issue_write(struct repl_target *t, struct repl_io *io)
                         .cost = io->op == REPL_IO_REVERT ? 0 : io->length,
                         .since = t->now};
     io->point = count;
+    client_wrote(t, io->client, repl_pos(t->epoch, count));
     repl_busy_count(&t->busy, io->offset, io->length, 1);
     static const uint8_t types[] = {
         [REPL_IO_WRITE] = REPL_WRITE, [REPL_IO_ZERO] = REPL_ZERO, [REPL_IO_REVERT] = REPL_REVERT};
@@ -200,7 +200,7 @@ static void drain(struct repl_target *t)
     struct repl_io *io;
     while (t->serving && (io = list_first(&t->queue, struct repl_io, link))) {
         bool writes = io->op != REPL_IO_FLUSH;
-        if (writes && t->last + 1 - t->base >= t->cfg.window)
+        if (writes && (t->last + 1 - t->base >= t->cfg.window || !client_known(t, io->client)))
             return;
         list_unlink(&io->link);
         if (!io_in_range(t, io))

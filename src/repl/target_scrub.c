@@ -1,7 +1,8 @@
 /*
  * Scrub: sums of one piece after another, asked of all replicas in sync at one point of the order, must be
- * equal. What more than half say is right; the others are mended from one of those. Without a majority nothing
- * is changed.
+ * equal. A replica *vouches* for what it says if its data matched its checksums at rest. Who cannot read the piece, or
+ * differs from those that vouch for it, is mended from them. A copy that a checksum vouches for is never overwritten, however
+ * many say otherwise: if such copies differ, or if copies differ and nobody vouches, it is reported and nothing changes.
  */
 #include "base/mem.h"
 #include "repl/target_impl.h"
@@ -44,7 +45,7 @@ static void ask(struct repl_target *t)
     uint64_t left = t->view.size - t->scrub.at;
     t->scrub.length = left < REPL_PIECE ? left : REPL_PIECE;
     t->scrub.tag = REPL_TAG_OWN | ++t->tags;
-    t->scrub.asked = t->scrub.answered = t->scrub.failed = 0;
+    t->scrub.asked = t->scrub.answered = t->scrub.failed = t->scrub.vouched = 0;
     t->rate_tokens -= (int64_t)t->scrub.length;
     struct repl_msg m = {
         .type = REPL_SUMS, .seq = t->scrub.tag, .offset = t->scrub.at, .count = t->scrub.length};
@@ -64,46 +65,42 @@ static size_t sums_size(const struct repl_target *t)
     return (t->scrub.length + block - 1) / block * 8;
 }
 
-/* Of the replicas that could read: those that say the same of this block as most do. */
-static uint16_t agree_on(const struct repl_target *t, uint16_t sound, size_t block)
+static bool same_sums(const struct repl_target *t, int a, int b)
 {
-    uint16_t most = 0;
-    for (int i = 0; i < REPL_LINKS; i++) {
-        uint16_t with = 0;
-        for (int k = 0; k < REPL_LINKS && sound & bit(i); k++)
-            if (sound & bit(k) && t->scrub.sums[i][block] == t->scrub.sums[k][block])
-                with |= bit(k);
-        if (__builtin_popcount(with) > __builtin_popcount(most))
-            most = with;
-    }
-    return most;
+    return memcmp(t->scrub.sums[a], t->scrub.sums[b], sums_size(t)) == 0;
+}
+
+/* Whether all of these say the same. */
+static bool agree(const struct repl_target *t, uint16_t links)
+{
+    int first = links ? __builtin_ctz(links) : 0;
+    for (int i = first; i < REPL_LINKS; i++)
+        if (links & bit(i) && !same_sums(t, first, i))
+            return false;
+    return true;
 }
 
 static void compare(struct repl_target *t)
 {
-    uint16_t sound = t->scrub.answered & (uint16_t)~t->scrub.failed, right = sound;
+    uint16_t sound = t->scrub.answered & (uint16_t)~t->scrub.failed;
+    uint16_t vouched = sound & t->scrub.vouched;
     if (!sound)
         return;
-    for (size_t b = 0; b < sums_size(t) / 8; b++) {
-        uint16_t agree = agree_on(t, sound, b);
-        if (__builtin_popcount(agree) * 2 <= __builtin_popcount(sound)) {
-            t->ops->event(t->ctx, REPL_EV_UNDECIDED, (uint64_t)__builtin_popcount(sound),
-                          t->scrub.at + (b << t->view.block_shift));
-            return;
-        }
-        right &= agree;
+    /* Those that could read and agree are right where nobody vouches for anything else. */
+    uint16_t right = vouched ? vouched : sound;
+    if (!agree(t, GUARD(69, false) ? 0 : right)) {
+        t->ops->event(t->ctx, REPL_EV_UNDECIDED, (uint64_t)__builtin_popcount(sound), t->scrub.at);
+        return;
     }
-    /* Who is right in every block mends the others; if nobody is, no single source can. */
-    int best = right ? __builtin_ctz(right) : -1;
+    int best = __builtin_ctz(right);
     each_peer(t, i)
     {
-        if (!(t->scrub.answered & bit(i)) || right & bit(i))
+        bool wrong = t->scrub.failed & bit(i) || (sound & bit(i) && !same_sums(t, best, i));
+        if (!(t->scrub.answered & bit(i)) || !wrong)
             continue;
         t->peer[i].scrub_errors++;
-        t->ops->event(t->ctx, best < 0 ? REPL_EV_UNDECIDED : REPL_EV_MISMATCH, (uint64_t)i,
-                      t->scrub.at);
-        if (best >= 0)
-            rebuild_repair(t, i, best, t->scrub.at);
+        t->ops->event(t->ctx, REPL_EV_MISMATCH, (uint64_t)i, t->scrub.at);
+        rebuild_repair(t, i, best, t->scrub.at);
     }
 }
 
@@ -135,6 +132,8 @@ void scrub_answer(struct repl_target *t, int link, const struct repl_msg *m, con
         t->scrub.failed |= bit(link);
     else
         memcpy(t->scrub.sums[link], payload, m->length);
+    if (m->flags & REPL_VOUCHED)
+        t->scrub.vouched |= bit(link);
 }
 
 void scrub_peer_down(struct repl_target *t, int link)

@@ -182,6 +182,9 @@ static bool same_view(const struct repl_view *a, const struct repl_view *b)
     for (int m = 0; same && m < a->n; m++)
         same = uuid_eq(&a->member[m].id, &b->member[m].id) &&
                a->member[m].flags == b->member[m].flags && a->member[m].floor == b->member[m].floor;
+    for (int i = 0; same && i < REPL_CLIENTS; i++)
+        same = a->clients.at[i].id == b->clients.at[i].id &&
+               a->clients.at[i].owed == b->clients.at[i].owed;
     return same;
 }
 
@@ -238,6 +241,7 @@ void view_step(struct repl_target *t)
         return;
     struct repl_view v = t->view;
     note_insync(t, &v);
+    client_change(t, &v);
     if (!(v.flags & REPL_FORMED)) {
         if (all_have(t))
             v.flags |= REPL_FORMED;

@@ -4,6 +4,7 @@
  * It ends in order at SIGTERM: what is under way is done, everything flushed, and that nothing is missing
  * is noted, so that the next start knows it.
  */
+#include "base/beneath.h"
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop.h"
@@ -79,6 +80,10 @@ static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd
         log_info("replica serves", LOG_S("dir", o->dir), LOG_S("id", uuid_format(&status.id, id)),
                  LOG_S("target", o->target), LOG_U("port", o->port),
                  LOG_S("io", io_loop_backend(s.loop)), LOG_B("direct", o->direct));
+        if (status.damage)
+            log_error("the replica has lost its data: it counts in no quorum until it is rebuilt",
+                      LOG_S("dir", o->dir), LOG_S("why", status.damage),
+                      LOG_S("set-aside", status.set_aside ? status.set_aside : ""));
         io_watch_add(s.loop, &s.stop_watch, stop_fd);
         io_loop_run(s.loop);
         if (s.failure.code) { /* requests may be under way: what they use goes with the process */
@@ -109,21 +114,18 @@ static int take_options(const struct cli_args *args, struct replio_replica_optio
     if (!o->dir || !target || !volume)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "serve needs --dir, --target and --volume");
+    if (!key_file)
+        return err_set(
+            e, ERR_INVALID_ARGUMENT, "Usage",
+            "serve needs --key-file: the file with the volume's key that its target has");
     if (o->store && o->direct)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "--direct is about DIR/data: with --store write file:PATH?direct=1");
-    if ((key_file && replio_key_read(key_file, ret_key, e) < 0) ||
-        (io && io_backend_parse(io, ret_io, e) < 0) ||
+    if (replio_key_read(key_file, ret_key, e) < 0 || (io && io_backend_parse(io, ret_io, e) < 0) ||
         net_parse(target, PORT, ret_address, &o->port, e) < 0)
         return -1;
     o->target = *ret_address;
     o->key = *ret_key;
-    if (!o->key && !net_is_loopback(o->target) && !cli_get(args, "insecure"))
-        return err_set(
-            e, ERR_INVALID_ARGUMENT, "Usage",
-            "%s is another machine: give both sides the volume's key with --key-file, or say "
-            "--insecure to send data in the clear",
-            o->target);
     o->volume = uuid_of_name(volume);
     if (id)
         o->id = uuid_of_name(id);
@@ -146,16 +148,34 @@ static int serve(const struct cli_args *args)
     return status;
 }
 
+/* The folder that is erased: with --beneath it is there wherever links and dots lead. 1: it is not there. */
+static int find_folder(const struct cli_args *args, struct str *ret_dir, struct err *e)
+{
+    const char *dir = cli_get(args, "dir"), *above = cli_get(args, "beneath");
+    size_t n = above ? strlen(above) : 0;
+    if (!above) {
+        str_append(ret_dir, dir);
+        return 0;
+    }
+    if (strncmp(dir, above, n) != 0 || dir[n] != '/')
+        return err_set(e, ERR_INVALID_ARGUMENT, "Invalid", "%s is not beneath %s", dir, above);
+    if (beneath_find(above, dir + n + 1, ret_dir, e) == 0)
+        return 0;
+    return e->code == ERR_NOT_FOUND ? 1 : -1;
+}
+
 static int erase(const struct cli_args *args)
 {
-    const char *dir = cli_get(args, "dir"), *name = cli_get(args, "volume");
+    const char *name = cli_get(args, "volume"), *except = cli_get(args, "except");
+    _cleanup_(str_done) struct str dir = {0};
     struct err e = {0};
-    if (!dir || !name)
+    if (!cli_get(args, "dir") || !name)
         return cli_misuse(args, "erase needs --dir and --volume");
     const struct uuid volume = uuid_of_name(name);
-    const char *except = cli_get(args, "except");
-    return replica_erase(dir, &volume, except ? except : "", &e) < 0 ? cli_fail(args, "%s", e.msg)
-                                                                     : cli_finish(args);
+    int found = find_folder(args, &dir, &e);
+    if (found == 0)
+        found = replica_erase(str_get(&dir), &volume, except ? except : "", &e);
+    return found < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
 }
 
 int replica_command(const struct cli_args *args)

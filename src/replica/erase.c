@@ -19,7 +19,7 @@
 static int check_owner(const char *dir, const struct uuid *volume, int *ret_fd, struct err *e)
 {
     _cleanup_free_ char *path = mem_printf("%s/meta", dir);
-    uint8_t blocks[2][REPL_SUPER_SIZE];
+    uint8_t blocks[2][REPL_SUPER_SLOT];
     struct repl_super super;
     memset(blocks, 0, sizeof(blocks));
     *ret_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -29,8 +29,10 @@ static int check_owner(const char *dir, const struct uuid *volume, int *ret_fd, 
         return err_set(e, ERR_FAILED_PRECONDITION, "InUse", "%s is in use by a replica", dir);
     if (pread(*ret_fd, blocks, sizeof(blocks), 0) < 0)
         return err_errno(e, errno, "cannot read %s", path);
-    if (repl_super_choose(blocks[0], blocks[1], &super, e) < 0)
-        return err_prefix(e, "%s", path);
+    if (repl_super_choose(blocks[0], blocks[1], &super) == REPL_FOUND_BAD)
+        return err_set(e, ERR_DATA_LOSS, "BadSuperblock",
+                       "%s: both superblocks are damaged, so nobody can say whose it is; if it is this "
+                       "volume's, remove the folder by hand", path);
     if (super.generation && !uuid_eq(&super.volume, volume)) {
         char id[UUID_TEXT_MAX];
         return err_set(e, ERR_FAILED_PRECONDITION, "NotOurs",
@@ -43,7 +45,7 @@ static int check_owner(const char *dir, const struct uuid *volume, int *ret_fd, 
 /* Everything but the metadata. */
 static int remove_data(const char *dir, bool known, struct err *e)
 {
-    static const char *const early[] = {".", "..", "id", "data", "meta", NULL};
+    static const char *const early[] = {".", "..", "id", "data", "data.sums", "meta", NULL};
     DIR *d = opendir(dir);
     int status = 0;
     if (!d)

@@ -146,17 +146,24 @@ static void take_plain(void *context, struct io_slice *slice)
     take_or_keep(context, *slice);
 }
 
+/* The handshake is done. */
+static void take_proof(void *context)
+{
+    struct replio_conn *c = context;
+    io_stream_widen(&c->stream);
+    if (c->ops->ready && !c->ended)
+        c->ops->ready(c);
+}
+
 static void received(struct io_stream *stream, const struct io_slice *slices, unsigned n)
 {
     struct replio_conn *c = conn_of(stream);
     struct err e = {0};
     for (unsigned i = 0; i < n && !c->ended; i++) {
-        if (!c->tls)
-            take_or_keep(c, slices[i]);
-        else if (replio_tls_received(c->tls, slices[i].data, slices[i].length, &e) < 0)
+        if (replio_tls_received(c->tls, slices[i].data, slices[i].length, &e) < 0)
             fail(c, "%.199s", e.msg);
     }
-    if (c->tls && c->stream.out.bytes)
+    if (c->stream.out.bytes)
         io_stream_flush(&c->stream); /* the handshake's own words */
     if (!c->ended)
         c->ops->turn(c);
@@ -184,28 +191,16 @@ void replio_conn_resume(struct replio_conn *c)
 /* Sending. */
 
 void replio_send(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov,
-                 unsigned n, const struct repl_buf *owner)
+                 unsigned n)
 {
+    uint8_t header[REPL_HEADER];
+    struct err e = {0};
     if (c->ended)
         return;
     io_stream_flush(&c->stream);
-    if (c->tls) {
-        uint8_t header[REPL_HEADER];
-        struct iovec first = {header, sizeof(header)};
-        struct err e = {0};
-        repl_frame_encode(m, header);
-        if (replio_tls_send(c->tls, &first, 1, &e) < 0 || replio_tls_send(c->tls, iov, n, &e) < 0)
-            fail(c, "%.199s", e.msg);
-        return;
-    }
-    repl_frame_encode(m, io_queue_reserve(&c->stream.out, REPL_HEADER));
-    for (unsigned i = 0; i < n; i++) {
-        if (owner)
-            io_queue_add(&c->stream.out, replio_payload_buf(owner, i), iov[i].iov_base,
-                         (uint32_t)iov[i].iov_len);
-        else
-            io_queue_copy(&c->stream.out, iov[i].iov_base, iov[i].iov_len);
-    }
+    repl_frame_encode(m, header);
+    if (replio_tls_send(c->tls, (struct iovec){header, sizeof(header)}, iov, n, &e) < 0)
+        fail(c, "%.199s", e.msg);
 }
 
 /* Life. */
@@ -233,12 +228,11 @@ void replio_conn_start(struct replio_conn *c, struct io_loop *loop,
                        struct replio_payloads *payloads, int fd, const struct replio_key *key,
                        bool server)
 {
-    static const struct replio_tls_ops ops = {.plain = take_plain};
+    static const struct replio_tls_ops ops = {.ready = take_proof, .plain = take_plain};
     struct err e = {0};
     c->payloads = payloads;
     io_stream_start(&c->stream, loop, fd, &stream_ops);
-    io_stream_widen(&c->stream);
-    if (key && !(c->tls = replio_tls_new(key, server, &c->stream.out, &ops, c, &e)))
+    if (!(c->tls = replio_tls_new(key, server, &c->stream.out, &ops, c, &e)))
         fail(c, "%.199s", e.msg);
     io_stream_flush(&c->stream);
 }

@@ -1,10 +1,12 @@
 /*
  * A connection that carries frames, on an event loop: bytes to frames, frames to bytes.
  *
- *     socket ──> slices ──[TLS]──> header, payload ── checked ──> frame()
- *     socket <── queue <──[TLS]── replio_send(): 64 bytes, then the payload, by reference in the clear
+ *     socket ──> slices ──TLS──> header, payload ── checked ──> frame()
+ *     socket <── queue <──TLS── replio_send(): 64 bytes, then the payload
  *
  * Invariants:
+ *   - There is no connection without a key. Until the peer has proved that he knows it (ready()), the connection has
+ *     one small buffer, and no frame is given up.
  *   - A frame is given up only whole and checked: header, volume, checksum of the payload. One that is
  *     wrong ends the connection, for nothing after it can be trusted.
  *   - A payload stays where it was received, also in several pieces, if its frame may come so
@@ -26,6 +28,8 @@ enum { REPLIO_PIECES = 20 }; /* of a payload, at most; a MiB comes in 17 or 18 *
 struct replio_conn;
 
 struct replio_conn_ops {
+    /* Once, before the first frame: the peer knows the key. Or NULL. */
+    void (*ready)(struct replio_conn *c);
     /* The payload in pieces; who references owner has the vector, too. */
     bool (*frame)(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov, int n,
                   struct repl_buf *owner);
@@ -40,7 +44,7 @@ struct replio_conn {
         *ops; /* the owner's, with `volume`; the rest is the connection's */
     struct uuid volume;
     struct replio_payloads *payloads;
-    struct replio_tls *tls; /* NULL: in the clear */
+    struct replio_tls *tls; /* NULL: it has ended */
     struct io_stream stream;
     bool ended; /* by the owner, or by a bad frame: whatever comes is dropped */
     char why[200];
@@ -59,7 +63,7 @@ struct replio_conn {
 };
 
 /*
- * ops and volume are set. The descriptor is the connection's from here on. key NULL: in the clear.
+ * ops and volume are set. The descriptor is the connection's from here on.
  */
 void replio_conn_start(struct replio_conn *c, struct io_loop *loop,
                        struct replio_payloads *payloads, int fd, const struct replio_key *key,
@@ -68,12 +72,9 @@ void replio_conn_start(struct replio_conn *c, struct io_loop *loop,
 void replio_conn_resume(struct replio_conn *c);
 /* Now, without a word to the owner but closed(). */
 void replio_conn_close(struct replio_conn *c);
-/*
- * Adds a frame to what leaves at the end of the turn. The payload is in pieces, one for each buffer of
- * owner; owner NULL: it is copied.
- */
+/* Adds a frame, with its payload in pieces, to what leaves at the end of the turn. */
 void replio_send(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov,
-                 unsigned n, const struct repl_buf *owner);
+                 unsigned n);
 /* Bytes that wait to be sent. */
 static inline size_t replio_conn_queued(const struct replio_conn *c)
 {

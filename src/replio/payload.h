@@ -45,8 +45,3 @@ static inline const struct iovec *replio_payload_iov(const struct repl_buf *coun
 {
     return ((const struct replio_payload *)counted)->iov;
 }
-
-static inline struct io_buf *replio_payload_buf(const struct repl_buf *counted, unsigned i)
-{
-    return ((const struct replio_payload *)counted)->bufs[i];
-}

@@ -28,7 +28,8 @@ static void send_frame(void *context, int link, const struct repl_msg *m, const 
     (void)link;
     struct replio_replica *r = context;
     struct iovec iov = {(void *)(uintptr_t)payload, m->length};
-    replio_send(&r->conn, m, &iov, m->length ? 1 : 0, owner);
+    (void)owner;
+    replio_send(&r->conn, m, &iov, m->length ? 1 : 0);
 }
 
 /* Why a connection ended, or could not be made; said once while it stays the same. */
@@ -71,6 +72,7 @@ static const struct repl_replica_ops core_ops = {
     .store = replica_store,
     .meta_write = replica_meta_write,
     .meta_sync = replica_meta_sync,
+    .log_write = replica_log_write,
     .buffer = get_buffer,
     .send = send_frame,
     .close = close_link,
@@ -288,4 +290,6 @@ void replio_replica_status(const struct replio_replica *r, struct replio_replica
     repl_replica_status(r->core, &ret_status->core);
     memcpy(ret_status->last_end, r->last_end, sizeof(r->last_end));
     ret_status->used = store_used(r->store);
+    ret_status->damage = r->damage[0] ? r->damage : ret_status->core.damaged;
+    ret_status->set_aside = r->set_aside[0] ? r->set_aside : NULL;
 }

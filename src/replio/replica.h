@@ -6,9 +6,11 @@
  *
  * The folder of a replica:
  *
- *     id      who it is: a UUID, made once, or given
- *     data    what it stores, unless another store was named; with snapshots also data.* (src/store/chain.h)
- *     meta    docs/replication.md §3
+ *     id         who it is: a UUID, made once, or given
+ *     data       what it stores, unless another store was named; data.sums its checksums; with snapshots also other data.*
+ *                (src/store/chain.h)
+ *     meta       docs/replication.md §3
+ *     damaged-N  data that could not be used any more; for people to look at and to remove
  *
  * It dials its target again whenever the connection ends, sooner at first and then every two seconds; a
  * target that is silent for longer than `silence` is given up, so that a frozen one, or a machine that is
@@ -16,7 +18,8 @@
  *
  * What its disk says:
  *
- *     read fails                     the target reads elsewhere, and mends it
+ *     read fails, or does not match  the target reads elsewhere, and mends it
+ *     its checksum
  *     write, growth fails: disk full the connection ends, since what follows cannot be executed; it dials again after
  *                                    a while, longer each time, up to 30 s
  *     flush, metadata fails          failed(): what is in memory may not be on the disk, and only a new start knows
@@ -39,8 +42,7 @@ struct replio_replica_options {
     uint16_t port;
     struct uuid volume;
     struct uuid id; /* of a new one; zeros: at random. Of one that exists it must be this */
-    const struct replio_key
-        *key; /* the target must know it; NULL: in the clear. Outlives the replica */
+    const struct replio_key *key; /* the target must know it. Outlives the replica */
     /* Once, from the loop: it can do nothing any more but be freed, as after a crash. */
     void (*failed)(void *context, const char *why);
     void *context;
@@ -58,6 +60,8 @@ struct replio_replica_status {
     bool connected;
     char last_end[200]; /* why the last connection ended; "" */
     uint64_t used;      /* bytes of the store */
+    const char *damage; /* why it began as a lost replica; NULL: it did not */
+    const char *set_aside; /* the folder where the data is that could not be used; NULL: none */
 };
 void replio_replica_status(const struct replio_replica *r,
                            struct replio_replica_status *ret_status);

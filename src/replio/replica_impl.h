@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "repl/meta.h"
 #include "replio/conn.h"
 #include "replio/replica.h"
 #include "store/store.h"
@@ -22,7 +23,12 @@ struct replio_replica {
     int store_error; /* of a request that changes the store; of this turn */
     int flush_error; /* the store is of no use any more */
     bool meta_busy;
-    struct io_request meta_sync;
+    struct io_request meta_sync, log_write;
+    struct iovec log_iov;
+    uint8_t log_block[REPL_LOG_SLOT];
+
+    char damage[sizeof(((struct err *)0)->msg)]; /* why its data could not be used; "" */
+    char set_aside[4096]; /* where that is now; "" */
 
     struct replio_payloads payloads;
     const struct replio_key *key;
@@ -54,6 +60,7 @@ static inline void turn_soon(struct replio_replica *r)
 int replica_store(void *context, struct repl_req *req);
 void replica_meta_write(void *context, uint64_t offset, const void *data, size_t size);
 int replica_meta_sync(void *context);
+int replica_log_write(void *context, uint64_t offset, const void *data, size_t size);
 void replica_free_jobs(struct replio_replica *r);
 
 /* replica_open.c: id, store, metadata and core; what was opened is closed by who frees the replica. */

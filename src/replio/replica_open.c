@@ -1,9 +1,15 @@
 /*
  * A replica's folder: who it is, its data and its metadata.
+ *
+ * Data and metadata name each other (repl/replica_load.c). Data that is missing, cut short, damaged as a whole, or not the
+ * data that the metadata speaks of, is never opened: it is set aside, and the replica begins as a *lost* one, with a new
+ * store, to be rebuilt from the others. The same if there is data and the metadata is gone.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -45,23 +51,6 @@ static int read_id(const char *dir, const struct uuid *wanted, struct uuid *ret_
     return file_replace(path, line, (size_t)n, 0600, e);
 }
 
-static int load(struct replio_replica *r, struct err *e)
-{
-    uint8_t a[REPL_SUPER_SIZE], b[REPL_SUPER_SIZE] = {0};
-    memset(a, 0, sizeof(a));
-    if (pread(r->meta_fd, a, sizeof(a), 0) < 0 || pread(r->meta_fd, b, sizeof(b), sizeof(a)) < 0)
-        return err_errno(e, errno, "cannot read the metadata");
-    if (repl_replica_load_super(r->core, a, b, e) < 0)
-        return -1;
-    for (uint64_t page = 0; page < repl_replica_pages(r->core); page++) {
-        memset(a, 0, sizeof(a));
-        if (pread(r->meta_fd, a, sizeof(a), (off_t)repl_page_offset(page)) < 0)
-            return err_errno(e, errno, "cannot read the region map");
-        repl_replica_load_page(r->core, page, a);
-    }
-    return 0;
-}
-
 static int open_meta(struct replio_replica *r, const char *dir, struct err *e)
 {
     _cleanup_free_ char *path = mem_printf("%s/meta", dir);
@@ -83,18 +72,177 @@ static int sync_dir(const char *dir, struct err *e)
     return status;
 }
 
+/* What is not there reads as zeros. */
+static void read_meta(void *context, uint64_t offset, void *data, size_t size)
+{
+    const struct replio_replica *r = context;
+    ssize_t n = pread(r->meta_fd, data, size, (off_t)offset);
+    size_t have = n > 0 ? (size_t)n : 0;
+    memset((uint8_t *)data + have, 0, size - have);
+}
+
+/* The store. */
+
+static bool is_data(const char *name)
+{
+    return str_eq(name, "data") || str_starts_with(name, "data.");
+}
+
+static int move_data(const char *dir, const char *to, struct err *e)
+{
+    DIR *d = opendir(dir);
+    int status = 0;
+    if (!d || (mkdir(to, 0700) < 0 && errno != EEXIST)) {
+        status = err_errno(e, errno, "cannot set the data in %s aside", dir);
+    } else {
+        for (struct dirent *it; status == 0 && (it = readdir(d));) {
+            _cleanup_free_ char *new_path = mem_printf("%s/%s", to, it->d_name);
+            if (is_data(it->d_name) && renameat(dirfd(d), it->d_name, AT_FDCWD, new_path) < 0)
+                status = err_errno(e, errno, "cannot move %s/%s", dir, it->d_name);
+        }
+    }
+    if (d)
+        closedir(d);
+    return status;
+}
+
+/* Nobody deletes what may be the last good copy of something: it is moved to DIR/damaged-N. */
+static int set_aside(struct replio_replica *r, const char *dir, struct err *e)
+{
+    _cleanup_free_ char *to = NULL;
+    for (unsigned n = 1; !to || access(to, F_OK) == 0; n++) {
+        free(to);
+        to = mem_printf("%s/damaged-%u", dir, n);
+    }
+    snprintf(r->set_aside, sizeof(r->set_aside), "%s", to);
+    return move_data(dir, to, e);
+}
+
+static struct store *try_store(const struct replio_replica_options *o, bool existing,
+                               struct err *e)
+{
+    _cleanup_free_ char *name =
+        mem_printf("file:%s/data%s", o->dir, o->direct ? "?direct=1" : "");
+    const struct store_options options = {.loop = o->loop,
+                                          .size = existing || o->store ? 0 : NEW_SIZE,
+                                          .block_size = BLOCK,
+                                          .sums = true,
+                                          .existing = existing,
+                                          .identity = uuid_random()};
+    return store_open(o->store ? o->store : name, &options, e);
+}
+
+/* Whether anything was ever stored: a new store is small until a volume gives it its size. */
+static bool was_used(const struct replio_replica_options *o)
+{
+    struct stat st;
+    _cleanup_free_ char *data = mem_printf("%s/data", o->dir);
+    return !o->store && stat(data, &st) == 0 && st.st_size > NEW_SIZE;
+}
+
+/* The store that the metadata speaks of; NULL, with *e set, if it is not there, not whole, or another. */
+static struct store *open_known(const struct replio_replica_options *o,
+                                const struct repl_super *super, enum repl_found found,
+                                struct err *e)
+{
+    struct store_mark mark;
+    struct store *store = try_store(o, true, e);
+    if (!store)
+        return NULL;
+    bool same = store_mark(store, &mark) &&
+                (found == REPL_FOUND_GOOD ? repl_super_knows(super, &mark.id, mark.generation)
+                                          : uuid_eq(&super->store, &mark.id));
+    if (same)
+        return store;
+    store_close(store);
+    err_set(e, ERR_DATA_LOSS, "OtherStore",
+            "the data is not what the metadata speaks of: it is another store, or an older copy");
+    return NULL;
+}
+
+static void describe_store(const struct replio_replica *r, struct repl_replica_config *config)
+{
+    struct store_mark mark = {.id = r->id};
+    store_mark(r->store, &mark);
+    config->store = mark.id;
+    config->store_generation = mark.generation;
+    config->checked = r->store->checked;
+    config->store_size = r->store->size;
+}
+
 static int open_store(struct replio_replica *r, const struct replio_replica_options *o,
+                      struct repl_replica_config *config, struct err *e)
+{
+    uint8_t slots[2][REPL_SUPER_SLOT];
+    struct repl_super super;
+    struct err why = {0};
+    for (uint64_t i = 0; i < 2; i++)
+        read_meta(r, repl_super_offset(i), slots[i], sizeof(slots[i]));
+    enum repl_found found = repl_super_choose(slots[0], slots[1], &super);
+    bool used = was_used(o);
+    if (super.generation)
+        r->store = open_known(o, &super, found, &why);
+    else if (found == REPL_FOUND_BAD || used)
+        err_set(&why, ERR_DATA_LOSS, "NoMetadata", "there is data whose metadata is gone");
+    if (!r->store && why.code) {
+        if (why.code != ERR_DATA_LOSS && why.code != ERR_NOT_FOUND) {
+            *e = why;
+            return -1;
+        }
+        snprintf(r->damage, sizeof(r->damage), "%s", why.msg);
+        config->lost = true;
+        if (used && set_aside(r, o->dir, e) < 0)
+            return -1;
+    }
+    config->store_new = !r->store;
+    if (!r->store)
+        r->store = try_store(o, false, e);
+    if (!r->store)
+        return -1;
+    describe_store(r, config);
+    return 0;
+}
+
+static int open_core(struct replio_replica *r, struct repl_replica_config *config,
+                     const struct repl_replica_ops *ops, struct err *e)
+{
+    struct store_snapshot snaps[REPL_HELD];
+    unsigned n = store_snapshots(r->store, snaps, REPL_HELD);
+    config->held.n = 0;
+    for (unsigned i = 0; i < n; i++)
+        config->held.id[config->held.n++] = snaps[i].id;
+    config->replica = r->id;
+    r->core = repl_replica_new(config, ops, r);
+    return repl_replica_load(r->core, read_meta, e);
+}
+
+static bool is_stale(void *context, uint64_t offset, uint64_t length)
+{
+    const struct replio_replica *r = context;
+    return repl_replica_stale(r->core, offset, length);
+}
+
+/* The data is not what its checksums are of: with a new store, from the beginning. */
+static int begin_anew(struct replio_replica *r, const struct replio_replica_options *o,
+                      struct repl_replica_config *config, const struct repl_replica_ops *ops,
                       struct err *e)
 {
-    _cleanup_free_ char *data = mem_printf("%s/data", o->dir),
-                        *name = mem_printf("file:%s%s", data, o->direct ? "?direct=1" : "");
-    struct store_options options = {
-        .loop = o->loop,
-        .size = o->store || access(data, F_OK) == 0 ? 0 : NEW_SIZE,
-        .block_size = BLOCK,
-    };
-    r->store = store_open(o->store ? o->store : name, &options, e);
-    return r->store ? 0 : -1;
+    repl_replica_free(r->core);
+    store_close(r->store);
+    r->core = NULL;
+    r->store = NULL;
+    if (o->store)
+        return err_set(e, ERR_DATA_LOSS, "DamagedStore",
+                       "%s; remove this replica from the volume, wipe it and add it again",
+                       r->damage);
+    if (set_aside(r, o->dir, e) < 0)
+        return -1;
+    config->lost = config->store_new = true;
+    r->store = try_store(o, false, e);
+    if (!r->store)
+        return -1;
+    describe_store(r, config);
+    return open_core(r, config, ops, e);
 }
 
 int replica_open_all(struct replio_replica *r, const struct replio_replica_options *o,
@@ -102,15 +250,14 @@ int replica_open_all(struct replio_replica *r, const struct replio_replica_optio
 {
     static const struct uuid none;
     const struct uuid *wanted = uuid_eq(&o->id, &none) ? NULL : &o->id;
+    struct repl_replica_config config = {.volume = o->volume};
+    struct err why = {0};
     if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(o->dir, wanted, &r->id, e) < 0 ||
-        open_meta(r, o->dir, e) < 0 || open_store(r, o, e) < 0 || sync_dir(o->dir, e) < 0)
-        return -1;
-    struct repl_replica_config config = {
-        .volume = o->volume, .replica = r->id, .store_size = r->store->size};
-    struct store_snapshot snaps[REPL_HELD];
-    unsigned n = store_snapshots(r->store, snaps, REPL_HELD);
-    for (unsigned i = 0; i < n; i++)
-        config.held.id[config.held.n++] = snaps[i].id;
-    r->core = repl_replica_new(&config, ops, r);
-    return load(r, e) < 0 ? err_prefix(e, "%s", o->dir) : 0;
+        open_meta(r, o->dir, e) < 0 || open_store(r, o, &config, e) < 0 ||
+        sync_dir(o->dir, e) < 0 || open_core(r, &config, ops, e) < 0)
+        return err_prefix(e, "%s", o->dir);
+    if (config.store_new || store_inspect(r->store, is_stale, r, &why) == 0)
+        return 0;
+    snprintf(r->damage, sizeof(r->damage), "%s", why.msg);
+    return begin_anew(r, o, &config, ops, e);
 }

@@ -7,6 +7,8 @@
  * received: a job has only the vector of its pieces.
  */
 #include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/crash.h"
@@ -28,7 +30,7 @@ static void note_error(struct replio_replica *r, const struct repl_req *req, int
 {
     if (error && req->kind == REPL_STORE_FLUSH)
         r->flush_error = error;
-    if (error && req->kind != REPL_STORE_READ)
+    if (error && req->kind != REPL_STORE_READ && req->kind != REPL_STORE_RESUM)
         r->store_error = error;
 }
 
@@ -83,6 +85,8 @@ static struct job *job_take(struct replio_replica *r, struct repl_req *req)
     j->io.offset = req->offset;
     j->io.length = req->length;
     j->io.snapshot = req->snap;
+    j->io.unverified = req->unverified;
+    j->io.sums = req->sums;
     j->io.iov = j->iov;
     j->io.iovs =
         (unsigned)repl_iov_cut(req->iov, req->iov_n, req->skip, req->length, j->iov, REPLIO_PIECES);
@@ -96,6 +100,7 @@ int replica_store(void *context, struct repl_req *req)
         [REPL_STORE_WRITE] = STORE_WRITE,
         [REPL_STORE_ZERO] = STORE_ZERO,
         [REPL_STORE_FLUSH] = STORE_FLUSH,
+        [REPL_STORE_RESUM] = STORE_RESUM,
     };
     struct replio_replica *r = context;
     struct job *j = job_take(r, req);
@@ -112,6 +117,9 @@ int replica_store(void *context, struct repl_req *req)
         break;
     case REPL_STORE_REVERT:
         store_revert(r->store, req->offset, changed, j);
+        break;
+    case REPL_STORE_STAMP:
+        store_stamp(r->store, req->length, changed, j);
         break;
     default:
         j->io.op = req->kind == REPL_STORE_ZERO && req->unmap ? STORE_UNMAP : ops[req->kind];
@@ -144,6 +152,33 @@ static void meta_synced(struct io_request *request, int64_t result)
         r->meta_error = (int)-result;
     repl_replica_meta_synced(r->core, -r->meta_error);
     turn_soon(r);
+}
+
+static void log_written(struct io_request *request, int64_t result)
+{
+    struct replio_replica *r = container_of(request, struct replio_replica, log_write);
+    if (result >= 0 && result < (int64_t)r->log_iov.iov_len)
+        result = -EIO;
+    if (result < 0)
+        r->meta_error = (int)-result;
+    repl_replica_logged(r->core, result < 0 ? (int)result : 0);
+    turn_soon(r);
+}
+
+int replica_log_write(void *context, uint64_t offset, const void *data, size_t size)
+{
+    struct replio_replica *r = context;
+    memcpy(r->log_block, data, size);
+    r->log_iov = (struct iovec){r->log_block, size};
+    r->log_write = (struct io_request){.op = IO_WRITE,
+                                       .fd = r->meta_fd,
+                                       .flags = RWF_DSYNC,
+                                       .offset = offset,
+                                       .iov = &r->log_iov,
+                                       .iovs = 1,
+                                       .done = log_written};
+    io_submit(r->loop, &r->log_write);
+    return 0;
 }
 
 int replica_meta_sync(void *context)

@@ -2,34 +2,38 @@
 
 #include <errno.h>
 #include <gnutls/gnutls.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/str.h"
+#include "replio/record.h"
 
-enum { KEY_LEAST = 16, KEY_MOST = 4096, RECORD = 16384, EARLY_MOST = 1 << 20 };
+enum { KEY_LEAST = 16, KEY_MOST = 4096, EARLY_MOST = 1 << 20, HANDSHAKE_MOST = 16384 };
 
-static const char PRIORITY[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
+/* Ciphers follow, in the order of their speed here; of those that both have the target's fastest is taken. */
+static const char PRIORITY[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK:"
+                               "%SERVER_PRECEDENCE:-CIPHER-ALL";
 static const char USER[] = "orlop";
 
 struct replio_key {
-    struct str text;
+    struct str text, priority;
     gnutls_psk_server_credentials_t server;
     gnutls_psk_client_credentials_t client;
 };
 
 struct replio_tls {
-    gnutls_session_t session;
+    gnutls_session_t session; /* for the handshake; NULL: that is done */
     const struct replio_key *key;
     struct io_queue *out;
     const struct replio_tls_ops *ops;
     void *context;
-    bool ready;
     struct str early;  /* plain text that waits for the handshake */
-    const uint8_t *in; /* ciphertext that came; the caller's, during a call */
+    const uint8_t *in; /* what came of it; the caller's, during a call */
     uint32_t in_left;
-    struct io_buf *plain; /* plain text goes here */
-    uint32_t plain_used;
+    uint8_t read_secret[REPLIO_SECRET], write_secret[REPLIO_SECRET];
+    struct replio_opener opener;
+    struct replio_sealer sealer;
 };
 
 /* Keys. */
@@ -45,6 +49,25 @@ static int tell_key(gnutls_session_t session, const char *user, gnutls_datum_t *
         return -1;
     memcpy(ret_key->data, t->key->text.p, ret_key->size);
     return 0;
+}
+
+const char *replio_fastest_cipher(void)
+{
+    static _Thread_local char text[64];
+    unsigned n;
+    const struct replio_cipher *ciphers = replio_ciphers(&n);
+    snprintf(text, sizeof(text), "%s by %s", n ? ciphers[0].name : "none",
+             n ? ciphers[0].by : "none");
+    return text;
+}
+
+static void order_ciphers(struct str *priority)
+{
+    unsigned n;
+    const struct replio_cipher *ciphers = replio_ciphers(&n);
+    str_append(priority, PRIORITY);
+    for (unsigned i = 0; i < n; i++) /* one that has two implementations is named twice: no harm */
+        str_appendf(priority, ":+%s", ciphers[i].name);
 }
 
 int replio_key_read(const char *path, struct replio_key **ret_key, struct err *e)
@@ -70,6 +93,7 @@ int replio_key_read(const char *path, struct replio_key **ret_key, struct err *e
         return -1;
     }
     gnutls_psk_set_server_credentials_function(key->server, tell_key);
+    order_ciphers(&key->priority);
     *ret_key = key;
     return 0;
 }
@@ -85,6 +109,7 @@ void replio_key_free(struct replio_key *key)
     if (key->text.p)
         explicit_bzero(key->text.p, key->text.len);
     str_done(&key->text);
+    str_done(&key->priority);
     free(key);
 }
 
@@ -118,6 +143,22 @@ static int never_wait(gnutls_transport_ptr_t context, unsigned ms)
     return t->in_left != 0;
 }
 
+/* Each may come alone. */
+static int keep_secrets(gnutls_session_t session, gnutls_record_encryption_level_t level,
+                        const void *read, const void *write, size_t size)
+{
+    struct replio_tls *t = gnutls_session_get_ptr(session);
+    if (level != GNUTLS_ENCRYPTION_LEVEL_APPLICATION)
+        return 0;
+    if (size != REPLIO_SECRET)
+        return -1;
+    if (read)
+        memcpy(t->read_secret, read, size);
+    if (write)
+        memcpy(t->write_secret, write, size);
+    return 0;
+}
+
 static int failed(int code, struct err *e)
 {
     if (code == GNUTLS_E_DECRYPTION_FAILED || code == GNUTLS_E_FATAL_ALERT_RECEIVED ||
@@ -135,7 +176,7 @@ struct replio_tls *replio_tls_new(const struct replio_key *key, bool server, str
     int code = gnutls_init(&t->session, (server ? GNUTLS_SERVER : GNUTLS_CLIENT) | GNUTLS_NONBLOCK |
                                             GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
     if (code >= 0)
-        code = gnutls_priority_set_direct(t->session, PRIORITY, NULL);
+        code = gnutls_priority_set_direct(t->session, str_get(&key->priority), NULL);
     if (code >= 0)
         code = gnutls_credentials_set(t->session, GNUTLS_CRD_PSK,
                                       server ? (void *)key->server : (void *)key->client);
@@ -145,10 +186,12 @@ struct replio_tls *replio_tls_new(const struct replio_key *key, bool server, str
         return NULL;
     }
     gnutls_session_set_ptr(t->session, t);
+    gnutls_handshake_set_max_packet_length(t->session, HANDSHAKE_MOST);
     gnutls_transport_set_ptr(t->session, t);
     gnutls_transport_set_push_function(t->session, push);
     gnutls_transport_set_pull_function(t->session, pull);
     gnutls_transport_set_pull_timeout_function(t->session, never_wait);
+    gnutls_handshake_set_secret_function(t->session, keep_secrets);
     if (!server && replio_tls_received(t, NULL, 0, e) < 0) { /* the client speaks first */
         replio_tls_free(t);
         return NULL;
@@ -162,22 +205,40 @@ void replio_tls_free(struct replio_tls *t)
         return;
     if (t->session)
         gnutls_deinit(t->session);
-    io_buf_unref(t->plain);
+    replio_opener_done(&t->opener);
+    replio_sealer_done(&t->sealer);
     str_done(&t->early);
+    explicit_bzero(t, sizeof(*t));
     free(t);
 }
 
-static int send_all(struct replio_tls *t, const void *data, size_t n, struct err *e)
+bool replio_tls_ready(const struct replio_tls *t)
 {
-    const uint8_t *p = data;
-    while (n) {
-        ssize_t sent = gnutls_record_send(t->session, p, n < RECORD ? n : RECORD);
-        if (sent < 0)
-            return failed((int)sent, e);
-        p += sent;
-        n -= (size_t)sent;
-    }
-    return 0;
+    return !t->session;
+}
+
+const char *replio_tls_cipher(const struct replio_tls *t)
+{
+    return t->session ? "" : gnutls_cipher_get_name(t->sealer.key.algorithm);
+}
+
+/* What GnuTLS was needed for is done: from here on records are made and read here. */
+static int start_records(struct replio_tls *t, struct err *e)
+{
+    gnutls_cipher_algorithm_t cipher = gnutls_cipher_get(t->session);
+    gnutls_deinit(t->session);
+    t->session = NULL;
+    if (replio_opener_init(&t->opener, cipher, t->read_secret, t->out->pool, e) < 0 ||
+        replio_sealer_init(&t->sealer, cipher, t->write_secret, t->out, e) < 0)
+        return -1;
+    explicit_bzero(t->read_secret, sizeof(t->read_secret));
+    explicit_bzero(t->write_secret, sizeof(t->write_secret));
+    int status = replio_seal(&t->sealer, (struct iovec){t->early.p, t->early.len}, NULL, 0, e);
+    str_done(&t->early);
+    t->early = (struct str){0};
+    if (status == 0)
+        t->ops->ready(t->context);
+    return status;
 }
 
 static int handshake(struct replio_tls *t, struct err *e)
@@ -185,63 +246,40 @@ static int handshake(struct replio_tls *t, struct err *e)
     int code = gnutls_handshake(t->session);
     if (code == GNUTLS_E_AGAIN || code == GNUTLS_E_INTERRUPTED)
         return 0;
-    if (code < 0)
-        return failed(code, e);
-    t->ready = true;
-    int status = send_all(t, t->early.p, t->early.len, e);
-    str_done(&t->early);
-    t->early = (struct str){0};
-    return status;
-}
-
-/* Plain text as far as there is any; records are read into one large buffer after the other. */
-static int read_plain(struct replio_tls *t, struct err *e)
-{
-    for (;;) {
-        if (t->plain && (t->plain->size - t->plain_used < RECORD || t->plain->refs == 1)) {
-            if (t->plain->refs > 1) {
-                io_buf_unref(t->plain);
-                t->plain = NULL;
-            }
-            t->plain_used = 0;
-        }
-        if (!t->plain) {
-            t->plain = io_buf_new(t->out->pool, IO_LARGE);
-            t->plain_used = 0;
-        }
-        ssize_t n = gnutls_record_recv(t->session, t->plain->data + t->plain_used,
-                                       t->plain->size - t->plain_used);
-        if (n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED)
-            return 0;
-        if (n == 0)
-            return err_set(e, ERR_UNAVAILABLE, "Closed", "the peer ended it");
-        if (n < 0)
-            return failed((int)n, e);
-        struct io_slice slice = {t->plain, t->plain->data + t->plain_used, (uint32_t)n};
-        t->plain_used += (uint32_t)n;
-        t->ops->plain(t->context, &slice);
-    }
+    return code < 0 ? failed(code, e) : start_records(t, e);
 }
 
 int replio_tls_received(struct replio_tls *t, const uint8_t *data, uint32_t n, struct err *e)
 {
     t->in = data;
     t->in_left = n;
-    int status = t->ready ? 0 : handshake(t, e);
-    return status == 0 && t->ready ? read_plain(t, e) : status;
+    if (t->session && handshake(t, e) < 0)
+        return -1;
+    if (t->session)
+        return 0;
+    if (replio_open(&t->opener, t->in, t->in_left, t->ops->plain, t->context, e) < 0)
+        return -1;
+    if (!t->opener.wants_update)
+        return 0;
+    t->opener.wants_update = false;
+    return replio_seal_update(&t->sealer, e);
 }
 
-int replio_tls_send(struct replio_tls *t, const struct iovec *iov, unsigned n, struct err *e)
+static int keep_early(struct replio_tls *t, struct iovec piece, struct err *e)
 {
-    for (unsigned i = 0; i < n; i++) {
-        if (t->ready) {
-            if (send_all(t, iov[i].iov_base, iov[i].iov_len, e) < 0)
-                return -1;
-        } else if (t->early.len + iov[i].iov_len > EARLY_MOST) {
-            return err_set(e, ERR_UNAVAILABLE, "TlsFailed", "the handshake takes too long");
-        } else {
-            str_append_n(&t->early, iov[i].iov_base, iov[i].iov_len);
-        }
-    }
+    if (t->early.len + piece.iov_len > EARLY_MOST)
+        return err_set(e, ERR_UNAVAILABLE, "TlsFailed", "the handshake takes too long");
+    str_append_n(&t->early, piece.iov_base, piece.iov_len);
     return 0;
+}
+
+int replio_tls_send(struct replio_tls *t, struct iovec head, const struct iovec *iov, unsigned n,
+                    struct err *e)
+{
+    if (!t->session)
+        return replio_seal(&t->sealer, head, iov, n, e);
+    int status = keep_early(t, head, e);
+    for (unsigned i = 0; i < n && status == 0; i++)
+        status = keep_early(t, iov[i], e);
+    return status;
 }

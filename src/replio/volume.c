@@ -1,15 +1,8 @@
 #include "replio/volume.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/net.h"
 #include "replio/volume_impl.h"
 
@@ -40,32 +33,6 @@ static void settle(struct replio_volume *v)
 }
 
 /* Actions. */
-
-static void send_frame(void *context, int link, const struct repl_msg *m, const struct iovec *iov,
-                       int n, struct repl_buf *owner)
-{
-    struct replio_volume *v = context;
-    replio_send(&v->links[link].conn, m, iov, (unsigned)n, owner);
-}
-
-/* A connection ends: whose, from where, why. */
-static void log_end(const struct replio_volume *v, const struct link *l, const char *what,
-                    const char *why)
-{
-    char id[UUID_TEXT_MAX];
-    struct uuid peer = repl_target_peer(v->core, (int)(l - v->links));
-    log_info(what, LOG_S("replica", uuid_format(&peer, id)), LOG_S("address", l->address),
-             LOG_S("why", why));
-}
-
-static void close_link(void *context, int link, const char *why)
-{
-    struct replio_volume *v = context;
-    struct link *l = &v->links[link];
-    log_end(v, l, "replica let go", why);
-    l->open = false;
-    replio_conn_close(&l->conn);
-}
 
 __attribute__((format(printf, 2, 3))) static void say(char text[EVENT_MOST], const char *fmt, ...)
 {
@@ -122,101 +89,16 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
 }
 
 static const struct repl_target_ops core_ops = {
-    .send = send_frame,
-    .close = close_link,
+    .send = volume_send,
+    .close = volume_close_link,
     .complete = volume_complete,
     .admin_done = volume_admin_done,
     .event = event,
 };
 
-const char *replio_volume_address(const struct replio_volume *v, int link)
-{
-    return link >= 0 && link < (int)ARRAY_SIZE(v->links) && v->links[link].used
-               ? v->links[link].address
-               : "";
-}
-
 void replio_volume_status(const struct replio_volume *v, struct repl_status *ret_status)
 {
     repl_target_status(v->core, ret_status);
-}
-
-/* Connections. */
-
-static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const struct iovec *iov,
-                       int n, struct repl_buf *owner)
-{
-    struct link *l = container_of(c, struct link, conn);
-    repl_target_time(l->volume->core, io_loop_now(l->volume->loop));
-    repl_target_input(l->volume->core, (int)(l - l->volume->links), m, iov, n, owner);
-    return true;
-}
-
-static void batch_end(struct replio_conn *c)
-{
-    turn_soon(container_of(c, struct link, conn)->volume);
-}
-
-static void finish_when_gone(struct replio_volume *v)
-{
-    if (!v->closing || v->listening)
-        return;
-    for (size_t i = 0; i < ARRAY_SIZE(v->links); i++) {
-        if (v->links[i].used)
-            return;
-    }
-    io_loop_defer(v->loop, &v->finish);
-}
-
-static void conn_closed(struct replio_conn *c, const char *why)
-{
-    struct link *l = container_of(c, struct link, conn);
-    struct replio_volume *v = l->volume;
-    l->used = false;
-    if (l->open) {
-        log_end(v, l, "replica's connection ended", why);
-        repl_target_close(v->core, (int)(l - v->links));
-    }
-    l->open = false;
-    turn_soon(v);
-    finish_when_gone(v);
-}
-
-static const struct replio_conn_ops conn_ops = {
-    .frame = take_frame, .turn = batch_end, .closed = conn_closed};
-
-static void take(struct replio_volume *v, int fd)
-{
-    int one = 1;
-    for (size_t i = 0; i < ARRAY_SIZE(v->links); i++) {
-        struct link *l = &v->links[i];
-        if (l->used)
-            continue;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-        *l = (struct link){
-            .volume = v, .used = true, .open = true, .conn = {.ops = &conn_ops, .volume = v->id}};
-        struct sockaddr_storage peer = {0};
-        socklen_t size = sizeof(peer);
-        if (getpeername(fd, (void *)&peer, &size) == 0)
-            net_address_text((void *)&peer, l->address, sizeof(l->address));
-        replio_conn_start(&l->conn, v->loop, &v->payloads, fd, v->key, true);
-        repl_target_time(v->core, io_loop_now(v->loop));
-        repl_target_open(v->core, (int)i);
-        turn_soon(v);
-        return;
-    }
-    close(fd); /* the core lets go of links that say nothing: there will be room */
-}
-
-static void acceptable(struct io_watch *watch)
-{
-    struct replio_volume *v = container_of(watch, struct replio_volume, watch);
-    for (;;) {
-        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
-            return;
-        take(v, fd);
-    }
 }
 
 /* Life. */
@@ -237,6 +119,7 @@ static void wake(struct io_timer *timer)
 static void free_now(struct replio_volume *v)
 {
     io_timer_stop(v->loop, &v->wake);
+    io_strangers_done(&v->strangers);
     list_unlink(&v->turn.link);
     if (v->core)
         repl_target_free(v->core);
@@ -253,14 +136,6 @@ static void finish(struct io_deferred *d)
     closed(context);
 }
 
-static void unlistened(struct io_watch *watch)
-{
-    struct replio_volume *v = container_of(watch, struct replio_volume, watch);
-    close(watch->fd);
-    v->listening = false;
-    finish_when_gone(v);
-}
-
 static void end_by_store(struct store *s)
 {
     (void)s; /* replio_volume_close() does it */
@@ -269,6 +144,7 @@ static void end_by_store(struct store *s)
 static const struct store_ops ops = {
     .name = "replicated",
     .submit = volume_submit,
+    .client = volume_client,
     .grow = volume_grow,
     .close = end_by_store,
 };
@@ -296,10 +172,7 @@ struct replio_volume *replio_volume_open(const struct replio_volume_options *o, 
     list_init(&v->finish.link);
     v->wake.fn = wake;
     v->core = repl_target_new(&o->core, &core_ops, v);
-    v->watch.readable = acceptable;
-    v->watch.removed = unlistened;
-    v->listening = true;
-    io_watch_add(v->loop, &v->watch, fd);
+    volume_listen(v, fd);
     turn_soon(v);
     return v;
 }
@@ -327,9 +200,5 @@ void replio_volume_close(struct replio_volume *v, void (*done)(void *context), v
     v->closed = done;
     v->closed_context = context;
     repl_target_bye(v->core);
-    for (size_t i = 0; i < ARRAY_SIZE(v->links); i++) {
-        if (v->links[i].used)
-            io_stream_finish(&v->links[i].conn.stream); /* after the last word */
-    }
-    io_watch_remove(&v->watch);
+    volume_end_links(v);
 }

@@ -22,9 +22,8 @@ struct replio_volume_options {
     const char *listen; /* numeric address */
     uint16_t port;      /* 0: any */
     struct repl_target_config core;
-    uint32_t block_size; /* 512 or 4096 */
-    const struct replio_key
-        *key; /* replicas must know it; NULL: in the clear. Outlives the volume */
+    uint32_t block_size;          /* 512 or 4096 */
+    const struct replio_key *key; /* replicas must know it. Outlives the volume */
     /* Something that people should know: a sentence. Or NULL. */
     void (*event)(void *context, enum repl_event what, const char *sentence);
     void *context;

@@ -74,6 +74,7 @@ static void submit_request(struct replio_volume *v, struct request *r, struct st
     r->io.flags = (uint16_t)((of->fua ? REPL_FUA : 0) | (of->op == STORE_UNMAP ? REPL_UNMAP : 0));
     r->io.offset = offset;
     r->io.length = length;
+    r->io.client = of->client;
     list_init(&r->io.link);
     repl_target_time(v->core, io_loop_now(v->loop));
     repl_target_submit(v->core, &r->io);
@@ -147,4 +148,13 @@ void volume_submit(struct store *s, struct store_io *io)
     if (io->op == STORE_WRITE && io->bufs)
         r->io.buf = replio_payload_new(&v->payloads, io->bufs, io->iovs);
     submit_request(v, r, io, io->offset, io->op == STORE_FLUSH ? 0 : io->length);
+}
+
+void volume_client(struct store *s, uint64_t client, bool gone)
+{
+    struct replio_volume *v = volume_of(s);
+    if (!v->core)
+        return;
+    repl_target_client(v->core, client, gone);
+    turn_soon(v);
 }

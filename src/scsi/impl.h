@@ -101,6 +101,7 @@ struct scsi_nexus {
     struct scsi_unit *unit;
     struct list_link link;
     struct scsi_port port; /* its name in reservations */
+    uint64_t client;       /* the initiator, whatever its port: for the store */
     char *target_port;
     uint32_t attentions; /* bits: those not yet told */
     bool prevents;       /* removal of the medium */

@@ -60,6 +60,7 @@ static inline void submit(struct scsi_task *t, enum store_op op, uint64_t length
     t->io.iovs = iovs;
     t->io.bufs = iov == t->out ? t->out_bufs : NULL;
     t->io.done = io_done;
+    t->io.client = t->nexus->client;
     store_submit(t->unit->store, &t->io);
 }
 

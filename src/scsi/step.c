@@ -52,6 +52,7 @@ bool scsi_step_io(struct scsi_task *t, enum store_op op, uint64_t offset, uint64
     t->io.iovs = iovs;
     t->io.bufs = iov == t->out ? t->out_bufs : NULL;
     t->io.done = step_done;
+    t->io.client = t->nexus->client;
     store_submit(t->unit->store, &t->io);
     return true;
 }

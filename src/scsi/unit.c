@@ -147,6 +147,23 @@ void scsi_unit_free(struct scsi_unit *u)
     free(u);
 }
 
+/* The same for all ports of an initiator, and after every restart (FNV-1a of its name); never 0. */
+static uint64_t client_of(const char *initiator_port)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (size_t n = strcspn(initiator_port, ","), i = 0; i < n; i++)
+        hash = (hash ^ (uint8_t)initiator_port[i]) * 0x100000001b3U;
+    return hash ? hash : 1;
+}
+
+static bool has_other_port(const struct scsi_nexus *n)
+{
+    list_for_each(&n->unit->nexuses, it, struct scsi_nexus, link)
+        if (it != n && it->client == n->client)
+            return true;
+    return false;
+}
+
 struct scsi_nexus *scsi_nexus_new(struct scsi_unit *u, const char *initiator_port,
                                   const char *target_port, uint16_t target_port_id)
 {
@@ -157,7 +174,9 @@ struct scsi_nexus *scsi_nexus_new(struct scsi_unit *u, const char *initiator_por
     n->target_port = mem_strndup(target_port, 250);
     n->attentions = 1U << ATTENTION_POWER_ON;
     n->copied.state = 0xff;
+    n->client = client_of(initiator_port);
     list_push(&u->nexuses, &n->link);
+    store_client(u->store, n->client, false);
     return n;
 }
 
@@ -166,6 +185,8 @@ void scsi_nexus_free(struct scsi_nexus *n)
     if (!n)
         return;
     scsi_reserve_nexus_lost(n->unit, n);
+    if (!has_other_port(n))
+        store_client(n->unit->store, n->client, true);
     list_unlink(&n->link);
     free(n->target_port);
     free(n);

@@ -1,20 +1,9 @@
 #include "store/chain.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/str.h"
-
-char *chain_layer_path(const char *path, uint32_t number, const char *suffix)
-{
-    return number ? mem_printf("%s.layer%u%s", path, number, suffix) : mem_strdup(path);
-}
 
 struct layer *chain_find(const struct chain *c, uint64_t snapshot, unsigned *ret_index)
 {
@@ -106,131 +95,11 @@ static uint64_t used(struct store *s)
     return sum;
 }
 
-/* Layers. */
-
-void chain_layer_close(struct layer *l)
-{
-    if (!l)
-        return;
-    if (l->file)
-        store_close(l->file);
-    if (l->map_fd >= 0)
-        close(l->map_fd);
-    if (l->bits)
-        munmap(l->bits, l->pages * MAP_PAGE);
-    free(l->dirty);
-    free(l);
-}
-
-struct layer *chain_layer_open(const struct chain *c, const struct manifest_layer *m, uint64_t size,
-                               struct err *e)
-{
-    _cleanup_free_ char *path = chain_layer_path(c->path, m->number, ""),
-                        *map = chain_layer_path(c->path, m->number, ".map"),
-                        *name = mem_printf("%s%s", path, c->direct ? "?direct=1" : "");
-    const struct store_options o = {.loop = c->loop,
-                                    .size = size,
-                                    .block_size = c->store.block_size,
-                                    .read_only = c->store.read_only};
-    struct layer *l = NEW(struct layer);
-    *l = (struct layer){.number = m->number,
-                        .snapshot = m->snapshot,
-                        .size = m->size,
-                        .merged = m->merged,
-                        .map_fd = -1};
-    struct stat st;
-    if (m->number && stat(path, &st) < 0)
-        err_errno(e, errno, "a layer of %s is not there: %s", c->path, path);
-    else
-        l->file = store_file_open(name, &o, e);
-    if (l->file && m->number) {
-        l->map_fd = open(map, (c->store.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-        int error = l->map_fd < 0 ? errno : layer_map_resize(l, l->file->size);
-        error = error ? error : layer_map_load(l);
-        if (error) {
-            err_errno(e, error, "cannot read %s", map);
-            chain_layer_close(l);
-            return NULL;
-        }
-    }
-    if (l->file)
-        return l;
-    free(l);
-    return NULL;
-}
-
-/* Opening. */
-
-/*
- * What a crash left: layers that the manifest does not name. Without a manifest nothing is touched: who lost it has not
- * lost what it named.
- */
-static void remove_strangers(const struct chain *c)
-{
-    const char *slash = strrchr(c->path, '/'), *name = slash ? slash + 1 : c->path;
-    _cleanup_free_ char *folder =
-        slash ? mem_strndup(c->path, (size_t)(name - c->path)) : mem_strdup(".");
-    _cleanup_free_ char *prefix = mem_printf("%s.layer", name);
-    DIR *dir = opendir(folder);
-    const struct dirent *it;
-    while (dir && (it = readdir(dir))) {
-        char *end;
-        if (!str_starts_with(it->d_name, prefix))
-            continue;
-        const char *digits = it->d_name + strlen(prefix);
-        unsigned long number = strtoul(digits, &end, 10);
-        bool ours = *digits >= '1' && *digits <= '9' && (!*end || str_eq(end, ".map"));
-        for (unsigned i = 0; i < c->n; i++)
-            ours = ours && c->layers[i]->number != number;
-        if (ours)
-            unlinkat(dirfd(dir), it->d_name, 0);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-/* next 0: there is none. */
-static int read_manifest(const struct chain *c, struct manifest *ret_m, struct err *e)
-{
-    _cleanup_free_ char *path = mem_printf("%s.chain", c->path);
-    _cleanup_(str_done) struct str text = {0};
-    struct err why = {0};
-    *ret_m = (struct manifest){.n = 1};
-    if (file_read(path, MANIFEST_MAX, &text, &why) == 0)
-        return manifest_decode((const uint8_t *)text.p, text.len, ret_m, e) < 0
-                   ? err_prefix(e, "%s", path)
-                   : 0;
-    if (why.code == ERR_NOT_FOUND)
-        return 0;
-    *e = why;
-    return -1;
-}
-
-static int open_layers(struct chain *c, const struct store_options *o, struct err *e)
-{
-    struct manifest m;
-    if (read_manifest(c, &m, e) < 0)
-        return -1;
-    c->next = m.next ? m.next : 1;
-    for (uint32_t i = 0; i < m.n; i++) {
-        /* The bottom is opened first, and its lock is that of all. */
-        struct layer *l = chain_layer_open(c, &m.layer[i], i + 1 == m.n ? o->size : 0, e);
-        if (!l)
-            return -1;
-        c->layers[c->n++] = l;
-    }
-    c->store.size = chain_head(c)->file->size;
-    c->store.volatile_cache = true;
-    if (!o->read_only && m.next)
-        remove_strangers(c);
-    return 0;
-}
-
 static void close_chain(struct store *s)
 {
     struct chain *c = chain_of(s);
     c->closing = true;
-    while (c->inflight || c->flushing || c->change)
+    while (c->inflight || c->flushing || c->change || c->stamping)
         io_loop_turn(c->loop, -1);
     if (c->merge.timer.fn)
         io_timer_stop(c->loop, &c->merge.timer);
@@ -240,6 +109,7 @@ static void close_chain(struct store *s)
     }
     while (c->n)
         chain_layer_close(c->layers[--c->n]);
+    sums_cache_free(c->cache);
     free(c->staged);
     free(c->path);
     free(c);
@@ -255,6 +125,9 @@ static const struct store_ops chain_ops = {
     .snapshots = chain_snapshots,
     .extent = extent,
     .used = used,
+    .mark = chain_mark,
+    .stamp = chain_stamp,
+    .inspect = chain_inspect,
     .pause = chain_merge_pause,
     .close = close_chain,
 };
@@ -268,11 +141,12 @@ struct store *store_chain_open(const char *rest, const struct store_options *o, 
     c->loop = o->loop;
     c->path = mem_strndup(rest, length);
     c->direct = str_eq(rest + length, "?direct=1");
-    struct list_link *lists[] = {&c->active,        &c->waiting,      &c->held,   &c->free_ops,
-                                 &c->flush_waiting, &c->flush_served, &c->changes};
+    c->cache = o->sums ? sums_cache_new(o->loop, o->sums_cache) : NULL;
+    struct list_link *lists[] = {&c->active,        &c->waiting,      &c->held,    &c->free_ops,
+                                 &c->flush_waiting, &c->flush_served, &c->changes, &c->stamps};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
         list_init(lists[i]);
-    if (store_file_check(rest, e) < 0 || open_layers(c, o, e) < 0) {
+    if (store_file_check(rest, e) < 0 || chain_open_layers(c, o, e) < 0) {
         close_chain(&c->store);
         return NULL;
     }

@@ -21,7 +21,8 @@
 /* The manifest of the chain as it is. */
 static void describe(const struct chain *c, struct manifest *m)
 {
-    *m = (struct manifest){.next = c->next, .n = c->n};
+    *m = (struct manifest){
+        .next = c->next, .n = c->n, .revision = c->revision, .identity = c->identity};
     for (unsigned i = 0; i < c->n; i++) {
         const struct layer *l = c->layers[i];
         m->layer[i] = (struct manifest_layer){
@@ -52,6 +53,7 @@ static int plan(struct chain_change *ch)
     unsigned i = 0;
     bool found = ch->id && chain_find(c, ch->id, &i);
     describe(c, &ch->next);
+    ch->next.revision++;
     ch->create = ch->removes = 0;
     switch (ch->kind) {
     case CHANGE_SNAPSHOT:
@@ -94,13 +96,15 @@ static int plan(struct chain_change *ch)
     return 0;
 }
 
-/* An empty file of a size, durable, but for its name. */
-static int make_file(const char *path, uint64_t size)
+/* An empty file of a size, or a map without bits, durable, but for its name. */
+static int make_file(const char *path, uint64_t size, const struct uuid *identity, uint32_t map)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int status = ftruncate(fd, (off_t)size) < 0 || fsync(fd) < 0 ? -errno : 0;
+    int status = map ? layer_map_make(fd, identity, map) : 0;
+    if (status == 0 && ((size && ftruncate(fd, (off_t)size) < 0) || fsync(fd) < 0))
+        status = -errno;
     close(fd);
     return status;
 }
@@ -108,18 +112,21 @@ static int make_file(const char *path, uint64_t size)
 static int make_head(const struct chain *c, uint32_t number)
 {
     _cleanup_free_ char *file = chain_layer_path(c->path, number, ""),
-                        *map = chain_layer_path(c->path, number, ".map");
-    int status = make_file(file, c->store.size);
-    return status < 0 ? status : make_file(map, 0);
+                        *map = chain_layer_path(c->path, number, ".map"),
+                        *sums = chain_layer_path(c->path, number, ".sums");
+    const struct sums_header h = {.identity = c->identity, .layer = number, .size = c->store.size};
+    int status = make_file(file, c->store.size, &c->identity, 0);
+    if (status == 0)
+        status = make_file(map, 0, &c->identity, number);
+    return status == 0 && c->cache ? sums_make(sums, &h) : status;
 }
 
 static void remove_layer(const struct chain *c, uint32_t number)
 {
-    _cleanup_free_ char *file = chain_layer_path(c->path, number, ""),
-                        *map = chain_layer_path(c->path, number, ".map");
-    if (number) {
-        unlink(file);
-        unlink(map);
+    static const char *const suffixes[] = {"", ".map", ".sums"};
+    for (size_t i = 0; number && i < ARRAY_SIZE(suffixes); i++) {
+        _cleanup_free_ char *path = chain_layer_path(c->path, number, suffixes[i]);
+        unlink(path);
     }
 }
 
@@ -154,6 +161,13 @@ static int carry_out(void *context)
         remove_layer(c, ch->create);
         return status;
     }
+    /* An older manifest is found from now on. */
+    struct sums_file *sums = checked_sums(c->layers[0]->file);
+    status = sums ? sums_set_revision(sums, ch->next.revision) : 0;
+    if (status < 0) {
+        c->broken = EIO;
+        return status;
+    }
     for (unsigned i = 0; i < ch->removes; i++)
         remove_layer(c, ch->remove[i]);
     return 0;
@@ -179,7 +193,7 @@ static int follow(struct chain_change *ch)
     unsigned had = c->n;
     struct err e = {0};
     if (ch->create) {
-        head = chain_layer_open(c, &ch->next.layer[ch->next.n - 1], 0, &e);
+        head = chain_layer_open(c, &ch->next.layer[ch->next.n - 1], 0, true, &e);
         if (!head)
             return EIO;
     }
@@ -196,6 +210,7 @@ static int follow(struct chain_change *ch)
     }
     c->n = ch->next.n;
     c->next = ch->next.next;
+    c->revision = ch->next.revision;
     for (unsigned k = 0; k < had; k++)
         chain_layer_close(was[k]);
     return 0;
@@ -251,7 +266,7 @@ void chain_change_go(struct chain *c)
     if (!c->change || c->changing || c->inflight)
         return;
     c->changing = true;
-    c->change->flush = (struct store_io){.op = STORE_FLUSH, .done = flushed};
+    c->change->flush = (struct store_io){.op = STORE_FLUSH, .sums = true, .done = flushed};
     c->merge.flushed |= c->change->kind >= CHANGE_MERGED;
     chain_flush(c, &c->change->flush);
 }

@@ -5,7 +5,8 @@
  *     write   ─┬─ whole granules, or parts of some that the head has: write, set bits
  *              └─ parts of others: copy them up, write, set bits       exclusive
  *     unmap, zero   the same; the bit of a hole hides what is below
- *     copy    64 KiB at a time: read above, write below                exclusive
+ *     resum   for each run of granules that the head has: there, then copied down if it is being merged    exclusive
+ *     copy    64 KiB at a time: read above, write below, with its checksums as they are stored    exclusive
  *
  * Two that change the same granule, one of them exclusive, never run at once: otherwise a copy could bring back what
  * a write in between had replaced. Others have no order, as with any store.
@@ -17,7 +18,20 @@
 
 enum { CHUNK = IO_LARGE };
 
-enum { READ_NEXT, READ_PART, UP_READ, UP_WRITE, DATA, DATA_DONE, COPY_READ, COPY_WRITE, COPY_DONE };
+enum {
+    READ_NEXT,
+    READ_PART,
+    UP_READ,
+    UP_WRITE,
+    DATA,
+    DATA_DONE,
+    RESUM_NEXT,
+    COPY_READ,
+    COPY_SUMS,
+    COPY_WRITE,
+    COPY_PUT,
+    COPY_DONE
+};
 
 static void op_run(struct chain_op *op);
 
@@ -42,6 +56,7 @@ static bool sub(struct chain_op *op, struct store *file, enum store_op kind, uin
     op->sub.length = length;
     op->sub.iov = iov;
     op->sub.iovs = iovs;
+    op->sub.unverified = op->of && op->of->unverified;
     op->submitting = true;
     op->ended = false;
     store_submit(file, &op->sub);
@@ -181,14 +196,37 @@ static bool copy_read(struct chain_op *op)
     }
     if (!op->buf)
         op->buf = io_buf_new(io_loop_pool(c->loop), CHUNK);
-    return sub_own(op, c->merge.upper->file, STORE_READ, op->at, chunk_length(op));
+    return sub_own(op, checked_file(c->merge.upper->file), STORE_READ, op->at, chunk_length(op));
+}
+
+static void page_ready(struct sums_wait *wait)
+{
+    op_run(container_of(wait, struct chain_op, wait));
+}
+
+/* The checksums of what is being copied: whatever was read, they stay as they were. */
+static bool carry_sums(struct chain_op *op, bool put, int next)
+{
+    struct chain *c = op->chain;
+    struct store *file = put ? c->merge.lower->file : c->merge.upper->file;
+    int status = 0;
+    op->wait.ready = page_ready;
+    if (c->cache)
+        status = checked_carry(file, op->at / GRANULE,
+                               (unsigned)((chunk_length(op) + GRANULE - 1) / GRANULE), op->sums,
+                               put, &op->wait);
+    if (status < 0)
+        return false;
+    op->error = status;
+    op->step = next;
+    return true;
 }
 
 static bool copy_write(struct chain_op *op)
 {
     uint64_t n = chunk_length(op);
     enum store_op kind = all_zero(op->buf->data, n) ? STORE_UNMAP : STORE_WRITE;
-    return sub_own(op, op->chain->merge.lower->file, kind, op->at, n);
+    return sub_own(op, checked_file(op->chain->merge.lower->file), kind, op->at, n);
 }
 
 static void copy_bits(struct chain_op *op)
@@ -196,6 +234,44 @@ static void copy_bits(struct chain_op *op)
     uint64_t n = chunk_length(op);
     layer_map_set(op->chain->merge.lower, op->at / GRANULE, (op->at + n - 1) / GRANULE);
     op->at += n;
+}
+
+/* Checksums made anew. */
+
+/*
+ * The layer that has a granule, if it is one that is written to: the head, or the one below, into which the head is, or
+ * was before a crash, being merged. NULL: it is a snapshot's.
+ */
+static struct layer *written_layer(const struct chain *c, uint64_t granule)
+{
+    struct layer *head = chain_head(c), *below = c->n > 1 ? c->layers[c->n - 2] : NULL;
+    if (layer_has(head, granule))
+        return head;
+    return below && !below->snapshot && layer_has(below, granule) ? below : NULL;
+}
+
+static bool resum_next(struct chain_op *op)
+{
+    struct chain *c = op->chain;
+    while (op->resum <= op->last && !written_layer(c, op->resum))
+        op->resum++;
+    uint64_t from = op->resum;
+    struct layer *l = from <= op->last ? written_layer(c, from) : NULL;
+    op->resuming = l;
+    op->at = op->end = from * GRANULE;
+    op->step = l == chain_head(c) && chain_mirrors(c) ? COPY_READ : RESUM_NEXT;
+    if (!l) {
+        op->step = COPY_READ; /* over */
+        return true;
+    }
+    while (op->resum <= op->last && written_layer(c, op->resum) == l)
+        op->resum++;
+    op->end = (op->resum - 1) * GRANULE + granule_length(c, op->resum - 1);
+    if (op->end > l->file->size)
+        op->end = l->file->size;
+    if (op->at >= op->end) /* zeroes beyond its end */
+        return true;
+    return sub(op, l->file, STORE_RESUM, op->at, op->end - op->at, NULL, 0);
 }
 
 /* Life. */
@@ -294,12 +370,18 @@ static bool op_step(struct chain_op *op)
             op->at = op->end;
         op->step = COPY_READ;
         return true;
+    case RESUM_NEXT:
+        return resum_next(op);
     case COPY_READ:
-        op->step = COPY_WRITE;
-        return copy_read(op);
+        op->step = op->at == op->end ? RESUM_NEXT : COPY_SUMS;
+        return op->at == op->end || copy_read(op);
+    case COPY_SUMS:
+        return carry_sums(op, false, COPY_WRITE);
     case COPY_WRITE:
-        op->step = COPY_DONE;
+        op->step = COPY_PUT;
         return copy_write(op);
+    case COPY_PUT:
+        return carry_sums(op, true, COPY_DONE);
     default:
         copy_bits(op);
         op->step = COPY_READ;
@@ -311,7 +393,7 @@ static bool op_over(const struct chain_op *op)
 {
     if (op->error)
         return true;
-    return (op->step == READ_NEXT || op->step == COPY_READ) && op->at == op->end;
+    return (op->step == READ_NEXT || op->step == COPY_READ) && op->at == op->end && !op->resuming;
 }
 
 static void op_run(struct chain_op *op)
@@ -377,11 +459,13 @@ void chain_submit(struct chain *c, struct store_io *io)
         op_run(op);
         return;
     }
-    op->step = DATA;
-    op->first = io->offset / GRANULE;
+    op->first = op->resum = io->offset / GRANULE;
     op->last = (io->offset + io->length - 1) / GRANULE;
-    find_ups(op);
-    op->exclusive = op->ups || chain_mirrors(c);
+    op->resuming = io->op == STORE_RESUM;
+    op->step = op->resuming ? RESUM_NEXT : DATA;
+    if (!op->resuming)
+        find_ups(op);
+    op->exclusive = op->resuming || op->ups || chain_mirrors(c);
     op_start(op);
 }
 

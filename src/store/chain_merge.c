@@ -106,7 +106,7 @@ static void flushed(struct store_io *io, int error)
 static void flush(struct chain *c)
 {
     c->merge.copying = c->merge.flushed = true;
-    c->merge.flush = (struct store_io){.op = STORE_FLUSH, .done = flushed};
+    c->merge.flush = (struct store_io){.op = STORE_FLUSH, .sums = true, .done = flushed};
     chain_flush(c, &c->merge.flush);
 }
 

@@ -78,6 +78,8 @@ static struct passed *pass(struct fault *f, struct store_io *io)
     p->io = (struct store_io){
         .op = io->op,
         .fua = io->fua,
+        .unverified = io->unverified,
+        .sums = io->sums,
         .offset = io->offset,
         .length = io->length,
         .snapshot = io->snapshot,
@@ -208,6 +210,23 @@ static unsigned snapshots(struct store *s, struct store_snapshot *out, unsigned 
     return store_snapshots(container_of(s, struct fault, store)->below, out, most);
 }
 
+static bool mark(struct store *s, struct store_mark *ret_mark)
+{
+    return store_mark(container_of(s, struct fault, store)->below, ret_mark);
+}
+
+static void stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
+                  void *context)
+{
+    store_stamp(container_of(s, struct fault, store)->below, generation, done, context);
+}
+
+static int inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                   void *context, struct err *e)
+{
+    return store_inspect(container_of(s, struct fault, store)->below, stale, context, e);
+}
+
 static void pause_below(struct store *s, void (*done)(void *context), void *context)
 {
     store_pause(container_of(s, struct fault, store)->below, done, context);
@@ -237,6 +256,9 @@ static const struct store_ops fault_ops = {
     .snapshots = snapshots,
     .extent = extent,
     .used = used,
+    .mark = mark,
+    .stamp = stamp,
+    .inspect = inspect,
     .pause = pause_below,
     .close = close_fault,
 };
@@ -332,6 +354,7 @@ struct store *store_fault_open(const char *rest, const struct store_options *o, 
     f->store.block_size = f->below->block_size;
     f->store.read_only = f->below->read_only;
     f->store.volatile_cache = f->below->volatile_cache;
+    f->store.checked = f->below->checked;
     mirror(f);
     return &f->store;
 }

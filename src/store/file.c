@@ -71,6 +71,9 @@ static void submit(struct store *s, struct store_io *io)
     case STORE_FLUSH:
         file_sync(f, io);
         break;
+    case STORE_RESUM: /* the chain's */
+        store_done(io, EINVAL);
+        break;
     }
 }
 
@@ -170,6 +173,11 @@ static int prepare(struct file *f, const char *path, const struct store_options 
     return f->direct ? probe_direct(f, path, o->block_size, e) : 0;
 }
 
+int store_file_fd(struct store *s)
+{
+    return file_of(s)->fd;
+}
+
 int store_file_check(const char *rest, struct err *e)
 {
     const char *query = rest + strcspn(rest, "?");
@@ -195,9 +203,10 @@ struct store *store_file_open(const char *rest, const struct store_options *o, s
     list_init(&f->waiting);
     f->sync_later.fn = start_sync;
     list_init(&f->sync_later.link);
-    f->fd = open(
-        path, (o->read_only ? O_RDONLY : O_RDWR | O_CREAT) | O_CLOEXEC | (f->direct ? O_DIRECT : 0),
-        0600);
+    f->fd = open(path,
+                 (o->read_only ? O_RDONLY : O_RDWR) | (o->read_only || o->existing ? 0 : O_CREAT) |
+                     O_CLOEXEC | (f->direct ? O_DIRECT : 0),
+                 0600);
     f->sync = (struct io_request){.op = IO_SYNC, .fd = f->fd, .done = sync_done};
     f->store = (struct store){
         .ops = &file_ops,

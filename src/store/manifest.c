@@ -5,7 +5,7 @@
 #include "base/crc.h"
 #include "base/le.h"
 
-enum { MAGIC = 0x6e68436f, VERSION = 1, SECTOR = 512 }; /* "oChn" */
+enum { MAGIC = 0x6e68436f, VERSION = 2, SECTOR = 512 }; /* "oChn" */
 
 static uint32_t sum(const uint8_t *p, size_t size)
 {
@@ -21,6 +21,8 @@ size_t manifest_encode(const struct manifest *m, uint8_t out[MANIFEST_MAX])
     le_put32(out + 8, m->next);
     le_put32(out + 12, m->n);
     le_put64(out + 16, VERSION);
+    le_put64(out + 24, m->revision);
+    memcpy(out + 32, m->identity.bytes, sizeof(m->identity.bytes));
     for (uint32_t i = 0; i < m->n; i++) {
         uint8_t *p = out + MANIFEST_HEAD + (size_t)i * MANIFEST_ENTRY;
         le_put64(p, m->layer[i].number);
@@ -63,6 +65,8 @@ int manifest_decode(const uint8_t *in, size_t size, struct manifest *ret_m, stru
                        (unsigned long long)le_get64(in + 16), VERSION);
     m.next = le_get32(in + 8);
     m.n = le_get32(in + 12);
+    m.revision = le_get64(in + 24);
+    memcpy(m.identity.bytes, in + 32, sizeof(m.identity.bytes));
     if (!m.n || m.n > MANIFEST_LAYERS || size != MANIFEST_HEAD + (size_t)m.n * MANIFEST_ENTRY)
         return err_set(e, ERR_DATA_LOSS, "BadChain", "a list of %u snapshots in %zu bytes", m.n,
                        size);

@@ -1,10 +1,10 @@
 /*
  * Which files a chain is made of: a small file beside them, replaced as a whole.
  *
- *     0       4        8       12      16        24 + 32 * i
- *     ├───────┼────────┼───────┼───────┼─────────┼──────────────────────────────────────────┬─ ...
- *     │ magic │ crc-32c│ next  │ count │ version │ number(8) snapshot(8) size(8) merged(8)   │
- *     └───────┴────────┴───────┴───────┴─────────┴──────────────────────────────────────────┴─ ...
+ *     0       4        8       12      16        24        32         48 + 32 * i
+ *     ├───────┼────────┼───────┼───────┼─────────┼─────────┼──────────┼──────────────────────────────────────────┬─ ...
+ *     │ magic │ crc-32c│ next  │ count │ version │ revision│ identity │ number(8) snapshot(8) size(8) merged(8)   │
+ *     └───────┴────────┴───────┴───────┴─────────┴─────────┴──────────┴──────────────────────────────────────────┴─ ...
  *
  * Layers stand from the bottom up; the last is the head. The bottom is number 0, the file that gave the chain its name.
  * The checksum is that of everything, with its own field zero.
@@ -15,11 +15,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/uuid.h"
 
 enum {
     MANIFEST_LAYERS = 72,
     MANIFEST_ENTRY = 32,
-    MANIFEST_HEAD = 24,
+    MANIFEST_HEAD = 48,
     MANIFEST_MAX = MANIFEST_HEAD + MANIFEST_LAYERS * MANIFEST_ENTRY,
 };
 
@@ -33,7 +34,9 @@ struct manifest_layer {
 };
 
 struct manifest {
-    uint32_t next; /* number */
+    uint32_t next;        /* number */
+    uint64_t revision;    /* counts the times that it was replaced */
+    struct uuid identity; /* the store's; zeroes: it has none */
     uint32_t n;
     struct manifest_layer layer[MANIFEST_LAYERS];
 };

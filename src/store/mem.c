@@ -57,6 +57,7 @@ static void submit(struct store *s, struct store_io *io)
         clear(m, io->offset, io->length, io->op == STORE_UNMAP);
         break;
     case STORE_FLUSH:
+    case STORE_RESUM:
         break;
     }
     store_done(io, error);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "store/chain.h"
 #include "store/impl.h"
 
 static int check(const struct store *s, const struct store_io *io)
@@ -15,6 +16,10 @@ static int check(const struct store *s, const struct store_io *io)
         return EINVAL;
     if (io->snapshot && (io->op != STORE_READ || !s->ops->snapshots))
         return EINVAL;
+    if (io->op == STORE_RESUM &&
+        (io->offset % STORE_GRANULE ||
+         (io->length % STORE_GRANULE && io->offset + io->length != s->size)))
+        return EINVAL;
     return io->op != STORE_READ && s->read_only ? EROFS : 0;
 }
 
@@ -23,7 +28,8 @@ void store_submit(struct store *s, struct store_io *io)
     io->store = s;
     list_init(&io->link);
     int error = check(s, io);
-    if (error || (io->length == 0 && io->op != STORE_FLUSH))
+    if (error || (io->length == 0 && io->op != STORE_FLUSH) ||
+        (io->op == STORE_RESUM && !s->checked))
         store_done(io, error);
     else
         s->ops->submit(s, io);
@@ -121,4 +127,43 @@ void store_revert(struct store *s, uint64_t id, void (*done)(void *context, int 
 unsigned store_snapshots(struct store *s, struct store_snapshot *out, unsigned most)
 {
     return s->ops->snapshots ? s->ops->snapshots(s, out, most) : 0;
+}
+
+bool store_mark(struct store *s, struct store_mark *ret_mark)
+{
+    return s->ops->mark && s->ops->mark(s, ret_mark);
+}
+
+void store_stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
+                 void *context)
+{
+    struct store_mark mark;
+    if (!store_mark(s, &mark))
+        done(context, 0);
+    else if (s->read_only)
+        done(context, EROFS);
+    else
+        s->ops->stamp(s, generation, done, context);
+}
+
+int store_inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                  void *context, struct err *e)
+{
+    return s->ops->inspect ? s->ops->inspect(s, stale, context, e) : 0;
+}
+
+int store_remove(const char *name, struct err *e)
+{
+    const char *file = strstr(name, "file:"); /* behind what others are wrapped around it */
+    if (!file)
+        return 0;
+    file += strlen("file:");
+    _cleanup_free_ char *path = mem_strndup(file, strcspn(file, "?"));
+    return chain_remove(path, e);
+}
+
+void store_client(struct store *s, uint64_t client, bool gone)
+{
+    if (s->ops->client)
+        s->ops->client(s, client, gone);
 }

@@ -26,6 +26,7 @@
 
 #include "base/err.h"
 #include "base/list.h"
+#include "base/uuid.h"
 
 struct store;
 struct io_buf;
@@ -36,12 +37,25 @@ enum store_op {
     STORE_FLUSH,
     STORE_UNMAP, /* reads as zeroes from then on; the space is given back where that is possible */
     STORE_ZERO,  /* reads as zeroes from then on; the space is kept */
+    /*
+     * The checksums of a range are made anew from what is there now, for who knows that a crash may have left them
+     * stale. Offset and length are of whole granules (STORE_GRANULE), or reach to the end. What only a snapshot has
+     * is left alone. Stores that keep no checksums have nothing to do.
+     */
+    STORE_RESUM,
 };
+
+enum { STORE_GRANULE = 4096 }; /* what one checksum is of */
 
 struct store_io {
     /* The caller's: */
     enum store_op op;
     bool fua; /* WRITE, UNMAP, ZERO: durable when done */
+    bool
+        unverified; /* READ: without a comparison with the checksums; else EBADMSG where they differ. WRITE, UNMAP,
+                        ZERO of a part of a granule: the same for the rest of it */
+    bool sums; /* FLUSH: the checksums of all that was written before are durable too */
+    uint64_t client; /* the initiator, for a store that must tell each of them; 0: none */
     uint64_t offset, length;
     uint64_t
         snapshot; /* READ: of this one; 0: as it is now. What lies beyond its end reads as zeroes */
@@ -65,6 +79,12 @@ struct store_snapshot {
     uint64_t id;
     uint64_t size; /* of the store, when it was taken */
     uint64_t used; /* bytes that would not be there without it, about */
+};
+
+/* Which store this is, and what its owner wrote on it last. */
+struct store_mark {
+    struct uuid id;
+    uint64_t generation;
 };
 
 struct store_ops {
@@ -93,6 +113,14 @@ struct store_ops {
     enum store_extent (*extent)(struct store *s, uint64_t offset, uint64_t *ret_length);
     /* Bytes that the data takes; NULL: its size. */
     uint64_t (*used)(struct store *s);
+    /* Its identity, and a new generation, durable when done; NULL: it has none. */
+    bool (*mark)(struct store *s, struct store_mark *ret_mark);
+    void (*stamp)(struct store *s, uint64_t generation, void (*done)(void *context, int error),
+                  void *context);
+    int (*inspect)(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                   void *context, struct err *e);
+    /* An initiator has come, or is gone; NULL: it does not matter. */
+    void (*client)(struct store *s, uint64_t client, bool gone);
     /* Ends what it does in the background; done() when that has ended. NULL: nothing. */
     void (*pause)(struct store *s, void (*done)(void *context), void *context);
     void (*close)(struct store *s); /* with no I/O under way */
@@ -104,6 +132,7 @@ struct store {
     uint32_t block_size; /* the unit of offsets and lengths: 512 or 4096 */
     bool read_only;      /* writes are answered EROFS */
     bool volatile_cache; /* writes may be lost in a crash until a FLUSH is done */
+    bool checked;        /* reads are compared with checksums */
     uint32_t
         atomic; /* bytes: a write of so many is there whole or not at all, even after a crash */
 };
@@ -127,6 +156,17 @@ struct store_options {
     uint64_t size;       /* of a new one; one that exists grows to it; 0: as it is */
     uint32_t block_size; /* 512 or 4096 */
     bool read_only;
+    /*
+     * Checksums at rest and an identity, for replicas (sums.h). A file has them from when it is made; where there is none yet,
+     * it is made with this identity and generation 0.
+     *   existing  opens only what is there: nothing is made or extended, and size is not looked at.
+     * A file that is missing, too short, damaged, older than the others or of another store is ERR_DATA_LOSS
+     * "DamagedStore". Without `existing` a store is made where there is no data file.
+     */
+    bool sums, existing;
+    struct uuid identity;
+    uint32_t
+        sums_cache; /* pages of checksums (4 MiB of data each) that are kept in memory; 0: 2048 */
 };
 
 struct store *store_open(const char *name, const struct store_options *o, struct err *e);
@@ -146,3 +186,20 @@ void store_snapshot_drop(struct store *s, uint64_t id, void (*done)(void *contex
 void store_revert(struct store *s, uint64_t id, void (*done)(void *context, int error),
                   void *context);
 unsigned store_snapshots(struct store *s, struct store_snapshot *out, unsigned most);
+/* An initiator has logged in, or has no session any more. */
+void store_client(struct store *s, uint64_t client, bool gone);
+/* False: it has no identity, as memory has none. */
+bool store_mark(struct store *s, struct store_mark *ret_mark);
+/* Makes a generation durable beside the identity; 0 at once where there is none. */
+void store_stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
+                 void *context);
+/*
+ * Whether the data is what the checksums are of: a file of data has nothing that says whose it is. Looks at up to 64
+ * blocks of each file, and is ERR_DATA_LOSS "DamagedStore" where more than a quarter of them differ. stale() says
+ * of a range that a crash may have left its checksums behind: those are not looked at. It waits for the disk; to be called
+ * before the first I/O.
+ */
+int store_inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                  void *context, struct err *e);
+/* Removes all files of a store that nobody has open, and those that are left of it; others than files have none. */
+int store_remove(const char *name, struct err *e);

@@ -22,6 +22,7 @@ enum { OLDEST = 32, MOST = 512 };
 struct cached {
     struct list_link link;
     uint64_t offset, length;
+    bool unverified;
     struct iovec iov;
     uint8_t data[];
 };
@@ -31,9 +32,9 @@ struct cache {
     struct store *below;
     struct list_link cached; /* in order; at most MOST, or the oldest go */
     unsigned count;
-    struct list_link waiting; /* reads and flushes */
+    struct list_link waiting; /* reads, flushes and new checksums */
     struct store_io io;       /* what is under way below */
-    struct store_io *reading; /* or: */
+    struct store_io *reading; /* or making checksums anew; or: */
     struct cached *writing;
     bool keep; /* only half of it was written */
     bool busy, flushing, stepping;
@@ -109,16 +110,18 @@ static void done_below(struct store_io *io, int error)
     step(c);
 }
 
-static void submit_below(struct cache *c, enum store_op op, uint64_t offset, uint64_t length,
-                         struct iovec *iov, unsigned iovs)
+/* The same as a request of the cache's own. */
+static void submit_below(struct cache *c, const struct store_io *of)
 {
     c->busy = true;
-    c->io = (struct store_io){.op = op,
-                              .offset = offset,
-                              .length = length,
-                              .snapshot = c->reading ? c->reading->snapshot : 0,
-                              .iov = iov,
-                              .iovs = iovs,
+    c->io = (struct store_io){.op = of->op,
+                              .offset = of->offset,
+                              .length = of->length,
+                              .snapshot = of->snapshot,
+                              .unverified = of->unverified,
+                              .sums = of->sums,
+                              .iov = of->iov,
+                              .iovs = of->iovs,
                               .done = done_below};
     store_submit(c->below, &c->io);
 }
@@ -129,21 +132,26 @@ static void write_out(struct cache *c, struct cached *w, bool half)
     c->writing = w;
     c->keep = half;
     w->iov = (struct iovec){w->data, length};
-    submit_below(c, STORE_WRITE, w->offset, length, &w->iov, 1);
+    submit_below(c, &(struct store_io){.op = STORE_WRITE,
+                                       .offset = w->offset,
+                                       .length = length,
+                                       .unverified = w->unverified,
+                                       .iov = &w->iov,
+                                       .iovs = 1});
 }
 
 static void begin(struct cache *c, struct store_io *next)
 {
     struct cached *oldest = list_first(&c->cached, struct cached, link);
-    if (next && next->op == STORE_READ) {
+    if (next && (next->op == STORE_READ || next->op == STORE_RESUM)) {
         list_unlink(&next->link);
         c->reading = next;
-        submit_below(c, STORE_READ, next->offset, next->length, next->iov, next->iovs);
+        submit_below(c, next);
     } else if (oldest) {
         write_out(c, oldest, false);
     } else {
         c->flushing = true;
-        submit_below(c, STORE_FLUSH, 0, 0, NULL, 0);
+        submit_below(c, &(struct store_io){.op = STORE_FLUSH, .sums = next && next->sums});
     }
 }
 
@@ -185,6 +193,7 @@ static void keep_write(struct cache *c, const struct store_io *io)
     struct cached *w = mem_zalloc(sizeof(*w) + io->length);
     w->offset = io->offset;
     w->length = io->length;
+    w->unverified = io->unverified;
     if (io->op == STORE_WRITE)
         copy(io, w, true);
     list_push(&c->cached, &w->link);
@@ -194,7 +203,7 @@ static void keep_write(struct cache *c, const struct store_io *io)
 static void submit(struct store *s, struct store_io *io)
 {
     struct cache *c = cache_of(s);
-    bool writes = io->op != STORE_READ && io->op != STORE_FLUSH;
+    bool writes = io->op == STORE_WRITE || io->op == STORE_UNMAP || io->op == STORE_ZERO;
     if (writes)
         keep_write(c, io);
     if (writes && !io->fua) {
@@ -286,6 +295,23 @@ static unsigned snapshots(struct store *s, struct store_snapshot *out, unsigned 
     return store_snapshots(cache_of(s)->below, out, most);
 }
 
+static bool mark(struct store *s, struct store_mark *ret_mark)
+{
+    return store_mark(cache_of(s)->below, ret_mark);
+}
+
+static void stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
+                  void *context)
+{
+    store_stamp(cache_of(s)->below, generation, done, context);
+}
+
+static int inspect(struct store *s, bool (*stale)(void *context, uint64_t offset, uint64_t length),
+                   void *context, struct err *e)
+{
+    return store_inspect(cache_of(s)->below, stale, context, e);
+}
+
 static void pause_below(struct store *s, void (*done)(void *context), void *context)
 {
     store_pause(cache_of(s)->below, done, context);
@@ -314,6 +340,9 @@ static const struct store_ops cache_ops = {
     .revert = revert,
     .snapshots = snapshots,
     .used = used,
+    .mark = mark,
+    .stamp = stamp,
+    .inspect = inspect,
     .pause = pause_below,
     .close = close_cache,
 };

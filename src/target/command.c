@@ -149,14 +149,13 @@ static int take_replication(const struct cli_args *args, struct target_options *
     if (key && replio_key_read(key, &m->key, e) < 0)
         return -1;
     o->key = m->key;
-    if (o->volume && !o->key && !net_is_loopback(o->replica_address) && !cli_get(args, "insecure"))
-        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
-                       "replicas of other machines reach %s: give both sides the volume's key with "
-                       "--key-file, or say --insecure to let data pass in the clear",
-                       o->replica_address);
     if (!o->volume == !o->store)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "serve needs --store for a local volume or --volume for a replicated one");
+    if (o->volume && !o->key)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                       "a replicated volume needs --key-file: a file with the volume's key, which "
+                       "its replicas get, too. Make one with `head -c 32 /dev/urandom | base64`");
     if (o->create && (!o->volume || !o->replicas || !o->size))
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "--create needs --volume, --replicas and --size");

@@ -216,7 +216,8 @@ static int make(struct target *t, int stop_fd, struct err *e)
     if (!t->volume)
         return open_portal(t, e);
     log_info("target waits for replicas", LOG_S("volume", t->o->volume),
-             LOG_S("address", t->o->replica_address), LOG_U("port", replio_volume_port(t->volume)));
+             LOG_S("address", t->o->replica_address), LOG_U("port", replio_volume_port(t->volume)),
+             LOG_S("cipher", replio_fastest_cipher()));
     replio_volume_on_ready(t->volume, volume_ready, t);
     t->look.fn = look;
     look(&t->look);

@@ -130,6 +130,7 @@ void target_status(const struct target *t, struct str *out)
     json_object_set_new(o, "ready", json_boolean(t->ready));
     if (t->control)
         json_object_set_new(o, "doing", json_string(target_control_doing(t->control)));
+    json_object_set_new(o, "chap", json_boolean(t->o->auth.user != NULL));
     json_object_set_new(o, "address", json_string(t->o->address));
     json_object_set_new(o, "port", number(t->port));
     json_object_set_new(o, "io", json_string(io_loop_backend(t->loop)));

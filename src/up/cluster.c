@@ -26,7 +26,7 @@ struct up_cluster {
     pthread_t thread;
     int event_fd, stop_fd;
     char token[UP_TOKEN_MAX];
-    int64_t begun; /* real time */
+    json_t *before; /* the nodes' Leases as they were before the nodes were started */
     _Atomic enum up_cluster_stage stage;
     pthread_mutex_t lock;
     char text[TEXT_MAX];
@@ -107,7 +107,12 @@ static int prepare(struct up_cluster *c, struct err *e)
         c->client = client;
         pthread_mutex_unlock(&c->lock);
     }
+    struct kube_resource leases = kube_resource("coordination.k8s.io/v1", "Lease");
     if (make_namespace(c, e) < 0 || make_definitions(c, e) < 0)
+        return -1;
+    if (!c->before)
+        c->before = kube_list(c->client, &leases, "kube-node-lease", NULL, e);
+    if (!c->before)
         return -1;
     return *c->token ? 0 : up_token_create(c->client, "orlop up", UP_TOKEN_SECONDS, c->token, e);
 }
@@ -127,10 +132,9 @@ static const json_t *find(const json_t *items, const char *name)
 static bool node_is_ready(const struct up_cluster *c, const json_t *nodes, const json_t *leases,
                           const char *name)
 {
-    const char *renewed = json_str(json_at(find(leases, name), "spec"), "renewTime");
-    struct timespec at;
-    return kube_condition_is_true(find(nodes, name), "Ready") && renewed &&
-           rfc3339_parse(renewed, &at, NULL) == 0 && rfc3339_to_ns(at) >= c->begun;
+    const json_t *lease = find(leases, name), *old = find(c->before, name);
+    return kube_condition_is_true(find(nodes, name), "Ready") && lease &&
+           (!old || !str_eq(kube_version(lease), kube_version(old)));
 }
 
 static int check_ready(struct up_cluster *c, bool *ret_ready, struct err *e)
@@ -182,7 +186,6 @@ int up_cluster_start(const struct up_cluster_options *o, struct up_cluster **ret
 {
     struct up_cluster *c = NEW(struct up_cluster);
     c->o = *o;
-    c->begun = clock_real_ns(clock_system());
     c->kubeconfig = mem_strdup(o->kubeconfig);
     c->ns = mem_strdup(o->ns);
     pthread_mutex_init(&c->lock, NULL);
@@ -213,6 +216,7 @@ void up_cluster_stop(struct up_cluster *c)
         pthread_join(c->thread, NULL);
     }
     kube_client_free(c->client);
+    json_decref(c->before);
     if (c->event_fd >= 0)
         close(c->event_fd);
     if (c->stop_fd >= 0)

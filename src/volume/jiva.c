@@ -216,6 +216,20 @@ static void set_reachable(json_t *conditions, const char *why, const struct cloc
     kube_condition_set(conditions, &c, clock);
 }
 
+/* What the target does, whatever the object says: it may not have been started anew yet. */
+static void set_authenticated(json_t *conditions, bool chap, const struct clock *clock)
+{
+    const struct kube_condition c = {
+        .type = "Authenticated",
+        .status = chap ? "True" : "False",
+        .reason = chap ? "CHAP" : "Disabled",
+        .message = chap ? "Initiators log in with CHAP"
+                        : "Whoever reaches the portal can read and write the volume: its policy "
+                          "says authentication None",
+    };
+    kube_condition_set(conditions, &c, clock);
+}
+
 static json_t *quantity_of(uint64_t bytes)
 {
     char text[QUANTITY_TEXT_MAX];
@@ -275,6 +289,7 @@ static json_t *status(const json_t *volume, const json_t *shown, const char *why
         show(o, volume, shown);
         set_serving(conditions, &h, api_jiva_factor(volume), json_at(volume, "status", "capacity"),
                     clock);
+        set_authenticated(conditions, json_is_true(json_object_get(shown, "chap")), clock);
     } else if (json_object_get(o, "capacity")) {
         json_object_set_new(o, "phase", json_string("Unknown"));
         json_object_set_new(o, "status", json_string("Offline"));

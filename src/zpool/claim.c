@@ -104,12 +104,12 @@ static struct zpool_claim *find_claim(const struct stat *st)
 }
 
 /* Under lock; an errno value. */
-static int lock_device(const char *path, const struct stat *st, struct zpool_claim **ret)
+static int lock_device(int pin, const struct stat *st, struct zpool_claim **ret)
 {
     bool block = S_ISBLK(st->st_mode);
-    int fd = open(path, O_RDWR | O_CLOEXEC | (block ? O_EXCL : 0));
+    int fd = zpool_device_open(pin, O_RDWR | (block ? O_EXCL : 0));
     if (fd < 0)
-        return errno;
+        return -fd;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int error = errno == EWOULDBLOCK ? EBUSY : errno;
         close(fd);
@@ -124,13 +124,14 @@ static int lock_device(const char *path, const struct stat *st, struct zpool_cla
     return 0;
 }
 
-int zpool_claim_take(const char *path, const struct stat *st, struct zpool_claim **ret_claim)
+int zpool_claim_take(const char *path, int pin, const struct stat *st,
+                     struct zpool_claim **ret_claim)
 {
     pthread_mutex_lock(&lock);
     struct zpool_claim *c = find_claim(st);
     int error = is_allowed(path) ? 0 : ENOENT;
     if (!error && !c)
-        error = lock_device(path, st, &c);
+        error = lock_device(pin, st, &c);
     if (!error && c)
         c->files++;
     *ret_claim = c;

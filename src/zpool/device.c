@@ -42,6 +42,7 @@ struct request {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list_link files = {&files, &files}; /* under lock */
 static bool direct;
+static _Atomic int64_t no_space_ns; /* when a write last failed for want of space below a file; 0 */
 
 void zpool_device_direct(bool yes)
 {
@@ -93,6 +94,17 @@ uint64_t zpool_device_stuck_ms(const char *path)
     return oldest < now ? (uint64_t)(now - oldest) / 1000000 : 0;
 }
 
+const char *zpool_suspended_why(void)
+{
+    /* Writes of a suspended pool are tried again with every look at it. */
+    const int64_t recent = 60 * 1000000000LL;
+    int64_t last = atomic_load(&no_space_ns);
+    return last && now_ns() - last < recent
+               ? "the pool is suspended: the file system that its sparse devices are on is full; "
+                 "free space there, and it goes on"
+               : "the pool is suspended: too many of its devices fail";
+}
+
 void zpool_device_forgive(void)
 {
     pthread_mutex_lock(&lock);
@@ -140,19 +152,17 @@ int zfs_file_open(const char *path, int flags, int mode, zfs_file_t **fp)
     struct stat st;
     if (flags & O_CREAT)
         return EPERM;
-    if (stat(path, &st) < 0)
-        return errno;
-    if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-        return ENOTBLK;
+    int pin = zpool_device_pin(path, &st);
+    if (pin < 0)
+        return -pin;
     struct zpool_claim *c;
-    int error = zpool_claim_take(path, &st, &c);
-    if (error)
-        return error;
-    int fd = open(path, (flags & O_ACCMODE) | O_CLOEXEC | (direct ? O_DIRECT : 0));
+    int error = zpool_claim_take(path, pin, &st, &c);
+    int fd = error ? -error : zpool_device_open(pin, (flags & O_ACCMODE) | (direct ? O_DIRECT : 0));
+    close(pin);
     if (fd < 0) {
-        error = errno;
-        zpool_claim_drop(c);
-        return error;
+        if (!error)
+            zpool_claim_drop(c);
+        return -fd;
     }
     struct file *f = file_new(path, fd, c);
     f->sync_failed = zpool_doubt_has(path);
@@ -219,6 +229,8 @@ static int transfer(zfs_file_t *zf, void *p, size_t n, off_t at, bool write, ssi
     request_begin(f, &r);
     ssize_t done = move_aligned(f, p, n, at, write);
     request_end(f, &r);
+    if (write && done == -ENOSPC)
+        atomic_store(&no_space_ns, now_ns());
     if (done < 0)
         return (int)-done;
     if (write)

@@ -94,7 +94,7 @@ int zpool_start(const struct zpool_options *o, struct err *e)
     if (!o->host_id)
         return err_set(e, ERR_INVALID_ARGUMENT, "NoHostID",
                        "the host id is 0: give the node's own");
-    if (check_version(e) < 0)
+    if (check_version(e) < 0 || zpool_open_files(o->files, e) < 0)
         return -1;
     if (atomic_flag_test_and_set(&started))
         return err_set(e, ERR_FAILED_PRECONDITION, "Started", "the pool engine runs already");

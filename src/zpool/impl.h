@@ -99,6 +99,14 @@ int zpool_in_doubt(const struct zpool *p, struct err *e);
 /* UNAVAILABLE when the pool is suspended: what would wait for ever is refused. */
 int zpool_ready(struct zpool *p, struct err *e);
 
+/* open.c */
+/* Files of this folder may be devices; NULL: only block devices. */
+int zpool_open_files(const char *folder, struct err *e);
+/* A descriptor of what is there (O_PATH), or -errno; -ENOTBLK for what may not be a device. */
+int zpool_device_pin(const char *path, struct stat *ret_st);
+/* Opens what is pinned; -errno. */
+int zpool_device_open(int pin, int flags);
+
 /* claim.c */
 /* libzpool may open this path for this pool; all that were not allowed are ENOENT to it. */
 void zpool_device_allow(struct zpool *p, const char *path);
@@ -111,7 +119,8 @@ uint64_t zpool_device_txg(const char *path);
 int zpool_device_is_free(int fd);
 /* The right to open a device; errno values: ENOENT, not allowed; EBUSY, somebody else has it. */
 struct zpool_claim;
-int zpool_claim_take(const char *path, const struct stat *st, struct zpool_claim **ret_claim);
+int zpool_claim_take(const char *path, int pin, const struct stat *st,
+                     struct zpool_claim **ret_claim);
 void zpool_claim_drop(struct zpool_claim *c);
 
 /* device.c */

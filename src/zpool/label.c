@@ -150,10 +150,12 @@ void zpool_label_look(const char *path, struct zpool_found *ret, nvlist_t **ret_
     *ret = (struct zpool_found){.path = path};
     if (ret_label)
         *ret_label = NULL;
-    /* Not for ever, should it be something like a pipe. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    int pin = zpool_device_pin(path, &st), fd = pin < 0 ? pin : zpool_device_open(pin, O_RDONLY);
+    if (pin >= 0)
+        close(pin);
     if (fd < 0) {
-        ret->error = errno;
+        ret->error = -fd;
         return;
     }
     ret->error = device_size(fd, &ret->size);
@@ -198,8 +200,8 @@ int zpool_label_clear(const char *path, uint64_t pool_guid, uint64_t device_guid
     zpool_label_look(path, &f, NULL);
     if (f.error == EBUSY)
         return err_set(e, ERR_FAILED_PRECONDITION, "DeviceInUse", "%s is in use", path);
-    if (f.error || stat(path, &st) < 0)
-        return err_errno(e, f.error ? f.error : errno, "%s", path);
+    if (f.error)
+        return err_errno(e, f.error, "%s", path);
     if (f.label == ZPOOL_LABEL_NONE)
         return 0;
     bool ours = f.device_guid && (f.pool_guid == pool_guid || f.device_guid == device_guid);
@@ -207,8 +209,11 @@ int zpool_label_clear(const char *path, uint64_t pool_guid, uint64_t device_guid
         return err_set(e, ERR_FAILED_PRECONDITION, "OtherDevice",
                        "%s has something else on it (%s): it is left as it is", path,
                        f.label == ZPOOL_LABEL_FOREIGN ? f.what : f.pool_name);
-    int fd = open(path, O_RDWR | O_CLOEXEC | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
-    int error = fd < 0 ? errno : clear(fd, f.size);
+    int pin = zpool_device_pin(path, &st);
+    int fd = pin < 0 ? pin : zpool_device_open(pin, O_RDWR | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
+    int error = fd < 0 ? -fd : clear(fd, f.size);
+    if (pin >= 0)
+        close(pin);
     if (fd >= 0)
         close(fd);
     return error ? err_errno(e, error, "cannot clear the labels of %s", path) : 0;

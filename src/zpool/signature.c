@@ -53,12 +53,14 @@ int zpool_signature_read(int fd, char *ret_what, size_t size)
 int zpool_signature_wipe(const char *path)
 {
     struct stat st;
-    if (stat(path, &st) < 0)
-        return errno;
+    int pin = zpool_device_pin(path, &st), error = 0;
+    if (pin < 0)
+        return -pin;
     /* Not one that is mounted. */
-    int fd = open(path, O_RDWR | O_CLOEXEC | (S_ISBLK(st.st_mode) ? O_EXCL : 0)), error = 0;
+    int fd = zpool_device_open(pin, O_RDWR | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
+    close(pin);
     if (fd < 0)
-        return errno;
+        return -fd;
     for (int tables = 0; tables <= 1 && !error; tables++) {
         blkid_probe pr = probe_new(fd, tables);
         error = pr ? 0 : EIO;

@@ -14,7 +14,8 @@
  *     destroyed is refused even so, unless no pool was ever complete on the device, or it is this
  *     pool's and the pool does not know it: a process died when it was about to be added. (A spare or
  *     cache does not say its pool: there the caller's word counts.)
- *   - Only the devices that are named are opened. Nothing is searched for, no cache file is kept.
+ *   - Only the devices that are named are opened, and only what is one: see open.c. Nothing is searched
+ *     for, no cache file is kept.
  *   - A device is held with an exclusive lock while it is in a pool: a second process is refused. So is
  *     one on another machine that has the same devices: a pool that is in use says so on them.
  *   - What fails returns an error where libzpool has a way to do so. Where it has none (memory,
@@ -44,6 +45,7 @@ struct zpool_options {
         cache_bytes; /* of the read cache in memory (ARC) at most; 0, or less than that: 64 MiB */
     uint64_t dirty_bytes; /* of data written and not yet on the devices at most; 0: 64 MiB */
     uint32_t host_id;     /* of this node, not 0: it is written into the labels */
+    const char *files;    /* folder whose files may be devices; NULL: only block devices may */
     bool direct;          /* devices past the page cache (O_DIRECT) */
     unsigned sign_ms;     /* how often a pool says that it is in use, 100 or more; 0: 1000 */
 };
@@ -79,6 +81,8 @@ struct zpool_found {
 
 /* Looks at exactly these; what cannot be read is said in `error` of its row. */
 void zpool_scan(const char *const *paths, size_t n, struct zpool_found *ret_found);
+/* What such an error means, for people. */
+const char *zpool_device_problem(int error);
 
 /*
  * Removes the labels of a pool that is destroyed, or of a spare or cache, by its own GUID. What has
@@ -132,6 +136,8 @@ int zpool_destroy(struct zpool *p, struct err *e);
 const char *zpool_name(const struct zpool *p);
 /* At once, from any thread, also while another waits for the pool. */
 bool zpool_is_suspended(const struct zpool *p);
+/* What a suspended pool suffers from, for people. */
+const char *zpool_suspended_why(void);
 uint64_t zpool_guid(const struct zpool *p);
 
 /*

@@ -5,27 +5,24 @@ Each cluster has one pool, a mirror of two devices. Nodes and pools only pretend
 is bound and an instance is ONLINE with one request each. From the first POST until every cluster says that it is
 ready; then until all are gone. The figure to compare with is that of cStor's operator on a machine like this, with
 its rate limit lifted: 150 s for 200 (1,408 s as it is shipped).
-
-bench_cspc.py [CLUSTERS]
 """
 import http.client
-import os
 import statistics
 import sys
 import threading
 import time
 
-TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
-from controller import Controller  # noqa: E402
-from pretend_pools import CLAIMS, CLUSTERS, DEPLOYMENTS, DESTROY, DEVICES, GUARD, INSTANCES, MERGE, NS  # noqa: E402
-from pretend_pools import cluster, device, group, node, pool  # noqa: E402
-from server import Client, Server  # noqa: E402
-from tap import Scratch, wait_for  # noqa: E402
+from measure import PROGRAMS, processor
+from report import Report, arguments, parse
+from controller import Controller  # noqa: I001
+from pretend_pools import CLAIMS, CLUSTERS, DEPLOYMENTS, DESTROY, DEVICES, GUARD, INSTANCES, MERGE, NS
+from pretend_pools import cluster, device, group, node, pool
+from server import Client, Server
+from tap import Scratch, wait_for
 
-BUILD = os.environ.get("BUILD_DIR", f"{TOP}/build/release")
-COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-PEER, NODES, ROUNDS, THREADS = 150 * COUNT / 200, 20, 3, 4
+args = parse(arguments(3, __doc__))
+COUNT = 20 if args.quick else 200
+PEER, NODES, THREADS = 150 * COUNT / 200, 20, 4
 ONLINE = {"phase": "ONLINE", "capacity": {"total": "10Gi", "free": "10Gi", "used": "0"}}
 
 
@@ -106,20 +103,14 @@ def follow(done, begin):
     return thread, times
 
 
-def cpu(process):
-    with open(f"/proc/{process.pid}/stat", encoding="ascii") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def round_of():
     begin = time.monotonic()
     thread, times = follow(lambda e: is_ready(e["object"]), begin)
-    before = cpu(controller.process), cpu(server.process)
+    before = processor(controller.process.pid), processor(server.process.pid)
     spread([("POST", CLUSTERS, cluster(f"c{i}", pool(f"n{i % NODES}", group("mirror", f"d{i}a", f"d{i}b"))))
             for i in range(COUNT)])
     thread.join()
-    used = cpu(controller.process) - before[0], cpu(server.process) - before[1]
+    used = processor(controller.process.pid) - before[0], processor(server.process.pid) - before[1]
     made = max(times.values())
     client = Client(server)
     counts = [len(client.ask("GET", path).json["items"]) for path in (INSTANCES, DEPLOYMENTS, CLAIMS)]
@@ -134,23 +125,21 @@ def round_of():
     return made, removed, statistics.median(times.values()), used
 
 
-with Scratch() as scratch, open(scratch.file("log"), "w", encoding="utf-8") as log, \
-        Server(f"{BUILD}/cmd/orlop-apiserver", scratch.file("api"), log=log) as server:
+with Report("cspc", f"{COUNT} CStorPoolClusters, each a mirror of two; the peer's figure is not of this run", args, "cStor",
+            f"best of {args.rounds}") as report, Scratch() as scratch, \
+        open(scratch.file("log"), "w", encoding="utf-8") as log, Server(f"{PROGRAMS}/orlop-apiserver", scratch.file("api"), log=log) as server:
     server.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
     spread([("POST", "/api/v1/nodes", node(f"n{i}")) for i in range(NODES)] +
            [("POST", DEVICES, device(f"d{i}{x}", f"n{i % NODES}")) for i in range(COUNT) for x in "ab"])
-    controller = Controller(f"{BUILD}/cmd/orlop-controller", server, scratch.file("controller.log"), "--controllers",
+    controller = Controller(f"{PROGRAMS}/orlop-controller", server, scratch.file("controller.log"), "--controllers",
                             "cspc-operator", "--leader-elect=false")
     with controller:
         wait_for(lambda: controller.ready)
         actors = [Actor(server, CLAIMS, answer_claim), Actor(server, INSTANCES, answer_instance)]
-        found = [round_of() for _ in range(ROUNDS)]
+        found = [round_of() for _ in range(args.rounds)]
         for actor in actors:
             actor.stop()
     made, removed, median, used = min(found)
-    print(f"pools: {COUNT} CStorPoolClusters, each a mirror of two; the best of {ROUNDS} rounds")
-    for name, value, unit in (("until all are ready", made, "s"), ("until all are gone", removed, "s"),
-                              ("a cluster, median", median, "s"), ("CPU of the controller", used[0], "s"),
-                              ("CPU of the API server", used[1], "s"), ("times as fast as the peer's figure", PEER / made, "x"),
-                              ("the worst round", max(found)[0], "s")):
-        print(f"  {name:58} {value:9.2f} {unit}", flush=True)
+    report.row("until all are ready", made, "s", PEER, aim="<= 0.1", worst=max(found)[0], median=median,
+               **{"controller's CPU s": used[0], "API server's CPU s": used[1]})
+    report.row("until all are gone", removed, "s")

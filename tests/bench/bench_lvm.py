@@ -4,8 +4,6 @@
 The peer is the least that can be done: lvcreate, lvremove, one after the other, with the same
 configuration, on volume groups of the same size. Ours does the same through the API: objects, finalizers,
 status read back from LVM.
-
-bench_lvm.py
 """
 import collections
 import os
@@ -14,19 +12,14 @@ import statistics
 import sys
 import time
 
-TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
-from server import Client, Server  # noqa: E402
-from tap import Scratch, wait_for  # noqa: E402
-from volumes import Agent, volume  # noqa: E402
+from measure import PROGRAMS
+from report import Report, arguments, parse
+from server import Client, Server  # noqa: I001
+from tap import Scratch, wait_for
+from volumes import Agent, volume
 
-BUILD = os.environ.get("BUILD_DIR", f"{TOP}/build/release")
-NODES, VOLUMES, ROUNDS, SINGLE = 3, 200, 3, 60
+NODES, SINGLE = 3, 60
 COMMAND = re.compile(r'execve\("/usr/sbin/lvm", \["[^"]*", "(\w+)"')
-
-
-def row(name, value, unit, aim=""):
-    print(f"  {name:58} {value:9.2f} {unit:6} {aim}", flush=True)
 
 
 def bare(agents, count):
@@ -98,7 +91,7 @@ def single(server, agent, count):
 def commands(server, scratch, count):
     """Which lvm commands an agent runs, by strace: not timed."""
     trace = scratch.file("trace")
-    agent = Agent(f"{BUILD}/cmd/orlop-node", server, scratch.file("traced"), "traced", disks="1x4Gi")
+    agent = Agent(f"{PROGRAMS}/orlop-node", server, scratch.file("traced"), "traced", disks="1x4Gi")
     agent.argv = ["strace", "-D", "-f", "-e", "trace=execve", "-o", trace, *agent.argv]
     with agent:
         wait_for(lambda: agent.annotation("capacity.topolvm.io/orlop"))
@@ -114,30 +107,36 @@ def commands(server, scratch, count):
     return found
 
 
-with Scratch() as scratch, open(scratch.file("log"), "w", encoding="utf-8") as log, Server(
-        f"{BUILD}/cmd/orlop-apiserver", scratch.file("api"), log=log) as server:
-    agents = [Agent(f"{BUILD}/cmd/orlop-node", server, scratch.file(f"n{i}"), f"n{i}", disks="1x4Gi").start()
+def measure(report, server, scratch, args):
+    volumes, mid = 20 if args.quick else 200, statistics.median
+    agents = [Agent(f"{PROGRAMS}/orlop-node", server, scratch.file(f"n{i}"), f"n{i}", disks="1x4Gi").start()
               for i in range(NODES)]
     try:
         for agent in agents:
             wait_for(lambda a=agent: a.annotation("capacity.topolvm.io/orlop"))
-        print(f"Logical volumes: {VOLUMES} at once on {NODES} nodes, the middle of {ROUNDS} rounds")
-        results = [(bare(agents, VOLUMES), ours(server, agents, VOLUMES)) for _ in range(ROUNDS)]
-        mid = statistics.median
-        row("lvcreate, one after the other", mid(b[0] for b, _ in results), "s")
-        row("ours, until all have a volumeID", mid(o[0] for _, o in results), "s")
-        row("ratio", mid(o[0] / b[0] for b, o in results), "", "aim 1.3")
-        row("lvremove, one after the other", mid(b[1] for b, _ in results), "s")
-        row("ours, until all are gone", mid(o[1] for _, o in results), "s")
-        row("ratio", mid(o[1] / b[1] for b, o in results), "", "aim 1.3")
+        results = [(bare(agents, volumes), ours(server, agents, volumes)) for _ in range(args.rounds)]
+        for i, name in ((0, f"create {volumes}, until all have a volumeID"), (1, f"remove {volumes}, until all are gone")):
+            report.row(name, mid(o[i] for _, o in results), "s", mid(b[i] for b, _ in results),
+                       mid(o[i] / b[i] for b, o in results), "<= 1.3")
         command = mid(t for b, _ in results for t in b[2])
         times = sorted(single(server, agents[0], SINGLE))
-        row("one at a time: object to volumeID, p50", 1000 * mid(times), "ms")
-        row("lvcreate alone, p50", 1000 * command, "ms")
-        row("what is added to it, p50", 1000 * (mid(times) - command), "ms", "aim 50")
-        row("p99", 1000 * times[int(len(times) * 0.99)], "ms")
+        report.row("one at a time, object to volumeID, p50", 1000 * mid(times), "ms", 1000 * command,
+                   p99=1000 * times[int(len(times) * 0.99)])
+        report.row("what is added to lvcreate, p50", 1000 * (mid(times) - command), "ms", aim="<= 50")
     finally:
         for agent in agents:
             agent.stop()
-    print("Commands for 100 volumes on one node:",
+    print("  commands for 100 volumes on one node:",
           ", ".join(f"{n} {name}" for name, n in sorted(commands(server, scratch, 100).items())))
+
+
+def main():
+    args = parse(arguments(3, __doc__))
+    with Report("lvm", f"Logical volumes on {NODES} nodes, against LVM's own commands", args, "lvm") as report, \
+            Scratch() as scratch, open(scratch.file("log"), "w", encoding="utf-8") as log, \
+            Server(f"{PROGRAMS}/orlop-apiserver", scratch.file("api"), log=log) as server:
+        measure(report, server, scratch, args)
+
+
+if __name__ == "__main__":
+    main()

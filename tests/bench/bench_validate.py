@@ -8,12 +8,10 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from discovery import CSPC, Discovery  # noqa: E402
-from tap import Scratch, run  # noqa: E402
-
-TOP = os.path.join(os.path.dirname(__file__), "..", "..")
-DOCUMENTS, ROUNDS = 10000, 5
+from measure import PROGRAMS, TOP
+from report import Report, arguments, parse
+from discovery import CSPC, Discovery  # noqa: I001
+from tap import Scratch, run
 
 
 def measure(*argv, env=None):
@@ -25,22 +23,27 @@ def measure(*argv, env=None):
     return wall, user + system, memory / 1024
 
 
-with Scratch() as scratch, Discovery([CSPC]) as server:
-    with open(f"{TOP}/examples/cspc/mirror-two-nodes.yaml", encoding="utf-8") as f:
-        one = re.sub("^#.*\n", "", f.read())
-    stream = scratch.file("stream.yaml", "".join(
-        "---\n" + one.replace("name: cstor-pool-mirror", f"name: pool-{i}")
-        for i in range(DOCUMENTS)))
-    ours, theirs = [], []
-    for _ in range(ROUNDS):
-        ours.append(measure(f"{TOP}/build/bin/orlop", "validate", stream))
-        theirs.append(measure("kubectl", "--server", server.url, "create", "--dry-run=client",
-                              "-f", stream, env=scratch.kubectl_env()))
-    size = os.path.getsize(stream) / 1e6
-    print(f"validate {DOCUMENTS} CStorPoolClusters, {size:.1f} MB of YAML, best of {ROUNDS}")
-    for name, runs in (("orlop validate", ours), ("kubectl create --dry-run=client", theirs)):
-        wall, cpu, memory = (min(column) for column in zip(*runs))
-        print(f"  {name:32} {wall:6.2f} s  {cpu:6.2f} s CPU  {memory:6.1f} MB")
-    ratios = [min(column) for column in zip(*theirs)], [min(column) for column in zip(*ours)]
-    print("  ratio: {:.1f}x faster, {:.1f}x less CPU, {:.1f}x less memory".format(
-        *(a / b for a, b in zip(*ratios))))
+def main():
+    args = parse(arguments(5, __doc__))
+    documents = 1000 if args.quick else 10000
+    with Report("validate", f"Validating {documents:,} CStorPoolClusters: orlop validate, kubectl create --dry-run=client",
+                args, "kubectl", f"best of {args.rounds}") as report, Scratch() as scratch, Discovery([CSPC]) as server:
+        with open(f"{TOP}/examples/cspc/mirror-two-nodes.yaml", encoding="utf-8") as f:
+            one = re.sub("^#.*\n", "", f.read())
+        stream = scratch.file("stream.yaml", "".join(
+            "---\n" + one.replace("name: cstor-pool-mirror", f"name: pool-{i}") for i in range(documents)))
+        ours, theirs = [], []
+        for _ in range(args.rounds):
+            ours.append(measure(f"{PROGRAMS}/orlop", "validate", stream))
+            theirs.append(measure("kubectl", "--server", server.url, "create", "--dry-run=client",
+                                  "-f", stream, env=scratch.kubectl_env()))
+        own, peer = ([min(column) for column in zip(*runs)] for runs in (ours, theirs))
+        size = os.path.getsize(stream) / 1e6
+        report.row(f"{documents:,} manifests, {size:.1f} MB of YAML", size / own[0], "MB/s", size / peer[0], aim=">= 20",
+                   seconds=own[0])
+        report.row("processor time", own[1], "s", peer[1])
+        report.row("memory", own[2], "MB", peer[2])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,18 +1,15 @@
 #!/usr/bin/env python3
 """Volumes of a pool against fio with io_uring on a file beside it: ratios, turn and turn about.
-
-bench_zpool.py [SECONDS]     of each measurement; 3 unless told
 """
 import json
 import os
-import statistics
 import subprocess
-import sys
 import tempfile
 
-TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-LOAD = os.path.join(TOP, "build", "release", "tests", "bench", "zpoolload")
-ROUNDS = 3
+from measure import BUILD, TOP, medians
+from report import Report, arguments, parse
+
+LOAD = os.path.join(BUILD, "tests", "bench", "zpoolload")
 # name, operation, bytes, flush after
 PATTERNS = [
     ("4K random write, flush each", "randwrite", 4096, 1),
@@ -42,33 +39,36 @@ def fio(folder, operation, size, workers, flush, seconds):
     return job["read" if operation == "read" else "write"]["iops"]
 
 
+def measure(report, folder, args):
+    for name, operation, size, flush in PATTERNS:
+        for workers in (1, 4):
+            row = f"{name}, {workers} worker" + "s" * (workers > 1)
+            if not report.wants(row):
+                continue
+            rounds = []
+            for _ in range(args.rounds):
+                raw = fio(folder, operation, size, workers, flush, args.seconds)
+                rate, micros, kilobytes, _ = ours(folder, operation, size, workers, flush, args.seconds)
+                rounds.append({"rate": rate, "fio": raw, "cpu": micros, "mb": kilobytes / 1024})
+            f = medians(rounds)
+            report.row(row, f["rate"], "/s", f["fio"], **{"CPU us": f["cpu"], "MB": f["mb"]})
+
+
 def main():
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3
-    subprocess.run(["ninja", "-C", os.path.join(TOP, "build", "release"), "--quiet",
-                    "tests/bench/zpoolload"], check=True)
-    with tempfile.TemporaryDirectory(dir=os.path.join(TOP, "build")) as folder:
+    parser = arguments(3, __doc__)
+    parser.add_argument("--seconds", type=float)
+    args = parse(parser)
+    args.seconds = args.seconds or (1 if args.quick else 3)
+    subprocess.run(["ninja", "-C", BUILD, "--quiet", "tests/bench/zpoolload"], check=True)
+    with Report("zpool", "Volumes of a pool, against fio on a file beside it", args, "fio",
+                folder=os.path.join(TOP, "build")) as report, tempfile.TemporaryDirectory(dir=os.path.join(TOP, "build")) as folder:
         with open(os.path.join(folder, "raw"), "wb") as raw:
             for _ in range(1024):
                 raw.write(os.urandom(1 << 20))
         idle = subprocess.run([LOAD, os.path.join(folder, "pool"), "idle"], check=True,
                               capture_output=True, text=True).stdout
-        print("memory in kB and threads:", idle.replace("\n", "; ").strip("; "))
-        print(f"load average {os.getloadavg()[0]:.1f}; the middle of {ROUNDS} rounds")
-        for name, operation, size, flush in PATTERNS:
-            for workers in (1, 4):
-                ratios, rates, peer, cpu, memory = [], [], [], [], 0
-                for _ in range(ROUNDS):
-                    raw = fio(folder, operation, size, workers, flush, seconds)
-                    rate, micros, kilobytes, threads = ours(folder, operation, size, workers, flush,
-                                                            seconds)
-                    ratios.append(rate / raw)
-                    rates.append(rate)
-                    peer.append(raw)
-                    cpu.append(micros)
-                    memory = max(memory, kilobytes)
-                print(f"{name}, {workers} workers: {statistics.median(rates):.0f}/s, fio "
-                      f"{statistics.median(peer):.0f}/s, ratio {statistics.median(ratios):.2f}, "
-                      f"{statistics.median(cpu):.0f} us of CPU each, {memory / 1024:.0f} MB")
+        print("  memory in kB and threads:", idle.replace("\n", "; ").strip("; "))
+        measure(report, folder, args)
 
 
 if __name__ == "__main__":

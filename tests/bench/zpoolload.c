@@ -135,7 +135,7 @@ static struct zpool *make_pool(const char *path)
 int main(int argc, char **argv)
 {
     struct err e;
-    if (argc < 3 || zpool_start(&(struct zpool_options){.host_id = 1}, &e) < 0)
+    if (argc < 3 || zpool_start(&(struct zpool_options){.host_id = 1, .files = "/"}, &e) < 0)
         fail("start");
     if (strcmp(argv[2], "idle") == 0)
         show_memory("engine");

@@ -14,6 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from crowd import Crowd  # noqa: E402
 from initiator import Initiator  # noqa: E402
 from iscsi_target import IQN, Target  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
@@ -139,6 +140,26 @@ def half_open(t):
         sock.close()
 
 
+def silent(t):
+    """Many who connect and say nothing delay nobody's login."""
+    with Crowd(t.port, 1500) as crowd:
+        began, status = time.monotonic(), None
+        while status != 0 and time.monotonic() - began < 20:  # as initiators do: again, when it was cut off
+            try:
+                i = Initiator(t.port, IQN, "iqn.2026-01.test:patient")
+                status = i.login()
+                i.ready()
+            except ConnectionError:
+                status = None
+        took = time.monotonic() - began
+        tap.ok(status == 0 and took < 3, "1500 silent connections do not delay a login", took)
+        i.rw(0, 8)
+        tap.equal(i.answer()[0], 0, "nor the commands of who has logged in")
+        print(f"# {took:.2f} s; {crowd.let_go} were let go")
+        tap.ok(files(t) < 400, "the target keeps few of them", files(t))
+        i.close()
+
+
 with Scratch() as scratch:
     with Target(PROGRAM, scratch.path, f"file:{scratch.file('volume')}", "64Mi", ["--control", scratch.file("control")]) as t:
         aborts(t)
@@ -152,6 +173,7 @@ with Scratch() as scratch:
         sessions(t)
         most = greedy(t)
         half_open(t)
+        silent(t)
         out, errors = worker.communicate(timeout=60)
         result = json.loads(out) if out else {}
         tap.ok(worker.returncode == 0 and result["verify"]["corrupt"] == 0,

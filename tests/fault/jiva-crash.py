@@ -32,6 +32,7 @@ tap = Tap()
 MEBI = 1 << 20
 API = "/apis/openebs.io/v1alpha1/namespaces/default"
 RUN = "/run/orlop"
+PASSWORD = "node.session.auth.password"
 ORDER = "resize.jiva.openebs.io/capacity"
 
 
@@ -103,6 +104,8 @@ class World:
         spec = self.get(f"/apis/apps/v1/namespaces/default/deployments/v-{end}")["spec"]["template"]["spec"]
         words = spec["containers"][index]["args"]
         own = {"$(POD_IP)": "127.10.0.9", f"{RUN}/key/key": self.scratch.file("key"),
+               f"{RUN}/chap/{PASSWORD}": self.scratch.file(PASSWORD),
+               f"{RUN}/chap/{PASSWORD}_in": self.scratch.file(f"{PASSWORD}_in"),
                f"{RUN}/control/target.sock": self.scratch.file("t.sock"), f"{RUN}/control": self.scratch.path}
         return [own.get(w, w) for w in words]
 
@@ -111,8 +114,9 @@ class World:
         return [own.get(w, w) for w in self.args("rep", 0)]
 
     def make_parts(self):
-        key = self.get("/api/v1/namespaces/default/secrets/v-key")["data"]["key"]
-        self.scratch.file("key", base64.b64decode(key).decode())
+        for secret, member in (("key", "key"), ("chap", PASSWORD), ("chap", f"{PASSWORD}_in")):
+            text = self.get(f"/api/v1/namespaces/default/secrets/v-{secret}")["data"][member]
+            self.scratch.file(member, base64.b64decode(text).decode())
         self.parts |= {
             "target": Part(self, "target", lambda: [f"{programs}/orlop-target", *self.args("ctrl", 0)]),
             "volume": Part(self, "volume", lambda: [f"{programs}/orlop-volume", *self.args("ctrl", 1)]),
@@ -218,13 +222,15 @@ def try_failure(world, who, at):
 
 def is_made(world, name):
     """The volume has all its parts, and says so."""
-    kinds = [("/api/v1", "secrets", "key"), ("/api/v1", "services", "svc"), ("/api/v1", "serviceaccounts", "ctrl"),
-             ("/apis/rbac.authorization.k8s.io/v1", "roles", "ctrl"),
-             ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", "ctrl"),
-             ("/apis/apps/v1", "deployments", "ctrl"), ("/apis/apps/v1", "deployments", "rep")]
+    kinds = [("/api/v1", "secrets", f"{name}-key"), ("/api/v1", "secrets", f"{name}-chap"),
+             ("/api/v1", "services", f"{name}-svc"),
+             ("/api/v1", "serviceaccounts", f"orlop-volume-{name}"),
+             ("/apis/rbac.authorization.k8s.io/v1", "roles", f"{name}-ctrl"),
+             ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", f"{name}-ctrl"),
+             ("/apis/apps/v1", "deployments", f"{name}-ctrl"), ("/apis/apps/v1", "deployments", f"{name}-rep")]
     v = world.get(f"{API}/jivavolumes/{name}")
     return v.get("iscsi", {}).get("targetPortal") and v.get("status", {}).get("phase") == "Pending" and all(
-        world.get(f"{group}/namespaces/default/{kind}/{name}-{end}") for group, kind, end in kinds)
+        world.get(f"{group}/namespaces/default/{kind}/{part}") for group, kind, part in kinds)
 
 
 def try_create(world, at):

@@ -27,6 +27,18 @@ static void meta_write(void *ctx, uint64_t offset, const void *data, size_t size
     (void)ctx, (void)offset, (void)data, (void)size;
 }
 
+static void meta_read(void *ctx, uint64_t offset, void *data, size_t size)
+{
+    (void)ctx, (void)offset;
+    memset(data, 0, size);
+}
+
+static int log_write(void *ctx, uint64_t offset, const void *data, size_t size)
+{
+    (void)ctx, (void)offset, (void)data, (void)size;
+    return 1;
+}
+
 static int meta_sync(void *ctx)
 {
     (void)ctx;
@@ -78,35 +90,45 @@ static void event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
     (void)ctx, (void)what, (void)a, (void)b;
 }
 
-static const struct repl_replica_ops replica_ops = {store,  meta_write,   meta_sync,
-                                                    buffer, replica_send, closed};
+static const struct repl_replica_ops replica_ops = {
+    store, meta_write, meta_sync, log_write, buffer, replica_send, closed};
 static const struct repl_target_ops target_ops = {target_send, closed, complete, admin_done, event};
 
 static void blocks(const uint8_t *data, size_t size)
 {
     uint8_t block[REPL_SUPER_SIZE] = {0}, again[REPL_SUPER_SIZE];
     uint64_t entries[REPL_PAGE_ENTRIES];
-    struct repl_super s;
+    struct repl_super s = {0};
     memcpy(block, data, size < sizeof(block) ? size : sizeof(block));
     if (repl_super_decode(block, &s, NULL) == 0 && s.generation) {
         CHECK(s.lineage.n <= REPL_EPOCHS && s.view.n <= REPL_MEMBERS);
         repl_super_encode(&s, again);
         CHECK(repl_super_decode(again, &s, NULL) == 0);
     }
-    repl_page_decode(0, block, entries);
+    repl_page_decode(0, &s.store, block, entries);
+    uint8_t slots[2][REPL_LOG_SLOT] = {{0}};
+    struct repl_log log;
+    memcpy(slots[0], data, size < sizeof(slots[0]) ? size : sizeof(slots[0]));
+    if (size > sizeof(slots[0]))
+        memcpy(slots[1], data + sizeof(slots[0]),
+               size - sizeof(slots[0]) < sizeof(slots[1]) ? size - sizeof(slots[0])
+                                                          : sizeof(slots[1]));
+    if (repl_log_choose(slots[0], slots[1], &s, &log) == REPL_FOUND_GOOD)
+        CHECK(log.n <= REPL_ACTIVE);
+    if (repl_super_choose(slots[0], slots[1], &s) == REPL_FOUND_GOOD)
+        CHECK(s.generation);
 }
 
 /* A connection's bytes: frames whose checksums are mended, so that what is behind them is reached. */
 static void stream(const uint8_t *data, size_t size)
 {
     struct uuid volume = {{0}};
-    struct repl_replica_config rc = {.store_size = 1 << 20, .hot_max = 8, .ops = 8};
+    struct repl_replica_config rc = {.store_size = 1 << 20, .active_max = 8, .ops = 8, .store_new = true};
     struct repl_target_config tc = {
         .create = true, .size = 1 << 20, .rf = 1, .window = 8, .reads = 8, .owner_seed = 1};
-    static const uint8_t zero[REPL_SUPER_SIZE];
     struct repl_replica *r = repl_replica_new(&rc, &replica_ops, NULL);
     struct repl_target *t = repl_target_new(&tc, &target_ops, NULL);
-    repl_replica_load_super(r, zero, zero, NULL);
+    repl_replica_load(r, meta_read, NULL);
     repl_replica_start(r, 0);
     repl_replica_open(r, 0);
     repl_target_open(t, 0);

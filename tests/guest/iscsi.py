@@ -54,9 +54,13 @@ class Inside:
 
 def log_in(inside, portal, password):
     node = f"iscsiadm -m node -T {IQN} -p {portal}"
-    inside.ok("discovery", f"iscsiadm -m discovery -t st -p {portal}", IQN)
-    for name, value in (("authmethod", "CHAP"), ("username", "joe"), ("password", "wrong-" + password),
-                        ("username_in", "volume"), ("password_in", "secret-of-target")):
+    known = f"iscsiadm -m discoverydb -t st -p {portal}"
+    secrets = (("authmethod", "CHAP"), ("username", "joe"), ("username_in", "volume"), ("password_in", "secret-of-target"))
+    inside.session.sh(f"{known} -o new")
+    for name, value in (*secrets, ("password", password)):
+        inside.session.sh(f"{known} -o update -n discovery.sendtargets.auth.{name} -v {value}")
+    inside.ok("discovery, with CHAP too", f"{known} -D", IQN)
+    for name, value in (*secrets, ("password", "wrong-" + password)):
         inside.session.sh(f"{node} -o update -n node.session.auth.{name} -v {value}")
     inside.session.sh(f"{node} -o update -n 'node.session.initial_login_retry_max' -v 1")
     refused = inside.session.sh(f"{node} -l")

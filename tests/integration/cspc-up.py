@@ -61,10 +61,15 @@ class Cluster:
         status, value = self.server.get(path)
         return (value if status == 200 else {}) if name else value.get("items", [])
 
+    def path_of(self, name, node):
+        """Of a file that is a device there: the node's own folder has it."""
+        return f"{self.system.folder}/nodes/{node}/sparse/{name}"
+
     def shared(self, node):
         """A disk that two machines can see, of which one has it: its BlockDevice is made by hand."""
         self.made += 1
-        name, path = f"shared-{self.made}", f"{self.system.folder}-shared-{self.made}"
+        name = f"shared-{self.made}"
+        path = self.path_of(name, node)
         with open(path, "wb") as f:
             f.truncate(160 << 20)
         self.server.create(f"/apis/openebs.io/v1alpha1/namespaces/{NS}/blockdevices", {
@@ -76,8 +81,13 @@ class Cluster:
         return name
 
     def attach(self, device, node):
+        """The same disk, on another machine."""
+        path = self.path_of(device, node)
+        if not os.path.exists(path):
+            os.link(self.get("bd", device)["spec"]["path"], path)
         self.system.kubectl("patch", "bd", device, "-n", NS, "--type", "merge", "-p", json.dumps(
-            {"metadata": {"labels": {"kubernetes.io/hostname": node}}, "spec": {"nodeAttributes": {"nodeName": node}}}))
+            {"metadata": {"labels": {"kubernetes.io/hostname": node}},
+             "spec": {"nodeAttributes": {"nodeName": node}, "path": path}}))
 
     def real(self, value, of):
         """The manifest with nodes and devices that exist; the same ones for the same names of a sample."""

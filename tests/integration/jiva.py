@@ -49,15 +49,24 @@ spec:
               "each replica is on a node of its own")
     tap.equal(sorted(r["address"] for r in v["status"]["replicaStatus"]),
               sorted(p["status"]["podIP"] for p in pods), "the replicas' addresses are their pods'")
-    tap.ran(run("iscsi-ls", "-s", f"iscsi://{portal}"), "iscsi-ls finds it", stdout=v["iscsi"]["iqn"])
+    tap.ran(run("iscsi-ls", "-s", "iscsi://{}%{}@{}".format(*s.login("my-jiva")[:2], portal)), "iscsi-ls finds it",
+            stdout=v["iscsi"]["iqn"])
     tap.ran(qemu_io(s.url("my-jiva"), "write -P 0x5a 0 1M", "write -P 0x77 6143M 1M", "flush"),
             "qemu-io writes to it")
+
+
+def check_path(s):
+    """Nothing stands between an initiator and the target: it listens at its Service's address itself."""
+    address, port = s.portal("my-jiva").rsplit(":", 1)
+    listens = run("ss", "-Hltnp", f"src {address} and sport = :{port}").stdout
+    tap.ok(f"pid={s.target('my-jiva')}," in listens and listens.count("pid=") == 1,
+           "the target itself listens at the volume's portal, without a forwarder", listens)
 
 
 def check_rights(s):
     """The sidecar's account may do what it does, and nothing else."""
     def may(verb, what, ns="default"):
-        who = "system:serviceaccount:default:my-jiva-ctrl"
+        who = "system:serviceaccount:default:orlop-volume-my-jiva"
         return s.kubectl("auth", "can-i", verb, what, "-n", ns, "--as", who).stdout.strip()
     tap.equal([may("patch", "jivavolumes/my-jiva", ), may("get", "jivavolumes.openebs.io/my-jiva"),
                may("get", "jivavolumes.openebs.io/other"), may("get", "secrets"), may("list", "pods"),
@@ -69,7 +78,7 @@ def check_resize(s):
     v = s.volume("my-jiva")
     host, port = v["iscsi"]["targetPortal"].rsplit(":", 1)
     i = Initiator(int(port), v["iscsi"]["iqn"], host=host)
-    tap.equal(i.login(), 0, "an initiator logs in")
+    tap.equal(i.login(chap=s.login("my-jiva")[:2]), 0, "an initiator logs in")
     i.ready()
     tap.equal(i.capacity(), 6 * GIBI, "and sees 6 GiB")
     tap.ok(wait_for(lambda: s.volume("my-jiva")["status"].get("initiators")), "the status says who is logged in")
@@ -267,10 +276,11 @@ def check_load(s, scratch):
 
 def check_mending(s):
     before = s.portal("my-jiva")
-    for kind, end in (("service", "svc"), ("deployment", "rep"), ("deployment", "ctrl"), ("role", "ctrl"),
-                      ("rolebinding", "ctrl"), ("serviceaccount", "ctrl")):
-        s.kubectl("delete", kind, f"my-jiva-{end}", "--timeout=60s")
-        tap.ok(wait_for(lambda k=kind, n=f"my-jiva-{end}": s.get(k, n, "-n", "default"), PATIENCE),
+    for kind, name in (("service", "my-jiva-svc"), ("deployment", "my-jiva-rep"), ("deployment", "my-jiva-ctrl"),
+                       ("role", "my-jiva-ctrl"), ("rolebinding", "my-jiva-ctrl"),
+                       ("serviceaccount", "orlop-volume-my-jiva")):
+        s.kubectl("delete", kind, name, "--timeout=60s")
+        tap.ok(wait_for(lambda k=kind, n=name: s.get(k, n, "-n", "default"), PATIENCE),
                f"a {kind} that is deleted comes back")
     s.kubectl("patch", "deployment", "my-jiva-rep", "-p", '{"spec":{"replicas":1}}')
     s.kubectl("patch", "service", "my-jiva-svc", "-p", '{"spec":{"ports":[{"port":3260,"targetPort":99}]}}')
@@ -418,6 +428,7 @@ if not own_network():
     tap.done()
 with Scratch() as scratch, Jiva(orlop, scratch.file("data"), "--nodes", "3", "--lost-after", "10m") as system:
     check_seed(system)
+    check_path(system)
     check_rights(system)
     check_resize(system)
     check_refusals(system)

@@ -289,7 +289,11 @@ with Scratch() as scratch, Server(program, scratch.file("data")) as server:
     refused(ask(n1, "PATCH", f"{NODES}/n1", {"metadata": {"labels": {
         "node-restriction.kubernetes.io/x": "y"}}}, merge), "not labels that are others'",
         "is not allowed to modify labels: node-restriction.kubernetes.io/x")
-    refused(ask(n1, "DELETE", f"{NODES}/n2"), "it deletes no other", "not allowed to modify node")
+    refused(ask(n1, "DELETE", f"{NODES}/n2"), "it deletes no node",
+            'cannot delete resource "nodes"')
+    refused(ask(n1, "PATCH", f"{NODES}/n1", {"metadata": {"ownerReferences": [{
+        "apiVersion": "v1", "kind": "Node", "name": "n2", "uid": "x"}]}}, merge),
+        "nor says that it belongs to somebody", "it would change metadata.ownerReferences")
 
     def lease(name):
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
@@ -342,7 +346,7 @@ with Scratch() as scratch, Server(program, scratch.file("data")) as server:
     tap.equal(ask(n1, "PATCH", f"{LVS}/v/status", there, merge)[0], 200, "a node says what volumes it has")
     for path, what in ((f"{LVS}/v/status", there), (f"{LVS}/v", {"metadata": {"finalizers": ["a/b"]}})):
         refused(ask(n2, "PATCH", path, what, merge), "and nothing of those of others",
-                'node "n2" can only write logical volumes of its own')
+                'node "n2" may not update logicalvolumes')
     refused(ask(n1, "POST", PODS, pod("b", nodeName="n1")), "nodes make no pods",
             'annotation, node "n1" can only create mirror pods')
     for name in ("mine", "other"):
@@ -362,6 +366,65 @@ with Scratch() as scratch, Server(program, scratch.file("data")) as server:
             "node requested token bound to a pod scheduled on a different node")
     refused(ask(n1, "POST", TOKENS, {**request, "spec": {}}), "nor for no pod",
             "node requested token not bound to a pod")
+
+    # A node makes mirror Pods, and gets nothing by them.
+    def mirror(name, **spec):
+        return {**pod(name, nodeName="n1", **spec), "metadata": {
+            "name": name, "annotations": {"kubernetes.io/config.mirror": "x"}}}
+
+    server.create("/api/v1/namespaces/default/serviceaccounts", {
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "boss"}})
+    volume = {"name": "v"}
+    for what, spec in {
+            "secrets": {"volumes": [{**volume, "secret": {"secretName": "other"}}]},
+            "secrets by a variable": {"containers": [{"name": "c", "image": "i", "env": [
+                {"name": "A", "valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}]}]},
+            "secrets for images": {"imagePullSecrets": [{"name": "other"}]},
+            "configmaps": {"volumes": [{**volume, "configMap": {"name": "other"}}]},
+            "configmaps by a variable": {"initContainers": [{"name": "d", "image": "i", "envFrom": [
+                {"configMapRef": {"name": "other"}}]}]},
+            "persistentvolumeclaims": {"volumes": [{**volume, "persistentVolumeClaim": {"claimName": "c"}}]},
+            "projected volumes": {"volumes": [{**volume, "projected": {"sources": [
+                {"secret": {"name": "other"}}]}}]},
+            "a service account": {"serviceAccountName": "boss"}}.items():
+        refused(ask(n1, "POST", PODS, mirror("sneaky", **spec)), f"a mirror Pod refers to no {what}",
+                f'node "n1" can not create pods that reference {what.split(" by ")[0].split(" for ")[0]}')
+    refused(ask(n1, "POST", PODS, {**mirror("sneaky"), "metadata": {
+        **mirror("sneaky")["metadata"], "ownerReferences": [{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}]}}),
+        "nor belongs to anybody else", "can only create pods with an owner reference set to itself")
+    status, own = ask(n1, "POST", PODS, mirror("own"))
+    tap.equal(status, 201, "one that refers to nothing is made")
+    refused(ask(n1, "POST", TOKENS, {**request, "spec": {"boundObjectRef": {
+        "kind": "Pod", "apiVersion": "v1", "name": "own", "uid": own["metadata"]["uid"]}}}),
+        "there are no tokens for it", "bound to a mirror pod")
+    refused(server.ask("PATCH", f"{PODS}/own", {"metadata": {"annotations": {
+        "kubernetes.io/config.mirror": None}}}, content_type=merge), "it stays a mirror Pod",
+        "may not add, remove or update mirror pod annotation", 422)
+    # One that somebody made by hand mentions a Secret: that is no leave for its node either.
+    server.create(PODS, mirror("by-hand", volumes=[{**volume, "secret": {"secretName": "other"}}]))
+    tap.equal(ask(n1, "GET", f"{SECRETS}/other")[0], 403, "a mirror Pod gives its node no Secret")
+    for name in ("named", "unnamed"):
+        server.create("/api/v1/namespaces/default/configmaps", {
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+        server.create("/api/v1/namespaces/default/persistentvolumeclaims", {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+                     "storageClassName": "none", "volumeName": f"pv-{name}"}})
+        server.create("/api/v1/persistentvolumes", {
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"pv-{name}"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                     "hostPath": {"path": "/x"}, "storageClassName": "none",
+                     "claimRef": {"namespace": "default", "name": name}}})
+    server.create(PODS, pod("uses", nodeName="n1", volumes=[
+        {"name": "c", "configMap": {"name": "named"}},
+        {"name": "d", "persistentVolumeClaim": {"claimName": "named"}}]))
+    core = "/api/v1/namespaces/default"
+    paths = [f"{core}/configmaps/{{}}", f"{core}/persistentvolumeclaims/{{}}", "/api/v1/persistentvolumes/pv-{}"]
+    tap.equal([[ask(who, "GET", p.format(name))[0] for p in paths] for who, name in (
+        (n1, "named"), (n1, "unnamed"), (n2, "named"))], [[200] * 3, [403] * 3, [403] * 3],
+        "a node reads the ConfigMaps, claims and volumes of its pods, and no others")
+    tap.equal([ask(n1, "GET", p.rsplit("/", 1)[0])[0] for p in paths], [403] * 3, "nor all of them")
 
     # Services have addresses of their own.
     SERVICES = "/api/v1/namespaces/default/services"

@@ -3,6 +3,7 @@
 
 lvm-node.py APISERVER NODE LVDATA
 """
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from server import Server  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
-from volumes import MEBI, Agent, settle  # noqa: E402
+from volumes import MEBI, Agent, settle, volume  # noqa: E402
 
 apiserver, program, lvdata = sys.argv[1:4]
 tap = Tap()
@@ -209,7 +210,23 @@ def check_hostile(agent):
                               content_type="application/merge-patch+json")
     tap.equal(stolen.status, 200, "whose status says that another's is its own")
     until(agent, "is told that it is not", "thief", code=9)
-    agent.delete("thief")
+    agent.create("peek", "8Mi", vgName="spared", source="thief", accessType="ro")
+    said = until(agent, "nor can it be copied by way of the thief", "peek", code=9)
+    tap.ok("precious is not the object's" in said["message"], "which is said", said)
+    agent.delete("peek", "thief")
+    for name in ("--config", "-f", "@orlop", "orlop/precious", "../x", "a b", "$(id)"):
+        status, value = agent.server.ask("POST", agent.path(), volume("group", "n1", "8Mi", vgName=name))
+        tap.ok(status == 422 and "vgName" in json.dumps(value), f"a group called {name} is refused", value)
+    for name in ("--config=global/activation=1", "-h", "@orlop", "$(id)"):
+        agent.create("option", "8Mi", vgName="spared", lvcreateOptionClass=name)
+        until(agent, f"options called {name} are none of the node's", "option", code=5)
+        agent.delete("option")
+        tap.ok(wait_for(lambda: "option" not in [o["metadata"]["name"] for o in agent.all()]), "and it goes")
+    agent.client.ask("POST", agent.path(), {**volume("named", "n1", "8Mi", vgName="spared"), "spec": {
+        "name": "-n precious; @orlop", "nodeName": "n1", "size": "8Mi", "vgName": "spared"}})
+    uid = until(agent, "a suggested name goes nowhere near lvm", "named", currentSize="8Mi")["volumeID"]
+    tap.ok(uid in agent.lvm.volumes() and uid.count("-") == 4, "the volume has its object's uid", uid)
+    agent.delete("named")
     agent.create("after", "8Mi", vgName="spared")
     until(agent, "after its deletion", "after", currentSize="8Mi")
     tap.equal(agent.lvm.volumes().get("precious"), 8 * MEBI, "the other is there, as large as before")

@@ -361,11 +361,22 @@ def test_refused(pods):
     tap.ok("nginx:1.25" in message and "orlop.io/host-process" in message, "it says what to do", message)
     tap.equal(pods.status("foreign")["phase"], "Pending", "it is Pending")
     pods.sees_event("foreign", "Failed", "cannot run here", "and an event")
-    pods.create("own", None, {"image": "registry:5000/orlop/orlop-target:9", "args": ["--x", "$(POD_IP)"]},
-                annotations={})
+    pods.create("own", None, {"image": "registry:5000/orlop/orlop-target:9", "args": [
+        "target", "serve", "--portal", "$(POD_IP)"]}, annotations={})
     pods.phase("own", "Running", "an image of ours is our program")
     wait_for(lambda: pods.log("own"))
-    tap.equal(pods.log("own"), f"target --x {pods.status('own')['podIP']}\n", "with its arguments")
+    tap.equal(pods.log("own"), f"target target serve --portal {pods.status('own')['podIP']}\n", "with its arguments")
+    for name, container, said in (
+            ("file", {"args": ["target", "serve", "--store", "file:/etc/shadow"]}, "--store"),
+            ("key", {"args": ["target", "serve", "--key-file", "/etc/shadow"]}, "leads out of its volumes"),
+            ("other", {"args": ["target", "drain"]}, "only what Orlop's controllers run"),
+            ("preload", {"args": ["target", "serve"], "env": [{"name": "LD_PRELOAD", "value": "/x"}]}, "LD_PRELOAD"),
+            ("probe", {"args": ["target", "serve"], "livenessProbe": {"exec": {"command": ["cat", "/etc/shadow"]}}},
+             "runs no command of the host")):
+        pods.create(f"own-{name}", None, {"image": "orlop/orlop-target:9", **container}, annotations={})
+        message = pods.waits(f"own-{name}", "ArgumentsNotAllowed", f"an image of ours with a foreign {name}")
+        tap.ok(said in message, "is refused with why", message)
+        pods.remove(f"own-{name}")
     pods.create("missing", None, {"image": "orlop-pool"}, annotations={})
     message = pods.waits("missing", "ErrImageNeverPull", "one that is not installed")
     tap.ok("orlop-pool" in message, "is named", message)

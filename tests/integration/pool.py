@@ -3,6 +3,7 @@
 
 pool.py APISERVER POOL ZVOLDATA [TEST...]
 """
+import json
 import os
 import shutil
 import signal
@@ -358,6 +359,39 @@ def test_full(bench):
     tap.equal(label.returncode, 0, "no label is left")
 
 
+def test_host_full(bench):
+    """The file system below a sparse device is full: the pool waits, says why, and goes on when there is space."""
+    if os.geteuid() != 0:
+        return
+    folder = bench.scratch.file("small.disks")
+    os.mkdir(folder)
+    tap.ran(run("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", folder), "a small file system")
+    try:
+        disks, pool = Disks(bench.api, folder, cluster="small"), bench.pool("small")
+        disks.make("h-a")
+        pool.create(group("stripe", "h-a"))
+        with pool:
+            tap.equal(pool.wait(), "ONLINE", "with a pool that may grow larger than it")
+            with open(f"{folder}/ballast", "wb", buffering=0) as ballast:
+                tap.ok(any(fails(ballast) for _ in range(24)), "is filled by others")
+            pool.patch({"spec": {"poolConfig": {"compression": "lz4"}}})
+            said = "the file system that its sparse devices are on is full"
+            tap.ok(wait_for(lambda: pool.phase() == "FAULTED" and said in json.dumps(pool.status())),
+                   "the pool is suspended, and says what to do", pool.status())
+            os.unlink(f"{folder}/ballast")
+            tap.equal(pool.wait(), "ONLINE", "with space it goes on by itself")
+            tap.equal(pool.stop(), 0, "and ends in order")
+    finally:
+        run("umount", "-l", folder)
+
+
+def fails(file):
+    try:
+        return file.write(bytes(MEBI)) < MEBI
+    except OSError:
+        return True
+
+
 def test_migration(bench):
     """The pool moves with its devices; a node that is gone does not keep it."""
     disks, pool = bench.disks("move"), bench.pool("move")
@@ -447,12 +481,37 @@ def test_from_cstor(bench):
     tap.ok(seen.returncode == 0 and f"pool_guid: {guid}" in seen.stdout, "zdb sees the same pool", seen)
 
 
+def test_files_of_others(bench):
+    """A BlockDevice that leads to a file outside of the node's sparse devices does not give that file away."""
+    victim, before = bench.scratch.file("victim"), os.urandom(4096) + bytes(128 * MEBI - 4096)
+    with open(victim, "wb") as f:
+        f.write(before)
+    for how in ("path", "link"):
+        disks, pool = bench.disks(f"by-{how}"), bench.pool(f"by-{how}")
+        pool.sparse_dir = disks.folder
+        disks.make(f"o-{how}")
+        if how == "path":
+            disks.change("o-path", {"spec": {"path": victim}})
+        else:
+            os.unlink(disks.path("o-link"))
+            os.symlink(victim, disks.path("o-link"))
+        pool.create(group("stripe", f"o-{how}"))
+        with pool:
+            said = "no block device, and no file of this node's sparse devices"
+            tap.ok(wait_for(lambda: said in json.dumps(pool.status())), f"a file of others, by its {how}, is refused",
+                   pool.status())
+            tap.ok(pool.phase() != "ONLINE", "there is no pool", pool.status())
+    with open(victim, "rb") as f:
+        tap.ok(f.read() == before, "and the file is as it was")
+
+
 with Scratch() as scratch, open(scratch.file("api.log"), "w", encoding="utf-8") as log, \
         Server(apiserver, scratch.file("api"), log=log) as server:
     bench = Bench(server, Api(server).namespace(), scratch)
     only = sys.argv[4:]
-    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_paths, test_only_device, test_full, test_migration,
-                 test_from_cstor):
+    for test in (test_layouts, test_day_two, test_parallel, test_foreign, test_faults, test_paths, test_only_device,
+                 test_full, test_host_full, test_migration,
+                 test_from_cstor, test_files_of_others):
         if not only or test.__name__ in only:
             test(bench)
     logs = "".join(open(os.path.join(scratch.path, f), encoding="utf-8", errors="replace").read()

@@ -87,7 +87,7 @@ def check_copy(volume):
     comes_back(volume, "a replica that was copied goes on")
     write(volume, "-n", "100", "-b", "4Ki")
     twin = Process(f"{volume.folder}/copy.log", f"{programs}/orlop-replica", "replica", "serve", "--dir", copy,
-                   "--volume", volume.name, "--target", f"127.0.0.1:{REPLICA_PORT}").start()
+                   "--volume", volume.name, "--target", f"127.0.0.1:{REPLICA_PORT}", "--key-file", volume.key).start()
     try:
         tap.ok(wait_for(lambda: "an older copy of a replica" in volume.target.text()), "its copy is refused",
                volume.target.text()[-2000:])

@@ -12,6 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from crowd import Crowd  # noqa: E402
 from namespaces import own_network  # noqa: E402
 from replicated import REPLICA_PORT, Process, Volume  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
@@ -152,20 +153,18 @@ def check_strangers(volume):
     """Whoever has no business here is let go, and harms nothing."""
     stranger = Process(f"{volume.folder}/stranger.log", f"{programs}/orlop-replica", "replica", "serve", "--dir",
                        f"{volume.folder}/stranger", "--volume", "another", "--target",
-                       f"127.0.0.1:{REPLICA_PORT}").start()
+                       f"127.0.0.1:{REPLICA_PORT}", "--key-file", volume.key).start()
     tap.ok(wait_for(lambda: "no connection" in stranger.text()), "a replica of another volume is refused",
            stranger.text())
     stranger.kill()
     impostor = Process(f"{volume.folder}/impostor.log", f"{programs}/orlop-replica", "replica", "serve", "--dir",
                        f"{volume.folder}/stranger", "--volume", "test", "--target",
-                       f"127.0.0.1:{REPLICA_PORT}").start()
+                       f"127.0.0.1:{REPLICA_PORT}", "--key-file", volume.key).start()
     tap.ok(wait_for(lambda: not impostor.alive()) and "belongs to another volume" in impostor.text(),
            "its folder is not taken for one of this volume", impostor.text())
-    header = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 2, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
+    frame = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 2, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
     for words, name in ((b"GET / HTTP/1.0\r\n\r\n" * 10, "another protocol"), (os.urandom(4096), "noise"),
-                        (header, "a frame of another volume"),
-                        (header[:4] + b"\xff" + header[5:], "another version"),
-                        (header[:36] + b"\xff\xff\xff\xff" + header[40:], "an oversize frame")):
+                        (frame, "a frame without a key")):
         with socket.create_connection(("127.0.0.1", REPLICA_PORT), timeout=20) as peer:
             peer.sendall(words)
             try:
@@ -173,11 +172,23 @@ def check_strangers(volume):
             except ConnectionResetError:
                 ended = True
             tap.ok(ended, f"{name} ends the connection")
-    idle = [socket.create_connection(("127.0.0.1", REPLICA_PORT)) for _ in range(8)]
-    tap.ok(volume.healthy(), "the volume is as it was", volume.status())
-    for peer in idle:
-        peer.close()
+    check_crowd(volume)
     tap.equal(volume.bench("-r", "50", "-n", "500", "-q", "8", "--verify").returncode, 0, "and works")
+
+
+def check_crowd(volume):
+    """A thousand who connect, say nothing and come again keep no replica out."""
+    files = f"/proc/{volume.target.process.pid}/fd"
+    with Crowd(REPLICA_PORT, 1000) as crowd:
+        tap.ok(volume.healthy(), "silent strangers do not disturb the replicas that are there", volume.status())
+        volume.replicas[1].kill()
+        tap.ok(wait_for(lambda: volume.modes().count("Healthy") == volume.n - 1), "one replica goes", volume.modes())
+        volume.replicas[1].start()
+        began = time.monotonic()
+        tap.ok(volume.healthy(30), "it comes back through a crowd of silent strangers", volume.status())
+        print(f"# {time.monotonic() - began:.1f} s; {crowd.let_go} strangers were let go")
+        tap.ok(len(os.listdir(files)) < 200, "the target keeps few of the strangers' connections", os.listdir(files))
+    tap.ok(volume.healthy(), "the volume is as it was", volume.status())
 
 
 def check_restart(volume):
@@ -203,27 +214,21 @@ def check_restart(volume):
     tap.ok(took < 5, "a target that is killed serves again soon", took)
 
 
-def check_key(scratch):
-    """With a key they speak TLS; without it nobody is let in."""
-    key, other = scratch.file("key", "0123456789abcdef0123456789abcdef\n"), scratch.file("other", "x" * 32)
-    folder = scratch.file("secret")
-    os.mkdir(folder)
-    refused = run(f"{programs}/orlop-replica", "replica", "serve", "--dir", f"{folder}/r9", "--volume", "v",
-                  "--target", "192.0.2.1:6060")
-    tap.ran(refused, "between machines a key is demanded", 2, stderr="--key-file")
-    volume = Volume(programs, folder, size="16Mi", extra=["--key-file", key])
-    for replica in volume.replicas:
-        replica.argv += ("--key-file", key)
-    with volume:
-        tap.equal(volume.bench("-r", "50", "-n", "2000", "-q", "8", "--verify").returncode, 0, "with a key it works")
-        for words, name in (((), "without a key"), (("--key-file", other), "with another key")):
-            stranger = volume.replica(5)
-            stranger.argv += words
-            stranger.start()
-            tap.ok(wait_for(lambda s=stranger: "no connection" in s.text()), f"{name} nobody gets in",
-                   stranger.text())
-            stranger.kill()
-        tap.ok(volume.healthy(), "the others are not disturbed", volume.status())
+def check_key(volume):
+    """Without the volume's key nobody is let in, and nobody listens or dials, on loopback neither."""
+    keyless = [w for w in volume.target.argv if w not in ("--key-file", volume.key)]
+    tap.ran(run(*keyless), "a target opens no port for replicas without a key", 2, stderr="needs --key-file")
+    keyless = [w for w in volume.replica(5).argv if w not in ("--key-file", volume.key)]
+    tap.ran(run(*keyless), "a replica does not dial without a key", 2, stderr="needs --key-file")
+    tap.ok(not os.path.exists(f"{volume.folder}/r5"), "and has made nothing")
+    with open(f"{volume.folder}/other-key", "w", encoding="ascii") as f:
+        f.write("x" * 32)
+    stranger = volume.replica(5)
+    stranger.argv = tuple(f"{volume.folder}/other-key" if w == volume.key else w for w in stranger.argv)
+    stranger.start()
+    tap.ok(wait_for(lambda: "no connection" in stranger.text()), "with another key nobody gets in", stranger.text())
+    stranger.kill()
+    tap.ok(volume.healthy(), "the others are not disturbed", volume.status())
 
 
 def check_making(scratch):
@@ -285,6 +290,22 @@ def check_force(volume, saved):
     tap.ok(done.returncode == 0, "and has everything", done.stdout + done.stderr)
 
 
+def check_beneath(scratch):
+    """What is erased lies where it was said to, wherever links and dots lead."""
+    top = scratch.file("erase")
+    for folder in ("in/node/vol", "out/vol"):
+        os.makedirs(f"{top}/{folder}")
+        with open(f"{top}/{folder}/id", "w", encoding="ascii"):
+            pass
+    os.symlink("../out", f"{top}/in/link")
+    for path, status, said in (("in/link/vol", 1, "leads out of its folder"), ("in/../out/vol", 1, "leads out"),
+                               ("out/vol", 1, "is not beneath"), ("in/none", 0, ""), ("in/node/vol", 0, "")):
+        tap.ran(run(f"{programs}/orlop-replica", "replica", "erase", "--beneath", f"{top}/in", "--dir", f"{top}/{path}",
+                    "--volume", "v"), f"erasing {path} beneath in", status, stderr=said)
+    tap.equal((os.path.exists(f"{top}/out/vol/id"), os.path.exists(f"{top}/in/node/vol")), (True, False),
+              "only the one that was beneath is gone")
+
+
 if not own_network():
     tap.skip("replicated volumes", "no network namespaces here")
     tap.done()
@@ -298,6 +319,7 @@ with Scratch() as scratch:
             check_words(volume)
             check_members(volume)
             check_scrub(volume)
+            check_key(volume)
             check_strangers(volume)
             check_restart(volume)
         finally:
@@ -305,5 +327,5 @@ with Scratch() as scratch:
                 for process in [volume.target, *volume.replicas]:
                     print("\n".join("# " + line for line in process.text().splitlines()[-40:]))
     check_making(scratch)
-    check_key(scratch)
+    check_beneath(scratch)
 tap.done()

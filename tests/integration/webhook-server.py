@@ -15,6 +15,7 @@ import ssl
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+import identities  # noqa: E402
 import pool_rules  # noqa: E402
 from controller import Controller  # noqa: E402
 from pool_cases import CASES  # noqa: E402
@@ -101,7 +102,8 @@ def check_configuration(server):
                for name, it in hooks.items()],
               [("pools.orlop.io", "Fail", 5, "NoneOnDryRun"),
                ("kinds.orlop.io", "Ignore", 5, "NoneOnDryRun"),
-               ("deletion.orlop.io", "Ignore", 5, "NoneOnDryRun")], "what happens without an answer")
+               ("deletion.orlop.io", "Ignore", 5, "NoneOnDryRun"),
+               ("access.orlop.io", "Fail", 5, "NoneOnDryRun")], "what happens without an answer")
     groups = {g for it in hooks.values() for rule in it["rules"] for g in rule["apiGroups"]}
     tap.equal(groups, {"openebs.io", "cstor.openebs.io", "topolvm.io", "topolvm.cybozu.com"},
               "nothing but our groups")
@@ -134,6 +136,28 @@ def check_kinds(server):
                             "poolConfig": {"dataRaidGroupType": "stripe"}}]}})
     tap.ok(status == 422 and "[device-exists]" in reply["message"] and "dataRaidGroups[0]" in
            reply["message"], "the published form, in its own words", reply)
+
+
+def check_access(server):
+    """Programs of Orlop write what is their own, by the same table as in the embedded server."""
+    identities.allow_everything(server)
+    identities.make_objects(server)
+    server.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "orlop-pool"}})
+    n1, pool_ = identities.node(server, "n1"), identities.pool(server, "mine")
+    target = identities.Identity(server, identities.ACCOUNT + "orlop-volume-mine")
+    api, hold = identities.API, {"metadata": {"finalizers": ["orlop.io/test"]}}
+    for who, where, name in (
+            (n1, f"{api}/blockdevices", "bd-{}"), (n1, f"{api}/blockdeviceclaims", "bdc-{}"), (n1, LVS, "lv-{}"),
+            (pool_, f"{api}/cstorpoolinstances", "{}"), (pool_, f"{api}/cstorvolumereplicas", "cvr-{}")):
+        got = [who.patch(f"{where}/{name.format(owner)}", hold) for owner in ("mine", "other")]
+        tap.ok([it[0] for it in got] == [200, 403] and '.orlop.io" denied the request: '
+               in got[1][1]["message"], f"{who.user} holds {name} of its own alone", got)
+        tap.equal(who.ask("DELETE", f"{where}/{name.format('other')}")[0], 403, "and deletes none of others")
+    tap.equal([target.patch(f"{JIVAS}/{name}", {"status": {"status": "RW"}})[0]
+               for name in ("mine", "other")], [200, 403], "a target writes the status of its volume alone")
+    for kind, name in (("blockdevices", "bd-mine"), ("blockdeviceclaims", "bdc-mine"), ("blockdevices", "bd-other"),
+                       ("cstorpoolinstances", "mine"), ("cstorvolumereplicas", "cvr-mine")):
+        server.ask("PATCH", f"{api}/{kind}/{name}", {"metadata": {"finalizers": None}}, content_type=MERGE)
 
 
 def check_namespace(server):
@@ -293,6 +317,7 @@ def main():
             check_configuration(server)
             pool_rules.check_all(tap, server, kubectl=lambda case: case.title.startswith("a replacement"))
             check_kinds(server)
+            check_access(server)
             check_namespace(server)
             check_rotation(server, hook)
             check_hostile(hook)

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     const char *mode = argv[1], *name = argv[2];
     uint64_t size = strtoull(argv[3], NULL, 10) * MIB, seed = strtoull(argv[4], NULL, 10),
              wrong = 0;
-    const struct zpool_options o = {.host_id = HOST, .sign_ms = 100};
+    const struct zpool_options o = {.host_id = HOST, .sign_ms = 100, .files = "/"};
     if (zpool_start(&o, &e) < 0)
         return fail("start");
     zfs_multihost_import_intervals = 1;

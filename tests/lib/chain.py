@@ -14,11 +14,22 @@ def layers(path):
     except FileNotFoundError:
         return [(0, 0)]
     _magic, _crc, _next, count, _version = struct.unpack_from("<IIIIQ", data)
-    return [struct.unpack_from("<QQ", data, 24 + 32 * i) for i in range(count)]
+    return [struct.unpack_from("<QQ", data, 48 + 32 * i) for i in range(count)]
 
 
 def snapshots(path):
     return [snapshot for _number, snapshot in layers(path) if snapshot]
+
+
+def granules(path):
+    """The bits of a layer's map (src/store/page.h): of each pair of pages the newer one."""
+    with open(path, "rb") as f:
+        data = f.read()
+    out = bytearray()
+    for at in range(8192, len(data), 8192):
+        pair = [data[at + i * 4096:at + (i + 1) * 4096].ljust(4096, b"\0") for i in range(2)]
+        out += max(pair, key=lambda page: struct.unpack_from("<Q", page, 4064))[:4064]
+    return out
 
 
 def content(path, size, snapshot=None):
@@ -31,8 +42,7 @@ def content(path, size, snapshot=None):
         if not number:
             out[:len(data)] = data
         else:
-            with open(name + ".map", "rb") as f:
-                bits = f.read()
+            bits = granules(name + ".map")
             for byte, eight in enumerate(bits):
                 for bit in range(8) if eight else ():
                     if eight >> bit & 1:
@@ -54,4 +64,4 @@ def digest(path, size, snapshot=None):
 def loose(path):
     """Files of layers beside the bottom."""
     folder, name = os.path.split(path)
-    return [n for n in os.listdir(folder) if n.startswith(name + ".layer") and not n.endswith(".map")]
+    return [n for n in os.listdir(folder) if n.startswith(name + ".layer") and not n.endswith((".map", ".sums"))]

@@ -1,5 +1,6 @@
 """A small iSCSI initiator made of sockets and bytes, for what real ones do not do: go silent in the middle,
 break rules, count what comes back."""
+import hashlib
 import socket
 import struct
 
@@ -38,15 +39,33 @@ class Initiator:
         n = int.from_bytes(header[5:8], "big")
         return header, self._exactly(n + -n % 4)[:n]
 
-    def login(self, keys=(), normal=True):
-        """The status, as a number of class and detail."""
+    def _say(self, flags, keys, more=()):
+        """A login request with these keys; the status, and the keys of the answer."""
+        data = b"".join(key.encode() + b"\0" for key in [*keys, *more])
+        isid = b"\x80\0\0" + self.isid.to_bytes(3, "big") + b"\0\0"
+        self.send(0x43, flags, data, lun=isid, rest=struct.pack(">III", 0, self.cmdsn, 0))
+        header, data = self.receive()
+        answer = dict(pair.split("=", 1) for pair in data.decode().split("\0") if "=" in pair)
+        return int.from_bytes(header[36:38], "big"), answer
+
+    def prove(self, who, user, password):
+        """CHAP; the status at its end."""
+        status, answer = self._say(0x00, who, ["AuthMethod=CHAP"])
+        if status == 0:
+            status, answer = self._say(0x00, ["CHAP_A=7"])
+        if status:
+            return status
+        proof = hashlib.sha256(bytes([int(answer["CHAP_I"])]) + password.encode()
+                               + bytes.fromhex(answer["CHAP_C"][2:])).hexdigest()
+        return self._say(0x81, [f"CHAP_N={user}", f"CHAP_R=0x{proof}"])[0]
+
+    def login(self, keys=(), normal=True, chap=None):
+        """The status, as a number of class and detail. chap is a name and a secret."""
         text = [f"InitiatorName={self.name}", f"SessionType={'Normal' if normal else 'Discovery'}"]
         text += [f"TargetName={self.target}"] if normal else []
-        data = b"".join(key.encode() + b"\0" for key in [*text, *keys])
-        isid = b"\x80\0\0" + self.isid.to_bytes(3, "big") + b"\0\0"
-        self.send(0x43, 0x87, data, lun=isid, rest=struct.pack(">III", 0, self.cmdsn, 0))
-        header, _ = self.receive()
-        return int.from_bytes(header[36:38], "big")
+        if chap:
+            return self.prove(text, *chap) or self._say(0x87, list(keys))[0]
+        return self._say(0x87, text, keys)[0]
 
     def command(self, cdb, expected=0, data=b"", write=False):
         """Sends a command; its tag."""

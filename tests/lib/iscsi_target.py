@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 
+from replicated import make_key
 from tap import wait_for
 
 IQN = "iqn.2026-01.io.orlop:test"
@@ -88,10 +89,11 @@ class ReplicatedTarget(Target):
 
     def __init__(self, program, folder, replicas, size="64Mi", flags=()):
         super().__init__(program, folder, None, size, flags)
-        self.replicas, self.keepers = replicas, []
+        self.replicas, self.keepers, self.key = replicas, [], make_key(f"{folder}/key")
 
     def _place(self):
-        return ["--volume", "test", "--create", "--replicas", str(self.replicas), "--replica-listen", "127.0.0.1:0"]
+        return ["--volume", "test", "--create", "--replicas", str(self.replicas), "--replica-listen", "127.0.0.1:0",
+                "--key-file", self.key]
 
     def _started(self):
         port = self._await("target waits for replicas")["port"]
@@ -99,7 +101,8 @@ class ReplicatedTarget(Target):
             with open(f"{self.folder}/r{i}.log", "w", encoding="utf-8") as log:
                 self.keepers.append(subprocess.Popen(
                     [os.path.join(os.path.dirname(self.program), "orlop-replica"), "replica", "serve", "--dir",
-                     f"{self.folder}/r{i}", "--volume", "test", "--target", f"127.0.0.1:{port}"], stdout=log, stderr=log))
+                     f"{self.folder}/r{i}", "--volume", "test", "--target", f"127.0.0.1:{port}", "--key-file", self.key],
+                    stdout=log, stderr=log))
 
     def stop(self, how=signal.SIGTERM):
         status = super().stop(how)

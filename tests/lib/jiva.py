@@ -1,4 +1,5 @@
 """JivaVolumes of a whole system: what tests ask of them, and what they do to their processes."""
+import base64
 import http.client
 import json
 import os
@@ -84,10 +85,20 @@ class Jiva(System):
     def portal(self, name):
         return self.volume(name).get("iscsi", {}).get("targetPortal", "")
 
-    def url(self, name):
-        volume = self.volume(name)
+    def login(self, name):
+        """User and password of the volume, then those of the target; () without any."""
+        reply = self.ask("GET", f"/api/v1/namespaces/default/secrets/{name}-chap")
+        data = reply.json["data"] if reply.status == 200 else {}
+        return tuple(base64.b64decode(data[f"node.session.auth.{word}"]).decode() for word in (
+            "username", "password", "username_in", "password_in")) if data else ()
+
+    def url(self, name, login=True):
+        """With all that is needed to log in, or with none of it."""
+        volume, secrets = self.volume(name), self.login(name) if login else ()
         iscsi = volume["iscsi"]
-        return f"iscsi://{iscsi['targetPortal']}/{iscsi['iqn']}/{volume['spec'].get('lun', 0)}"
+        who, proof = ("%".join(secrets[:2]) + "@", "?target_user={}&target_password={}".format(*secrets[2:])) \
+            if secrets else ("", "")
+        return f"iscsi://{who}{iscsi['targetPortal']}/{iscsi['iqn']}/{volume['spec'].get('lun', 0)}{proof}"
 
     def orlop_(self, *words):
         return run(self.orlop, *words, "--data", self.folder, "-n", "default", timeout=PATIENCE + 60)

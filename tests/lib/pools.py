@@ -102,6 +102,7 @@ class Pool:
         self.program, self.server, self.client, self.name = program, server, client, name
         self.node, self.cluster, self.flags = node, cluster, flags
         self.log, self.faults_file = f"{folder}/{name}.log", f"{folder}/{name}.faults"
+        self.sparse_dir = folder  # files elsewhere are no devices
         self.process = None
 
     # the object
@@ -165,7 +166,7 @@ class Pool:
     def start(self, **env):
         argv = [self.program, "pool", "serve", "--kubeconfig", self.server.kubeconfig, "--namespace", NS, "--name",
                 self.name, "--look-every", "200ms", "--write-every", "200ms", "--sign-every", "100ms",
-                "--metrics", "127.0.0.1:0", *self.flags]
+                "--metrics", "127.0.0.1:0", "--sparse-dir", self.sparse_dir, *self.flags]
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(argv, stderr=log, env={
                 **os.environ, "ORLOP_POOL_FAULTS": self.faults_file, **env})

@@ -3,6 +3,7 @@
 Everything runs in a network of its own (namespaces.own_network()), where replica i reaches the target at
 127.0.0.1I: so each can be cut off alone.
 """
+import base64
 import json
 import os
 import signal
@@ -12,6 +13,13 @@ from tap import run, wait_for
 
 IQN = "iqn.2026-01.io.orlop:test"
 PORTAL, REPLICA_PORT = 3260, 6060
+
+
+def make_key(path):
+    """A file with a new key of a volume; its name."""
+    with open(path, "w", encoding="ascii") as f:
+        f.write(base64.b64encode(os.urandom(32)).decode() + "\n")
+    return path
 
 
 class Process:
@@ -69,6 +77,7 @@ class Volume:
     def __init__(self, programs, folder, replicas=3, size="64Mi", name="test", extra=(), stores=None, making=None):
         self.programs, self.folder, self.name, self.size = programs, folder, name, size
         self.control, self.extra, self.n = f"{folder}/t.sock", list(extra), replicas
+        self.key = make_key(f"{folder}/key")
         self.target = self._target(*(making or ("--create", "--replicas", str(replicas), "--size", size)))
         self.making, self.stores = self.target.argv, stores or {}
         for i in self.stores:  # a store that is named is there, and blank
@@ -81,14 +90,14 @@ class Volume:
     def _target(self, *words):
         return Process(f"{self.folder}/target.log", f"{self.programs}/orlop-target", "target", "serve",
                        "--volume", self.name, "--iqn", IQN, "--portal", f"127.0.0.1:{PORTAL}",
-                       "--replica-listen", f"0.0.0.0:{REPLICA_PORT}", "--insecure", "--control", self.control,
+                       "--replica-listen", f"0.0.0.0:{REPLICA_PORT}", "--key-file", self.key, "--control", self.control,
                        "--drain-seconds", "1", *words, *self.extra)
 
     def replica(self, i, store=None):
         words = ["--store", store] if store else []
         return Process(f"{self.folder}/r{i}.log", f"{self.programs}/orlop-replica", "replica", "serve",
                        "--dir", f"{self.folder}/r{i}", "--volume", self.name, "--target",
-                       f"127.0.0.1{i}:{REPLICA_PORT}", *words)
+                       f"127.0.0.1{i}:{REPLICA_PORT}", "--key-file", self.key, *words)
 
     def data(self, i):
         return f"{self.folder}/r{i}/data"

@@ -26,7 +26,7 @@ void disk_log_sync(struct unsynced **log, struct unsynced ***end, uint8_t *sure)
     struct unsynced **p = log;
     while (*p) {
         struct unsynced *u = *p;
-        if (!u->flushing) {
+        if (!u->flushing || u->alone) {
             p = &u->next;
             continue;
         }

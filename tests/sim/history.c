@@ -225,7 +225,7 @@ static void check_range(struct sim *s, struct sim_replica *r, const char *what,
 {
     uint64_t size = r->sure.super.view.size / SECTOR;
     for (uint64_t at = 0; at < size && at * SECTOR >> s->region_shift < regions; at++) {
-        if (r->sure.entries[at * SECTOR >> s->region_shift] > most ||
+        if (store_entry(r, at * SECTOR >> s->region_shift) > most ||
             surely(&r->disk, at, value[at]) || damage_rotten(r, at))
             continue;
         sim_fail(s, "replica %d, sector %lu: after a crash now it would not have value %lu, %s",
@@ -255,7 +255,7 @@ void history_check_disk(struct sim *s, int replica)
     if (content_at(s, reign_at(s, r, &super->lineage, super->pos), super->pos, &c)) {
         check_range(s, r, "as its position says", c.value, UINT64_MAX, super->pos);
         for (uint64_t i = 0; i < super->view.size >> s->region_shift; i++)
-            check_entry(s, r, i, r->sure.entries[i], c.last[i]);
+            check_entry(s, r, i, store_entry(r, i), c.last[i]);
     }
     if (super->mark_region && content_at(s, find_served(h, repl_pos_epoch(mark)), mark, &c))
         check_range(s, r, "as its mark says", c.value, super->mark_region, mark);

@@ -77,8 +77,12 @@ static void submit(struct sim *s, int target, struct client_io *c, enum repl_io_
                             .initiator = (int)sim_below(s, (uint64_t)s->initiators),
                             .life = s->target[target].p.life * TARGETS + (uint32_t)target,
                             .started = s->now};
-    c->io = (struct repl_io){
-        .op = op, .offset = sector * SECTOR, .length = n * SECTOR, .iov = &c->iov, .iov_n = 1};
+    c->io = (struct repl_io){.op = op,
+                             .offset = sector * SECTOR,
+                             .length = n * SECTOR,
+                             .iov = &c->iov,
+                             .iov_n = 1,
+                             .client = (uint64_t)c->initiator + 1};
     c->owner = s->target[target].owner;
     c->must = s->target[target].acked;
     if (op == REPL_IO_FLUSH)
@@ -633,6 +637,7 @@ static void plan(struct sim *s)
     s->disk_delay = delays[sim_below(s, 3)];
     s->meta_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
+    s->extent_shift = (uint8_t)(s->region_shift + sim_below(s, 3));
     s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
     s->depth = s->splits ? IOS : 1 + (int)sim_below(s, IOS);
     plan_swarm(s);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "repl/frame.h"
+#include "repl/meta.h"
 #include "repl/replica.h"
 #include "repl/target.h"
 
@@ -26,10 +27,10 @@ enum {
     CONNS = REPLICAS * TARGETS,
     SECTOR = 512,
     SECTORS_MAX = 96,
-    META_SIZE = 4 * REPL_SUPER_SIZE,
-    META_GRAIN = 64, /* metadata is torn finer than disks would */
+    META_SIZE = REPL_META_HEAD + REPL_SUPER_SIZE,
+    META_GRAIN = 512, /* a sector is written whole or not at all */
     IOS = 12,        /* of a client, at once */
-    HOT_MAX = 5,
+    ACTIVE_MAX = 3,  /* extents */
     INITIATORS = 2,  /* of a volume */
     SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
     DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
@@ -48,6 +49,7 @@ struct event {
         EV_MESSAGE,
         EV_STORED,
         EV_SYNCED,
+        EV_LOGGED,
         EV_DIAL,
         EV_BROKEN,
         EV_CLIENT,
@@ -71,6 +73,7 @@ struct unsynced {
     struct unsynced *next;
     uint64_t offset, length;
     bool done, flushing;
+    bool alone; /* durable by itself, not by a sync of everything */
     uint8_t data[];
 };
 
@@ -79,6 +82,14 @@ struct disk {
     uint8_t meta[META_SIZE], meta_sure[META_SIZE];
     struct unsynced *data_log, **data_end, *meta_log, **meta_end;
     uint64_t size;
+    /* Checksums at rest, as the process sees them and as they are on disk for sure; a crash may leave either. */
+    uint64_t sums[SECTORS_MAX], sums_sure[SECTORS_MAX];
+    struct {
+        const void *of; /* the flush; NULL: none */
+        uint64_t sums[SECTORS_MAX];
+    } sums_flush[2];
+    struct uuid store;
+    uint64_t generation; /* that it was stamped with */
     struct {
         uint64_t id;
         uint8_t *data;
@@ -117,6 +128,7 @@ struct sim_replica {
         bool known; /* else it is to be read from the disk */
         struct repl_super super;
         uint64_t entries[SECTORS_MAX]; /* of the region map */
+        bool active[SECTORS_MAX];      /* regions: in the activity log */
     } said, sure; /* what its metadata says as it was written, and as it is synced */
     struct {
         uint64_t owner;
@@ -242,7 +254,7 @@ struct sim {
     enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
     int64_t stage_at;
     int depth;
-    uint8_t region_shift;
+    uint8_t region_shift, extent_shift;
     int read_next; /* of reading everything: sector, -1 before the flush */
     uint64_t read_values[SECTORS_MAX];
     int initiators;
@@ -371,6 +383,10 @@ void store_meta_syncing(struct sim_replica *r);
 void store_meta_synced(struct sim_replica *r);
 void store_meta_read(struct sim_replica *r);      /* after a crash */
 int store_request(void *ctx, struct repl_req *q); /* ctx: a sim_replica */
+int store_log_write(void *ctx, uint64_t offset, const void *data, size_t size);
+void store_log_written(struct sim_replica *r);
+/* What a region's entry would be after a crash. */
+uint64_t store_entry(const struct sim_replica *r, uint64_t region);
 void store_done(struct sim *s, struct event *e);
 
 /* damage.c */

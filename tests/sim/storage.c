@@ -3,6 +3,7 @@
  * region map on disk: a crash at this moment must not let it be taken for unwritten.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -13,6 +14,55 @@ static void payload_of(const struct repl_req *q, uint8_t *out)
 {
     struct iovec to = {out, q->length};
     repl_iov_copy(&to, 1, q->iov, q->iov_n, q->skip, q->length);
+}
+
+/* Checksums at rest. */
+
+static uint64_t sum_of(const struct disk *d, uint64_t sector)
+{
+    return repl_sum(d->data + sector * SECTOR, SECTOR);
+}
+
+static void make_sums(struct disk *d, uint64_t offset, uint64_t length)
+{
+    for (uint64_t i = offset / SECTOR; i < (offset + length) / SECTOR; i++)
+        d->sums[i] = sum_of(d, i);
+}
+
+/* Whether a read does not match its checksums. Where nothing is damaged, they were trusted without a reason. */
+static bool mismatch(struct sim *s, struct sim_replica *r, const struct repl_req *q)
+{
+    for (uint64_t i = q->offset / SECTOR; i < (q->offset + q->length) / SECTOR; i++) {
+        if (q->unverified || q->snap || r->disk.sums[i] == sum_of(&r->disk, i))
+            continue;
+        if (s->corrupt != r->i)
+            sim_fail(s, "replica %d trusts the checksum of sector %lu, which is stale", r->i, i);
+        return true;
+    }
+    return false;
+}
+
+static void flush_begins(struct disk *d, const struct repl_req *q)
+{
+    disk_mark_flushing(d->data_log);
+    for (int i = 0; q->sums && i < 2; i++) {
+        if (d->sums_flush[i].of)
+            continue;
+        d->sums_flush[i].of = q;
+        memcpy(d->sums_flush[i].sums, d->sums, sizeof(d->sums));
+        return;
+    }
+}
+
+static void flush_ends(struct disk *d, const struct repl_req *q, bool happens)
+{
+    for (int i = 0; i < 2; i++) {
+        if (d->sums_flush[i].of != q)
+            continue;
+        d->sums_flush[i].of = NULL;
+        if (happens)
+            memcpy(d->sums_sure, d->sums_flush[i].sums, sizeof(d->sums_sure));
+    }
 }
 
 /* Disks: the effect on what the process sees. */
@@ -26,11 +76,19 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         break;
     case REPL_STORE_WRITE:
         payload_of(q, d->data + q->offset);
+        make_sums(d, q->offset, q->length);
         damage_mended(r, q->offset, q->length);
         break;
     case REPL_STORE_ZERO:
         memset(d->data + q->offset, 0, q->length);
+        make_sums(d, q->offset, q->length);
         damage_mended(r, q->offset, q->length);
+        break;
+    case REPL_STORE_RESUM:
+        make_sums(d, q->offset, q->length);
+        break;
+    case REPL_STORE_STAMP:
+        d->generation = q->length;
         break;
     case REPL_STORE_FLUSH:
         disk_log_sync(&d->data_log, &d->data_end, d->data_sure);
@@ -41,6 +99,10 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     case REPL_STORE_SNAPSHOT:
         if (!disk_snapshot(d, q->offset))
             sim_fail(s, "replica %d cannot take snapshot %lx", r->i, q->offset);
+        for (uint64_t i = 0; i < d->size / SECTOR; i++)
+            if (d->sums[i] != sum_of(d, i))
+                sim_fail(s, "replica %d keeps a stale checksum of sector %lu in a snapshot", r->i, i);
+        memcpy(d->sums_sure, d->sums, sizeof(d->sums));
         history_snapshot(s, r->i, q->offset);
         break;
     case REPL_STORE_SNAP_DROP:
@@ -48,6 +110,8 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         break;
     case REPL_STORE_REVERT:
         disk_revert(d, q->offset);
+        make_sums(d, 0, sizeof(d->data));
+        memcpy(d->sums_sure, d->sums, sizeof(d->sums));
         break;
     }
 }
@@ -57,8 +121,13 @@ static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bo
 {
     bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
     bool happens = !fail || (writes && sim_chance(s, 50));
+    uint64_t sums[SECTORS_MAX];
+    memcpy(sums, r->disk.sums, sizeof(sums));
     if (happens)
         perform(s, r, q);
+    if (fail)
+        memcpy(r->disk.sums, sums, sizeof(sums)); /* those come after the data */
+    flush_ends(&r->disk, q, happens);
     for (struct unsynced *u = r->disk.data_log; writes && u; u = u->next) {
         if (u->done || u->offset != q->offset || u->length != q->length)
             continue;
@@ -70,21 +139,89 @@ static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bo
 
 /* What metadata says. */
 
-static void read_page(struct claim *c, const uint8_t *page)
+static void read_page(const struct sim_replica *r, struct claim *c, const uint8_t *page)
 {
     uint64_t entries[REPL_PAGE_ENTRIES];
-    repl_page_decode(0, page, entries);
+    repl_page_decode(0, &r->disk.store, page, entries);
     memcpy(c->entries, entries, sizeof(c->entries));
+}
+
+/* Of two slots; both the same: what was just written. */
+static bool read_log(const struct sim_replica *r, struct claim *c, const uint8_t *a,
+                     const uint8_t *b)
+{
+    struct repl_super super = {.store = r->disk.store, .log_generation = c->super.log_generation};
+    struct repl_log log;
+    enum repl_found found = repl_log_choose(a, b, &super, &log);
+    uint8_t more = r->s->extent_shift > r->s->region_shift
+                       ? (uint8_t)(r->s->extent_shift - r->s->region_shift)
+                       : 0;
+    bool any = found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT;
+    memset(c->active, any, sizeof(c->active));
+    for (uint32_t i = 0; i < log.n; i++)
+        for (uint64_t k = (uint64_t)log.extent[i] << more;
+             k < ((uint64_t)log.extent[i] + 1) << more && k < SECTORS_MAX; k++)
+            c->active[k] = true;
+    return !any;
+}
+
+uint64_t store_entry(const struct sim_replica *r, uint64_t region)
+{
+    return r->sure.active[region] ? REPL_UNKNOWN : r->sure.entries[region];
 }
 
 void store_meta_written(struct sim_replica *r, uint64_t offset, const void *data)
 {
     struct repl_super super;
     r->said.known = true;
-    if (offset >= repl_page_offset(0))
-        read_page(&r->said, data);
-    else if (repl_super_decode(data, &super, NULL) == 0)
-        r->said.super = super;
+    if (offset >= repl_page_offset(0)) {
+        read_page(r, &r->said, data);
+    } else if (offset < repl_log_offset(0)) {
+        const uint8_t *slot = r->disk.meta + offset;
+        if (repl_super_choose(slot, slot, &super) == REPL_FOUND_GOOD)
+            r->said.super = super;
+    }
+}
+
+/* The activity log. */
+
+int store_log_write(void *ctx, uint64_t offset, const void *data, size_t size)
+{
+    struct sim_replica *r = ctx;
+    struct sim *s = r->s;
+    memcpy(r->disk.meta + offset, data, size);
+    disk_log_write(&r->disk.meta_end, offset, data, size, true);
+    for (struct unsynced *u = r->disk.meta_log; u; u = u->next)
+        u->alone |= !u->next;
+    life_syncing(s, r->i);
+    if (s->sync_io && !r->slow) {
+        store_log_written(r);
+        return 1;
+    }
+    int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
+    world_event(s, s->now + 1000 + (int64_t)sim_below(s, (uint64_t)delay), EV_LOGGED, r->i, 0,
+                r->p.life, NULL);
+    return 0;
+}
+
+void store_log_written(struct sim_replica *r)
+{
+    struct unsynced **p = &r->disk.meta_log;
+    while (*p) {
+        struct unsynced *u = *p;
+        if (!u->alone) {
+            p = &u->next;
+            continue;
+        }
+        memcpy(r->disk.meta_sure + u->offset, u->data, u->length);
+        const uint8_t *slot = r->disk.meta_sure + u->offset;
+        if (!read_log(r, &r->sure, slot, slot))
+            sim_fail(r->s, "replica %d writes a log that cannot be read", r->i);
+        *p = u->next;
+        free(u);
+    }
+    r->disk.meta_end = p;
+    history_check_disk(r->s, r->i);
 }
 
 static bool says_more(const struct sim_replica *r)
@@ -110,7 +247,10 @@ void store_meta_synced(struct sim_replica *r)
     struct sim *s = r->s;
     bool more = says_more(r);
     disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    bool active[SECTORS_MAX];
+    memcpy(active, r->sure.active, sizeof(active));
     r->sure = r->said;
+    memcpy(r->sure.active, active, sizeof(active));
     damage_keep(s, r->i);
     if (more || sim_chance(s, 10))
         history_check_disk(s, r->i);
@@ -121,9 +261,14 @@ void store_meta_read(struct sim_replica *r)
     const uint8_t *meta = r->disk.meta_sure;
     uint64_t before = r->sure.super.generation;
     r->sure = (struct claim){.known = true};
-    if (repl_super_choose(meta, meta + REPL_SUPER_SIZE, &r->sure.super, NULL) < 0 && !r->damaged)
+    enum repl_found found = repl_super_choose(
+        meta + repl_super_offset(0), meta + repl_super_offset(1), &r->sure.super);
+    if ((found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT) && !r->damaged)
         sim_fail(r->s, "replica %d has no superblock any more", r->i);
-    read_page(&r->sure, meta + repl_page_offset(0));
+    read_page(r, &r->sure, meta + repl_page_offset(0));
+    if (!read_log(r, &r->sure, meta + repl_log_offset(0), meta + repl_log_offset(1)) &&
+        r->sure.super.view.version)
+        sim_fail(r->s, "replica %d has no activity log any more", r->i);
     r->said = r->sure;
     if (r->sure.super.generation < before && !r->damaged)
         sim_fail(r->s, "replica %d: superblock %lu after %lu was synced", r->i,
@@ -140,8 +285,8 @@ static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uin
     if (!r->sure.super.view.version)
         return;
     for (uint64_t i = offset >> s->region_shift; i <= (offset + length - 1) >> s->region_shift; i++)
-        if (r->sure.entries[i] <= r->sure.super.pos ||
-            (i < r->sure.super.mark_region && r->sure.entries[i] <= r->sure.super.mark_pos))
+        if (store_entry(r, i) <= r->sure.super.pos ||
+            (i < r->sure.super.mark_region && store_entry(r, i) <= r->sure.super.mark_pos))
             sim_fail(s, "replica %d writes to region %lu, which a crash would take for unwritten",
                      r->i, i);
 }
@@ -169,9 +314,13 @@ int store_request(void *ctx, struct repl_req *q)
         return -EIO;
     }
     r->erred |= r->erring != 0;
-    bool fail = r->erring && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
+    /* Like the rest of the metadata, the stamp does not fail: with it the process would end. */
+    bool spared = q->kind == REPL_STORE_STAMP || q->kind == REPL_STORE_RESUM;
+    bool fail = r->erring && !spared && sim_chance(s, 20) &&
+                (q->kind == REPL_STORE_READ || r->erring == 2);
     if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
         return -ENOENT;
+    fail |= q->kind == REPL_STORE_READ && mismatch(s, r, q);
     if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
         return -EEXIST; /* it could not be dropped */
     for (int k = 0; q->kind == REPL_STORE_SNAPSHOT && k < d->snaps; k++)
@@ -193,7 +342,7 @@ int store_request(void *ctx, struct repl_req *q)
         disk_log_write(&d->data_end, q->offset, data, q->length, false);
     }
     if (q->kind == REPL_STORE_FLUSH)
-        disk_mark_flushing(d->data_log);
+        flush_begins(d, q);
     if (fail && (writes || q->kind == REPL_STORE_FLUSH))
         r->weak = true;
     if (s->sync_io && !r->slow) {

@@ -186,8 +186,8 @@ static void replica_meta_write(void *ctx, uint64_t offset, const void *data, siz
         sim_fail(r->s, "replica %d: metadata at %lu", r->i, offset);
         return;
     }
-    store_meta_written(r, offset, data);
     memcpy(r->disk.meta + offset, data, size);
+    store_meta_written(r, offset, data);
     disk_log_write(&r->disk.meta_end, offset, data, size, true);
 }
 
@@ -243,6 +243,7 @@ static void replica_close(void *ctx, int link, const char *why)
 static const struct repl_replica_ops replica_ops = {.store = store_request,
                                                     .meta_write = replica_meta_write,
                                                     .meta_sync = replica_meta_sync,
+                                                    .log_write = store_log_write,
                                                     .buffer = replica_buffer,
                                                     .send = replica_send,
                                                     .close = replica_close};
@@ -257,6 +258,14 @@ static void replica_turn(struct sim *s, int i)
     wake(s, &r->p, EV_TURN_REPLICA, i, world_time(s, &r->p, next));
 }
 
+static void read_meta(void *ctx, uint64_t offset, void *data, size_t size)
+{
+    const struct sim_replica *r = ctx;
+    memset(data, 0, size);
+    if (offset < META_SIZE)
+        memcpy(data, r->disk.meta + offset, size < META_SIZE - offset ? size : META_SIZE - offset);
+}
+
 void replica_start(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
@@ -267,8 +276,19 @@ void replica_start(struct sim *s, int i)
                                     .store_size = r->disk.size,
                                     .lease_ns = LEASE,
                                     .checkpoint_ns = s->checkpoint,
-                                    .hot_max = HOT_MAX,
+                                    .idle_ns = 4 * s->checkpoint,
+                                    .active_max = ACTIVE_MAX,
+                                    .extent_shift = s->extent_shift,
+                                    .store = r->disk.store,
+                                    .store_generation = r->disk.generation,
+                                    .checked = true,
                                     .ops = 48};
+    struct repl_super super;
+    repl_super_choose(r->disk.meta + repl_super_offset(0), r->disk.meta + repl_super_offset(1),
+                      &super);
+    c.store_new = !super.generation;
+    if (super.generation && !repl_super_knows(&super, &c.store, c.store_generation))
+        sim_fail(s, "replica %d does not know its own store", i);
     for (int k = 0; k < r->disk.snaps; k++)
         c.held.id[c.held.n++] = r->disk.snap[k].id;
     struct err e;
@@ -277,7 +297,7 @@ void replica_start(struct sim *s, int i)
     r->p.frozen_until = 0;
     r->p.turn_at = 0;
     r->core = repl_replica_new(&c, &replica_ops, r);
-    if (repl_replica_load_super(r->core, r->disk.meta, r->disk.meta + REPL_SUPER_SIZE, &e) < 0) {
+    if (repl_replica_load(r->core, read_meta, &e) < 0) {
         if (!r->damaged)
             sim_fail(s, "replica %d cannot start: %s", i, e.msg);
         repl_replica_free(r->core);
@@ -287,8 +307,6 @@ void replica_start(struct sim *s, int i)
         return;
     }
     store_meta_read(r);
-    for (uint64_t p = 0; p < repl_replica_pages(r->core); p++)
-        repl_replica_load_page(r->core, p, r->disk.meta + repl_page_offset(p));
     repl_replica_start(r->core, local_time(s, &r->p));
     sim_trace(s, "replica %d starts", i);
     replica_turn(s, i);
@@ -315,6 +333,11 @@ void replica_crash(struct sim *s, int i)
     disk_log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data), SECTOR);
     disk_log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta),
                    META_GRAIN);
+    for (int k = 0; k < SECTORS_MAX; k++)
+        if (sim_chance(s, 50))
+            d->sums[k] = d->sums_sure[k];
+    memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+    d->sums_flush[0].of = d->sums_flush[1].of = NULL;
 }
 
 void replica_wipe(struct sim *s, int i)
@@ -325,6 +348,10 @@ void replica_wipe(struct sim *s, int i)
     d->data_end = &d->data_log;
     d->meta_end = &d->meta_log;
     d->size = s->size;
+    for (int k = 0; k < SECTORS_MAX; k++)
+        d->sums[k] = d->sums_sure[k] = repl_sum(d->data, SECTOR);
+    for (int k = 0; k < 16; k++)
+        d->store.bytes[k] = (uint8_t)sim_random(s);
     s->replica[i].sure = s->replica[i].said = (struct claim){0};
     memset(s->replica[i].rotten, 0, sizeof(s->replica[i].rotten));
 }
@@ -337,6 +364,7 @@ static struct process *process_of(struct sim *s, const struct event *e)
     case EV_TURN_REPLICA:
     case EV_STORED:
     case EV_SYNCED:
+    case EV_LOGGED:
     case EV_DIAL:
         return &s->replica[e->a].p;
     case EV_MESSAGE:
@@ -376,6 +404,10 @@ void world_handle(struct sim *s, struct event *e)
     case EV_SYNCED:
         store_meta_synced(&s->replica[e->a]);
         repl_replica_meta_synced(s->replica[e->a].core, 0);
+        break;
+    case EV_LOGGED:
+        store_log_written(&s->replica[e->a]);
+        repl_replica_logged(s->replica[e->a].core, 0);
         break;
     case EV_DIAL:
         net_dial(s, e->a);

@@ -2,6 +2,7 @@
  * CStorPoolInstance: one ZFS pool on one node.
  */
 #include "api/kinds/kinds.h"
+#include "api/kinds/pool_names.h"
 
 static const struct api_field spec[] = {
     {"hostName", API_STRING, .doc = "Node that has the pool. Changes when the pool migrates."},
@@ -147,6 +148,8 @@ static void publish(json_t *object, struct api_report *report)
     api_pool_publish(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
 }
 
+static const struct api_note notes[] = {{API_POOL_EXISTING, &api_zpool_name}, {0}};
+
 const struct api_kind api_cstor_pool_instance = {
     .kind = "CStorPoolInstance",
     .plural = "cstorpoolinstances",
@@ -159,6 +162,7 @@ const struct api_kind api_cstor_pool_instance = {
     .flags = API_STATUS_BOTH,
     .fields = fields,
     .columns = columns,
+    .notes = notes,
     .normalize = normalize,
     .validate = validate,
     .validate_update = validate_update,

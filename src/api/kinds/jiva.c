@@ -34,6 +34,9 @@ static const struct api_field mount_info[] = {
 };
 
 static const struct api_field policy_target[] = {
+    {"authentication", API_STRING, .words = API_WORDS("CHAP", "None"),
+     .doc = "CHAP, also without it: initiators log in with what the Secret NAME-chap has. None: "
+            "whoever reaches the portal reads and writes the volume; for initiators without CHAP."},
     {"disableMonitor", API_BOOL,
      .doc = "true: no metrics. Without it the target serves them on port 9500."},
     {"replicationFactor", API_INT, .min = 1, .max = API_JIVA_REPLICAS,
@@ -188,6 +191,14 @@ static const struct api_column columns[] = {
     {0},
 };
 
+/* These name folders on nodes, and are arguments of programs. */
+static const struct api_note notes[] = {
+    {API_JIVA_ID, &api_volume_id, .fixed = true},
+    {API_JIVA_NODES, &api_dns_subdomain, .list = true},
+    {API_JIVA_STALE, &api_dns_subdomain, .list = true},
+    {0},
+};
+
 static const struct api_path *const spec_at = API_KEY(NULL, "spec");
 
 void api_jiva_capacity(json_t *object, struct api_report *report)
@@ -208,6 +219,12 @@ unsigned api_jiva_factor(const json_t *volume)
     const json_t *said = json_at(volume, "spec", "policy", "target", "replicationFactor");
     json_int_t n = json_integer_value(own ? own : said);
     return n > 0 ? (unsigned)n : API_JIVA_FACTOR;
+}
+
+const char *api_jiva_authentication(const json_t *volume)
+{
+    const char *said = json_str(json_at(volume, "spec", "policy", "target"), "authentication");
+    return said ? said : "CHAP";
 }
 
 uint64_t api_jiva_bytes(const char *text)
@@ -237,6 +254,9 @@ static void validate(const json_t *object, struct api_report *report)
     if (class && *class)
         api_warn(report, API_KEY(API_KEY(spec_at, "policy"), "replicaSC"),
                  "has no effect: replicas keep their data in folders of the nodes");
+    if (str_eq(api_jiva_authentication(object), "None"))
+        api_warn(report, API_KEY(API_KEY(API_KEY(spec_at, "policy"), "target"), "authentication"),
+                 "whoever reaches the volume's portal can read and write it");
     const struct api_path *at = API_KEY(API_KEY(NULL, "metadata"), "annotations");
     const json_t *enabled = json_at(object, "metadata", "annotations", API_JIVA_RESIZE_ENABLED);
     const char *text = json_string_value(enabled);
@@ -288,6 +308,7 @@ const struct api_kind api_jiva_volume = {
         (const struct api_group_version[]){{"openebs.io", "v1alpha1"}, {"openebs.io", "v1"}, {0}},
     .published = 1,
     .flags = API_STATUS_BOTH,
+    .notes = notes,
     .fields = fields,
     .columns = columns,
     .normalize = api_jiva_normalize,

@@ -14,6 +14,9 @@
 #define API_JIVA_SNAPSHOT       "snapshot.jiva.openebs.io/order"
 /* Who the volume is: its data knows that name. Its uid, unless somebody brought one. */
 #define API_JIVA_ID             "jiva.openebs.io/volume-id"
+/* The nodes that have a replica each, and those whose folders are to be erased; separated by commas. */
+#define API_JIVA_NODES          "jiva.openebs.io/nodes"
+#define API_JIVA_STALE          "jiva.openebs.io/stale-nodes"
 /* "Delete": data goes with the object. */
 #define API_JIVA_RECLAIM        "jiva.openebs.io/reclaim-policy"
 /* Label of a JivaVolumeResize: the volume that it is about. */
@@ -29,6 +32,8 @@ enum {
 void api_jiva_capacity(json_t *object, struct api_report *report);
 /* How many replicas it is to have. */
 unsigned api_jiva_factor(const json_t *volume);
+/* How initiators prove who they are: "CHAP", or "None" where that was said. */
+const char *api_jiva_authentication(const json_t *volume);
 /* A size in bytes; 0 when it is none. */
 uint64_t api_jiva_bytes(const char *text);
 /* jivaform.c: the published form becomes ours, and ours the published one. */

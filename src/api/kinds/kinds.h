@@ -83,6 +83,18 @@ void api_pod_spec_validate(const json_t *spec, const struct api_path *at,
 void api_pod_spec_derive(json_t *spec);
 void api_pod_template_derive(json_t *object);
 /*
+ * What runs on a node itself (kinds/pod_host.c). `pod` is a Pod or a template of Pods.
+ */
+#define API_POD_HOST_PROCESS "orlop.io/host-process"
+/* The program that an image of ours stands for, as its file's name; NULL: it is not ours. */
+const char *api_image_program(const char *image);
+/* Whether it asks to run commands of the host. */
+bool api_pod_asks_for_host(const json_t *pod);
+/* What of the host or of ours it runs, for people; NULL: nothing. */
+const char *api_pod_host_program(const json_t *pod);
+/* The Pod itself, or the template of Pods that an object of that kind has; NULL: it has none. */
+const json_t *api_pod_template_of(const struct api_kind *kind, const json_t *object);
+/*
  * The rules that Deployment, ReplicaSet, DaemonSet and StatefulSet share: the selector selects what
  * the template makes, and the template's pods are restarted always.
  */

@@ -31,6 +31,7 @@
 
 #include <pthread.h>
 
+#include "api/access.h"
 #include "api/kind.h"
 #include "api/kinds/pool_names.h"
 #include "base/map.h"
@@ -38,7 +39,7 @@
 #include "controllers/cspc/plan.h"
 #include "kube/manager.h"
 
-#define CSPC_INSTANCE   "openebs.io/cstor-pool-instance"
+#define CSPC_INSTANCE   API_ACCESS_POOL_LABEL
 /* On a Deployment: what it was made from. */
 #define CSPC_TEMPLATE   "orlop.io/template-hash"
 /* Which Deployments are of pools; and the indexes of the caches. */
@@ -47,7 +48,7 @@
 #define CSPC_BY_DEVICE  "cspc-device"
 #define CSPC_BY_LABEL   "cspc-label"
 /* The account, role and image of the pods. */
-#define CSPC_ACCOUNT    "orlop-pool"
+#define CSPC_ACCOUNT    API_ACCESS_POOL_ACCOUNT
 #define CSPC_ROLE       "system:orlop:pool"
 #define CSPC_NODES_ROLE "system:orlop:pool-nodes"
 #define CSPC_IMAGE      "orlop-pool"
@@ -61,6 +62,7 @@ enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
 struct cspc {
     const struct cspc *first; /* NULL: this is it */
     const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_controller *controller;

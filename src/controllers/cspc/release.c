@@ -59,7 +59,8 @@ static bool is_fresh(struct cspc_run *r, const json_t *claim)
     if (!cspc_predecessor(claim) || kube_deleting(claim) || !text ||
         rfc3339_parse(text, &made, NULL) < 0)
         return false;
-    int64_t left = rfc3339_to_ns(made) + FRESH_NS - clock_real_ns(r->c->clock);
+    _cleanup_free_ char *key = mem_printf("made %s", kube_uid(claim));
+    int64_t at = rfc3339_to_ns(made), left = at + FRESH_NS - kube_ages_now(r->c->ages, key, at);
     if (left > 0 && (!r->result->again_ns || left < r->result->again_ns))
         r->result->again_ns = left;
     return left > 0;

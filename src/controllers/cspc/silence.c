@@ -42,9 +42,10 @@ static int time_left(struct cspc_run *r, const json_t *instance, int64_t *ret_ns
     if (!renewed || rfc3339_parse(renewed, &at, NULL) < 0)
         return 0;
     rfc3339_format(at, RFC3339_SECONDS, ret_since);
+    _cleanup_free_ char *key = mem_printf("lease %s", kube_uid(instance));
     *ret_ns = rfc3339_to_ns(at) +
               json_integer_value(json_object_get(spec, "leaseDurationSeconds")) * CLOCK_SECOND -
-              clock_real_ns(r->c->clock);
+              kube_ages_now(r->c->ages, key, rfc3339_to_ns(at));
     return 0;
 }
 

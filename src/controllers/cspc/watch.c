@@ -185,6 +185,7 @@ static struct cspc *group_new(struct kube_manager *m, const char *version)
     pthread_mutex_init(&s->lock, NULL);
     kube_manager_on_stop(m, free_all, s);
     s->clock = kube_manager_clock(m);
+    s->ages = kube_manager_ages(m);
     s->client = kube_manager_client(m);
     s->recorder = kube_manager_recorder(m);
     s->clusters = follow(m, version, "CStorPoolCluster", NULL, &s->clusters_r);

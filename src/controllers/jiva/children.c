@@ -9,6 +9,9 @@
  *     a volume of our name     of one that was deleted: it is about to go, and is waited for
  *     anybody else             not ours: said, and left alone
  */
+#include <errno.h>
+#include <sys/random.h>
+
 #include "base/base64.h"
 #include "base/uuid.h"
 #include "controllers/jiva/jiva.h"
@@ -133,30 +136,72 @@ static int ensure(struct jiva_work *w, const struct jiva_children *kind, json_t 
 }
 
 /*
- * The volume's key: made once, and never looked into again. Before one is made the server is asked, not
- * the cache: with another key target and replicas would not know each other.
+ * A Secret of the volume: made once, and never looked into again. Before one is made the server is asked, not
+ * the cache: with another one those who know the first would be strangers. Takes over what is wanted.
  */
-static int ensure_key(struct jiva_work *w, json_t **ret_secret, struct err *e)
+static int ensure_secret(struct jiva_work *w, json_t *wanted, const char *member,
+                         json_t **ret_secret, struct err *e)
 {
-    _cleanup_free_ char *name = mem_printf("%s-key", w->name);
     struct err why = {0};
-    json_auto_t *live = kube_informer_json(w->j->secrets.informer, w->ns, name, NULL);
+    json_auto_t *live = kube_informer_json(w->j->secrets.informer, w->ns, kube_name(wanted), NULL);
     if (!live)
-        live = kube_get(w->j->client, &w->j->secrets.r, w->ns, name, &why);
+        live = kube_get(w->j->client, &w->j->secrets.r, w->ns, kube_name(wanted), &why);
     if (!live && why.code != ERR_NOT_FOUND) {
+        json_decref(wanted);
         *e = why;
         return -1;
     }
-    const char *has = json_str(json_object_get(live, "data"), "key");
+    const char *has = json_str(json_object_get(live, "data"), member);
+    if (has && *has)
+        json_object_del(wanted, "stringData");
+    return ensure(w, &w->j->secrets, wanted, ret_secret, e);
+}
+
+static int ensure_key(struct jiva_work *w, json_t **ret_secret, struct err *e)
+{
     _cleanup_(str_done) struct str key = {0};
     for (int i = 0; i < 2; i++) {
         const struct uuid random = uuid_random();
         base64_format(random.bytes, sizeof(random.bytes), BASE64_STD, &key);
     }
-    json_t *wanted = jiva_secret(w->volume, str_get(&key));
-    if (has && *has)
-        json_object_del(wanted, "stringData");
-    return ensure(w, &w->j->secrets, wanted, ret_secret, e);
+    return ensure_secret(w, jiva_secret(w->volume, str_get(&key)), "key", ret_secret, e);
+}
+
+/* What every initiator takes, and every URL as it is: 16 letters and digits, of 95 bits. */
+static int make_password(char ret[17], struct err *e)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    enum { LETTERS = sizeof(letters) - 1 };
+    for (size_t n = 0; n < 16;) {
+        unsigned char byte;
+        if (getrandom(&byte, 1, 0) != 1)
+            return err_errno(e, errno, "no random numbers");
+        if (byte < 256 / LETTERS * LETTERS)
+            ret[n++] = letters[byte % LETTERS];
+    }
+    ret[16] = '\0';
+    return 0;
+}
+
+/* Without CHAP there is none; one that was there goes, so that nobody takes it for valid. */
+static int ensure_chap(struct jiva_work *w, json_t **ret_secret, struct err *e)
+{
+    char password[17], target_password[17];
+    if (!jiva_has_chap(w->volume)) {
+        _cleanup_free_ char *name = mem_printf("%s-chap", w->name);
+        json_auto_t *live = kube_informer_json(w->j->secrets.informer, w->ns, name, NULL);
+        *ret_secret = NULL;
+        return live && check_owner(w, live, "Secret", NULL) == 0
+                   ? jiva_delete(w->j, &w->j->secrets.r, live, false, e)
+                   : 0;
+    }
+    if (make_password(password, e) < 0 || make_password(target_password, e) < 0)
+        return -1;
+    int status = ensure_secret(w, jiva_chap(w->volume, password, target_password),
+                               "node.session.auth.password", ret_secret, e);
+    explicit_bzero(password, sizeof(password));
+    explicit_bzero(target_password, sizeof(target_password));
+    return status;
 }
 
 /* A Service that is made again asks for the address that initiators and replicas know. */
@@ -186,8 +231,8 @@ static int64_t replicas_of(const json_t *deployment)
     return json_integer_value(json_at(deployment, "spec", "replicas"));
 }
 
-static int ensure_deployments(struct jiva_work *w, const char *address, const char *key,
-                              const char *account, struct err *e)
+static int ensure_deployments(struct jiva_work *w, const char *address,
+                              const struct jiva_uids *uids, struct err *e)
 {
     _cleanup_free_ char *name = mem_printf("%s-rep", w->name);
     json_auto_t *live = kube_informer_json(w->j->deployments.informer, w->ns, name, NULL);
@@ -199,11 +244,11 @@ static int ensure_deployments(struct jiva_work *w, const char *address, const ch
             return -1;
         count = said ? count : now;
     }
-    if (ensure(w, &w->j->deployments, jiva_target_deployment(w->volume, address, key, account),
-               NULL, e) < 0)
+    if (ensure(w, &w->j->deployments, jiva_target_deployment(w->volume, address, uids), NULL, e) <
+        0)
         return -1;
-    return ensure(w, &w->j->deployments, jiva_replica_deployment(w->volume, address, key, count),
-                  NULL, e);
+    return ensure(w, &w->j->deployments,
+                  jiva_replica_deployment(w->volume, address, uids->key, count), NULL, e);
 }
 
 static int ensure_portal(struct jiva_work *w, const char *address, struct err *e)
@@ -218,10 +263,13 @@ static int ensure_portal(struct jiva_work *w, const char *address, struct err *e
 
 int jiva_ensure_children(struct jiva_work *w, struct err *e)
 {
-    json_t *secret = NULL, *service = NULL, *made = NULL;
+    json_t *secret = NULL, *service = NULL, *made = NULL, *login = NULL;
     if (ensure_key(w, &secret, e) < 0)
         return -1;
     json_auto_t *key = secret;
+    if (ensure_chap(w, &login, e) < 0)
+        return -1;
+    json_auto_t *chap = login;
     if (ensure(w, &w->j->accounts, jiva_account(w->volume), &made, e) < 0)
         return -1;
     json_auto_t *account = made;
@@ -234,7 +282,8 @@ int jiva_ensure_children(struct jiva_work *w, struct err *e)
     if (!*address)
         return err_set(e, ERR_UNAVAILABLE, "NoAddress", "Service %s has no address yet",
                        kube_name(svc));
-    if (ensure_deployments(w, address, kube_uid(key), kube_uid(account), e) < 0)
+    const struct jiva_uids uids = {kube_uid(key), chap ? kube_uid(chap) : "", kube_uid(account)};
+    if (ensure_deployments(w, address, &uids, e) < 0)
         return -1;
     return ensure_portal(w, address, e);
 }

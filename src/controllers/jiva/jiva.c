@@ -1,5 +1,6 @@
 #include "controllers/jiva/jiva.h"
 
+#include "api/format.h"
 #include "base/quantity.h"
 #include "controllers/controllers.h"
 
@@ -29,6 +30,11 @@ const char *jiva_id(const json_t *volume)
     return jiva_annotation(volume, API_JIVA_ID);
 }
 
+bool jiva_id_is_sound(const json_t *volume)
+{
+    return !*jiva_id(volume) || !api_volume_id.check(jiva_id(volume));
+}
+
 uint64_t jiva_bytes(const json_t *quantity)
 {
     return api_jiva_bytes(json_string_value(quantity));
@@ -39,8 +45,9 @@ json_t *jiva_list(const json_t *volume, const char *annotation)
     json_t *list = json_array();
     for (const char *at = jiva_annotation(volume, annotation); *at; at += *at == ',') {
         size_t n = strcspn(at, ",");
-        if (n)
-            json_array_append_new(list, json_stringn(at, n));
+        _cleanup_free_ char *name = mem_strndup(at, n);
+        if (!api_dns_subdomain.check(name)) /* it becomes a part of a path */
+            json_array_append_new(list, json_string(name));
         at += n;
     }
     return list;
@@ -216,6 +223,7 @@ static struct jiva *jiva_new(struct kube_manager *m)
     kube_manager_on_stop(m, jiva_free, j);
     pthread_mutex_init(&j->lock, NULL);
     j->clock = kube_manager_clock(m);
+    j->ages = kube_manager_ages(m);
     j->client = kube_manager_client(m);
     j->recorder = kube_manager_recorder(m);
     j->volumes_r = kube_resource(JIVA_VERSION, "JivaVolume");

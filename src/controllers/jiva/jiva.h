@@ -2,6 +2,7 @@
  * Jiva volumes, the part that keeps no data: what a JivaVolume and a JivaVolumeResize become.
  *
  *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     children.c;
+ *                 ├─> Secret NAME-chap      initiators and target prove who they are
  *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       objects.c,
  *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this    pods.c
  *                 │     (account, Role)     volume alone: it fills the volume's status
@@ -35,8 +36,8 @@
 #define JIVA_VERSION          "openebs.io/v1alpha1"
 #define JIVA_FINALIZER        "jiva.openebs.io/volume"
 #define JIVA_RESIZE_FINALIZER "resize.jiva.openebs.io/cleanup"
-#define JIVA_NODES            "jiva.openebs.io/nodes"
-#define JIVA_STALE            "jiva.openebs.io/stale-nodes" /* folders to be erased when the node is back */
+#define JIVA_NODES            API_JIVA_NODES
+#define JIVA_STALE            API_JIVA_STALE /* folders to be erased when the node is back */
 #define JIVA_GATE             "jiva.openebs.io/placement"
 #define JIVA_VOLUME_LABEL     "openebs.io/persistent-volume"
 #define JIVA_COMPONENT        "openebs.io/component"
@@ -54,6 +55,7 @@ extern struct jiva_settings jiva_settings;
 
 struct jiva {
     const struct clock *clock;
+    struct kube_ages *ages;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource volumes_r, resizes_r, pods_r;
@@ -103,6 +105,8 @@ json_t *jiva_list_text(const json_t *list);
 /* The annotation's text; "". */
 const char *jiva_annotation(const json_t *object, const char *key);
 const char *jiva_id(const json_t *volume); /* "" before it has one */
+/* Whether it can be a part of a path and an argument. */
+bool jiva_id_is_sound(const json_t *volume);
 /* Bytes of a quantity; 0 when it is none. */
 uint64_t jiva_bytes(const json_t *quantity);
 /* The text at a path of two; "". */
@@ -110,13 +114,19 @@ const char *jiva_text(const json_t *object, const char *part, const char *key);
 
 /* objects.c, pods.c: what children look like; pure functions. */
 json_t *jiva_secret(const json_t *volume, const char *key);
+/* Whether initiators must prove who they are; what they need for that, and the target for its own proof. */
+bool jiva_has_chap(const json_t *volume);
+json_t *jiva_chap(const json_t *volume, const char *password, const char *target_password);
 json_t *jiva_account(const json_t *volume);
 json_t *jiva_role(const json_t *volume);
 json_t *jiva_role_binding(const json_t *volume);
 json_t *jiva_service(const json_t *volume);
-/* key, account: the uids of the Secret and the account, so that pods are made anew with them. */
-json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key,
-                               const char *account);
+/* The uids of the Secrets and of the account, so that pods are made anew with them. */
+struct jiva_uids {
+    const char *key, *chap, *account; /* chap: "" without it */
+};
+json_t *jiva_target_deployment(const json_t *volume, const char *address,
+                               const struct jiva_uids *uids);
 json_t *jiva_replica_deployment(const json_t *volume, const char *address, const char *key,
                                 unsigned replicas);
 /* A pod that erases the volume's folder on a node. */

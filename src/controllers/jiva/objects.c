@@ -4,6 +4,8 @@
  */
 #include "controllers/jiva/objects.h"
 
+#include "api/access.h"
+
 json_t *jiva_named(const char *name, const char *suffix)
 {
     _cleanup_free_ char *made = mem_printf("%s%s", name, suffix);
@@ -34,9 +36,42 @@ json_t *jiva_secret(const json_t *volume, const char *key)
     return o;
 }
 
+bool jiva_has_chap(const json_t *volume)
+{
+    return !str_eq(api_jiva_authentication(volume), "None");
+}
+
+/* In the words of open-iscsi, as Kubernetes has them: its own volumes take the Secret as it is. */
+json_t *jiva_chap(const json_t *volume, const char *password, const char *target_password)
+{
+    static const char *const prefixes[] = {"node.session", "discovery.sendtargets"};
+    json_t *o = jiva_child(volume, "v1", "Secret", "-chap", "jiva-chap"), *data = json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+        const char *const words[][2] = {{"username", NULL},
+                                        {"password", password},
+                                        {"username_in", NULL},
+                                        {"password_in", target_password}};
+        for (size_t k = 0; k < ARRAY_SIZE(words); k++) {
+            _cleanup_free_ char *key = mem_printf("%s.auth.%s", prefixes[i], words[k][0]);
+            json_object_set_new(data, key,
+                                words[k][1] ? json_string(words[k][1])
+                                            : jiva_named(kube_name(volume), k ? "-target" : ""));
+        }
+    }
+    json_object_set_new(o, "type", json_string("kubernetes.io/iscsi-chap"));
+    json_object_set_new(o, "stringData", data);
+    return o;
+}
+
+json_t *jiva_account_name(const json_t *volume)
+{
+    return jiva_named(API_ACCESS_VOLUME_PREFIX, kube_name(volume));
+}
+
 json_t *jiva_account(const json_t *volume)
 {
-    json_t *o = jiva_child(volume, "v1", "ServiceAccount", "-ctrl", "jiva-controller");
+    json_t *o = jiva_child(volume, "v1", "ServiceAccount", "", "jiva-controller");
+    json_object_set_new(json_object_get(o, "metadata"), "name", jiva_account_name(volume));
     json_object_set_new(o, "automountServiceAccountToken", json_false());
     return o;
 }
@@ -67,8 +102,7 @@ json_t *jiva_role_binding(const json_t *volume)
                                   "Role", "name", jiva_named(kube_name(volume), "-ctrl")));
     json_object_set_new(o, "subjects",
                         json_pack("[{s:s,s:o,s:s}]", "kind", "ServiceAccount", "name",
-                                  jiva_named(kube_name(volume), "-ctrl"), "namespace",
-                                  kube_namespace(volume)));
+                                  jiva_account_name(volume), "namespace", kube_namespace(volume)));
     return o;
 }
 

@@ -28,10 +28,25 @@ static json_t *mount_at(const char *name, const char *path)
     return json_pack("{s:s,s:s}", "name", name, "mountPath", path);
 }
 
-static json_t *key_volume(const json_t *volume)
+static json_t *secret_volume(const json_t *volume, const char *name)
 {
-    return json_pack("{s:s,s:{s:o,s:i}}", "name", "key", "secret", "secretName",
-                     jiva_named(kube_name(volume), "-key"), "defaultMode", 0400);
+    _cleanup_free_ char *suffix = mem_printf("-%s", name);
+    return json_pack("{s:s,s:{s:o,s:i}}", "name", name, "secret", "secretName",
+                     jiva_named(kube_name(volume), suffix), "defaultMode", 0400);
+}
+
+/* Who logs in proves that it was given the volume's Secret; the target does too, to those who ask. */
+static void ask_for_chap(const json_t *volume, json_t *pod, json_t *target)
+{
+    _cleanup_free_ char *own = mem_printf("%s-target", kube_name(volume));
+    const char *const words[] = {"--chap-user",          kube_name(volume),
+                                 "--chap-secret-file",   RUN "/chap/node.session.auth.password",
+                                 "--mutual-user",        own,
+                                 "--mutual-secret-file", RUN "/chap/node.session.auth.password_in"};
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        json_array_append_new(json_object_get(target, "args"), json_string(words[i]));
+    json_array_append_new(json_object_get(target, "volumeMounts"), mount_at("chap", RUN "/chap"));
+    json_array_append_new(json_object_get(pod, "volumes"), secret_volume(volume, "chap"));
 }
 
 /* The account's token, for one container only. */
@@ -126,8 +141,8 @@ static json_t *scraping(bool monitored)
                      : json_pack("{s:s}", "prometheus.io/scrape", "false");
 }
 
-json_t *jiva_target_deployment(const json_t *volume, const char *address, const char *key,
-                               const char *account)
+json_t *jiva_target_deployment(const json_t *volume, const char *address,
+                               const struct jiva_uids *uids)
 {
     /* On one machine a Service's address is this machine's, and the target is there itself. */
     const char *at = net_is_loopback(address) ? address : "$(POD_IP)";
@@ -157,19 +172,22 @@ json_t *jiva_target_deployment(const json_t *volume, const char *address, const 
         json_object_set(manager, "resources", (json_t *)(uintptr_t)aux);
     json_t *pod =
         json_pack("{s:o,s:b,s:i,s:o,s:[O,o],s:[{s:s,s:{}},o,o]}", "serviceAccountName",
-                  jiva_named(kube_name(volume), "-ctrl"), "automountServiceAccountToken", 0,
+                  jiva_account_name(volume), "automountServiceAccountToken", 0,
                   "terminationGracePeriodSeconds", TARGET_GRACE, "tolerations",
                   tolerations(TARGET_MOVES_AFTER), "containers", target, manager, "volumes", "name",
-                  "control", "emptyDir", key_volume(volume), account_volume());
+                  "control", "emptyDir", secret_volume(volume, "key"), account_volume());
+    if (jiva_has_chap(volume))
+        ask_for_chap(volume, pod, target);
     apply_policy(volume, "target", pod, target);
     json_decref(target);
     json_t *o = deployment(volume, "-ctrl", "jiva-controller", 1,
-                           json_pack("{s:s}", "type", "Recreate"), key, pod);
+                           json_pack("{s:s}", "type", "Recreate"), uids->key, pod);
     /* Tokens of an account that was made anew are not those of the old one. */
     json_t *meta =
         json_object_get(json_object_get(json_object_get(o, "spec"), "template"), "metadata");
     json_t *notes = json_object_get(meta, "annotations");
-    json_object_set_new(notes, "orlop.io/account", json_string(account));
+    json_object_set_new(notes, "orlop.io/account", json_string(uids->account));
+    json_object_set_new(notes, "orlop.io/chap", json_string(uids->chap));
     json_object_update_new(notes, scraping(jiva_is_monitored(volume)));
     return o;
 }
@@ -208,7 +226,7 @@ json_t *jiva_replica_deployment(const json_t *volume, const char *address, const
     json_t *pod = json_pack("{s:b,s:[{s:s}],s:o,s:o,s:[O],s:[o,o]}", "automountServiceAccountToken",
                             0, "schedulingGates", "name", JIVA_GATE, "affinity", anti,
                             "tolerations", tolerations(-1), "containers", replica, "volumes",
-                            data_volume(), key_volume(volume));
+                            data_volume(), secret_volume(volume, "key"));
     apply_policy(volume, "replica", pod, replica);
     json_decref(replica);
     const json_t *account = json_at(volume, "spec", "policy", "serviceAccountName");
@@ -233,13 +251,14 @@ json_t *jiva_eraser(const json_t *volume, const char *node)
     json_t *o = jiva_child(volume, "v1", "Pod", suffix, "jiva-eraser");
     json_object_set_new(
         o, "spec",
-        json_pack("{s:b,s:s,s:{s:s},s:[o,o],s:[{s:s,s:o,s:[s,s,s,s,s,s,s,s],s:[o]}],s:[o]}",
+        json_pack("{s:b,s:s,s:{s:s},s:[o,o],s:[{s:s,s:o,s:[s,s,s,s,s,s,s,s,s,s],s:[o]}],s:[o]}",
                   "automountServiceAccountToken", 0, "restartPolicy", "OnFailure", "nodeSelector",
                   "kubernetes.io/hostname", node, "tolerations",
                   json_pack("{s:s,s:s}", "operator", "Exists", "effect", "NoSchedule"),
                   json_pack("{s:s,s:s}", "operator", "Exists", "effect", "NoExecute"), "containers",
                   "name", "erase", "image", image("orlop-replica"), "args", "replica", "erase",
-                  "--dir", path, "--volume", jiva_id(volume), "--except", str_get(&members),
-                  "volumeMounts", mount_at("data", RUN "/data"), "volumes", data_volume()));
+                  "--beneath", RUN "/data", "--dir", path, "--volume", jiva_id(volume), "--except",
+                  str_get(&members), "volumeMounts", mount_at("data", RUN "/data"), "volumes",
+                  data_volume()));
     return o;
 }

@@ -28,7 +28,8 @@ int64_t jiva_silence(struct jiva *j, const char *name)
     struct timespec at;
     if (!status || str_eq(status, "True") || !since || rfc3339_parse(since, &at, NULL) < 0)
         return 0;
-    int64_t ns = clock_real_ns(j->clock) - rfc3339_to_ns(at);
+    _cleanup_free_ char *key = mem_printf("silent %s", name);
+    int64_t ns = kube_ages_now(j->ages, key, rfc3339_to_ns(at)) - rfc3339_to_ns(at);
     return ns > 0 ? ns : 1;
 }
 
@@ -161,6 +162,8 @@ static bool is_told(const json_t *pod, const json_t *wanted)
 
 int jiva_erase(struct jiva_work *w, const char *node, struct err *e)
 {
+    if (!jiva_id_is_sound(w->volume))
+        return 1; /* it never had a folder */
     json_auto_t *wanted = jiva_eraser(w->volume, node);
     json_auto_t *pod = kube_informer_json(w->j->pods, w->ns, kube_name(wanted), NULL);
     if (pod && str_eq(jiva_text(pod, "status", "phase"), "Succeeded"))

@@ -7,6 +7,7 @@
  *
  * Each step is taken only when the ones before are in place, and all are looked at again each time.
  */
+#include "api/format.h"
 #include "controllers/jiva/jiva.h"
 
 enum { WORKERS = 4 };
@@ -39,6 +40,11 @@ static json_t *identity(const json_t *volume)
 
 static int ensure_identity(struct jiva_work *w, struct err *e)
 {
+    /* Admission refuses such; where nobody asked it, nothing is made of it here. */
+    if (!jiva_id_is_sound(w->volume))
+        return err_set(e, ERR_FAILED_PRECONDITION, "InvalidIdentity",
+                       "the annotation " API_JIVA_ID " %s",
+                       api_volume_id.check(jiva_id(w->volume)));
     if (jiva_hold(w->j, &w->j->volumes_r, &w->volume, JIVA_FINALIZER, true, e) < 0)
         return -1;
     json_auto_t *patch = identity(w->volume);

@@ -123,10 +123,14 @@ static void test_account(void **state)
     check(token, builder);
     clock_manual_advance(&now, CLOCK_SECOND);
     check(token, "-");
-    /* Before its time. */
-    clock_manual_set_real(&now, clock_real_ns(&now.clock) - 601 * CLOCK_SECOND);
+    /* A clock that is set back a day does not make it one of the future; it is not good at any time. */
+    const int64_t day = 24 * 3600 * CLOCK_SECOND,
+                  made = clock_real_ns(&now.clock) - 600 * CLOCK_SECOND;
+    clock_manual_set_real(&now, made - day);
+    check(token, builder);
+    clock_manual_set_real(&now, made - 3 * day);
     check(token, "-");
-    clock_manual_advance(&now, CLOCK_SECOND);
+    clock_manual_set_real(&now, made);
     check(token, builder);
     /* Deleted, and another of the same name. */
     remove_object("ServiceAccount", "ns", "builder");

@@ -102,21 +102,67 @@ static void test_templates(void **state)
     json_auto_t *before = parse_quoted(text), *after = parse_quoted(text);
     json_object_set_new(json_object_get(after, "spec"), "capacity", json_string("2Gi"));
     json_object_set_new(json_object_get(after, "status"), "capacity", json_string("2Gi"));
-    json_auto_t *a = jiva_target_deployment(before, "127.96.0.1", "k", "s"),
-                *b = jiva_target_deployment(after, "127.96.0.1", "k", "s");
+    const struct jiva_uids uids = {"k", "c", "s"};
+    json_auto_t *a = jiva_target_deployment(before, "127.96.0.1", &uids),
+                *b = jiva_target_deployment(after, "127.96.0.1", &uids);
     json_auto_t *c = jiva_replica_deployment(before, "127.96.0.1", "k", 3),
                 *d = jiva_replica_deployment(after, "127.96.0.1", "k", 4);
     assert_json(json_at(a, "spec", "template"), json_at(b, "spec", "template"), "target");
     assert_json(json_at(c, "spec", "template"), json_at(d, "spec", "template"), "replicas");
 }
 
+static bool has_word(const json_t *list, const char *word)
+{
+    const json_t *it;
+    for (size_t i = 0; (it = json_array_get(list, i)); i++) {
+        if (str_eq(json_string_value(it), word))
+            return true;
+    }
+    return false;
+}
+
+/* A target asks for CHAP unless its volume says otherwise, and no secret is in what runs it. */
+static void test_chap(void **state)
+{
+    static const char text[] = "{'metadata': {'name': 'v', 'namespace': 'n', 'uid': 'u'}, 'iscsi': "
+                               "{'iqn': 'iqn.2016-09.com.openebs.jiva:v'}, 'spec': {%s}}";
+    static const struct {
+        const char *spec;
+        bool chap;
+    } cases[] = {{"", true},
+                 {"'policy':{'target':{}}", true},
+                 {"'policy':{'target':{'authentication':'CHAP'}}", true},
+                 {"'policy':{'target':{'authentication':'None'}}", false}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_free_ char *whole =
+            mem_printf("%.*s%s%s", (int)(strlen(text) - 4), text, cases[i].spec, "}}");
+        json_auto_t *volume = parse_quoted(whole);
+        const struct jiva_uids uids = {"k", cases[i].chap ? "c" : "", "s"};
+        json_auto_t *o = jiva_target_deployment(volume, "127.96.0.1", &uids);
+        const json_t *pod = json_at(o, "spec", "template", "spec");
+        const json_t *args =
+            json_object_get(json_array_get(json_object_get(pod, "containers"), 0), "args");
+        assert_int_equal(has_word(args, "--chap-secret-file"), cases[i].chap);
+        assert_int_equal(has_word(args, "--mutual-secret-file"), cases[i].chap);
+        assert_int_equal(json_array_size(json_object_get(pod, "volumes")), cases[i].chap ? 4 : 3);
+        json_auto_t *secret = jiva_chap(volume, "password-one", "password-two");
+        const json_t *data = json_object_get(secret, "stringData");
+        assert_string_equal(json_str(secret, "type"), "kubernetes.io/iscsi-chap");
+        assert_string_equal(json_str(data, "node.session.auth.username"), "v");
+        assert_string_equal(json_str(data, "node.session.auth.password"), "password-one");
+        assert_string_equal(json_str(data, "node.session.auth.username_in"), "v-target");
+        assert_string_equal(json_str(data, "discovery.sendtargets.auth.password_in"),
+                            "password-two");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replica_count),
-        cmocka_unit_test(test_impose),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_replica_count), cmocka_unit_test(test_impose),
+        cmocka_unit_test(test_lists),         cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_chap),
     };
     return cmocka_run_group_tests_name("jiva", tests, NULL, NULL);
 }

@@ -11,6 +11,13 @@
 
 static const int64_t at = INT64_C(1767225600) * CLOCK_SECOND; /* AT */
 
+/* Ages on a clock that stands; to be freed. */
+static struct kube_ages *ages_at(struct clock_manual *clock, int64_t real_ns)
+{
+    clock_manual_init(clock, real_ns);
+    return kube_ages_new(&clock->clock);
+}
+
 static void test_available(void **state)
 {
     (void)state;
@@ -29,11 +36,39 @@ static void test_available(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         json_auto_t *pod = parse_quoted(cases[i].pod);
+        struct clock_manual clock;
+        struct kube_ages *ages = ages_at(&clock, at + cases[i].later * CLOCK_SECOND);
         int64_t wait;
-        assert_int_equal(
-            pods_is_available(pod, cases[i].seconds, at + cases[i].later * CLOCK_SECOND, &wait),
-            cases[i].available);
+        assert_int_equal(pods_is_available(pod, cases[i].seconds, ages, &wait), cases[i].available);
         assert_int_equal(wait, cases[i].wait * CLOCK_SECOND);
+        kube_ages_free(ages);
+    }
+}
+
+/* A clock that is set makes nothing available early, keeps nothing back, and evicts nobody early or late. */
+static void test_clock_is_set(void **state)
+{
+    (void)state;
+    json_auto_t *pod = parse_quoted("{'metadata': {'uid': 'u'}, " READY(AT) "}");
+    json_auto_t *node = parse_quoted(
+        "{'metadata': {'name': 'n'}, 'spec': {'taints': [{'key': 'node.kubernetes.io/unreachable', "
+        "'effect': 'NoExecute', 'timeAdded': '" AT "'}]}}");
+    for (int64_t hours = -24; hours <= 24; hours += 12) {
+        struct clock_manual clock;
+        struct kube_ages *ages = ages_at(&clock, at);
+        int64_t wait;
+        assert_false(pods_is_available(pod, 10, ages, &wait));
+        assert_int_equal(pods_stay_ns(pod, node, ages), 300 * CLOCK_SECOND);
+        clock_manual_advance(&clock, 4 * CLOCK_SECOND);
+        clock_manual_set_real(&clock, clock_real_ns(&clock.clock) + hours * 3600 * CLOCK_SECOND);
+        assert_false(pods_is_available(pod, 10, ages, &wait));
+        assert_int_equal(wait, 6 * CLOCK_SECOND);
+        assert_int_equal(pods_stay_ns(pod, node, ages), 296 * CLOCK_SECOND);
+        clock_manual_advance(&clock, 6 * CLOCK_SECOND);
+        assert_true(pods_is_available(pod, 10, ages, &wait));
+        clock_manual_advance(&clock, 290 * CLOCK_SECOND);
+        assert_int_equal(pods_stay_ns(pod, node, ages), 0);
+        kube_ages_free(ages);
     }
 }
 
@@ -108,12 +143,15 @@ static void test_stay(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         json_auto_t *pod = parse_quoted(cases[i].pod), *taint = parse_quoted(cases[i].taint);
         json_auto_t *node = json_pack("{s:{s:[O]}}", "spec", "taints", taint);
-        int64_t stay = pods_stay_ns(pod, node, at + cases[i].later * CLOCK_SECOND);
+        struct clock_manual clock;
+        struct kube_ages *ages = ages_at(&clock, at + cases[i].later * CLOCK_SECOND);
+        int64_t stay = pods_stay_ns(pod, node, ages);
+        kube_ages_free(ages);
         if (stay != (cases[i].expected < 0 ? INT64_MAX : cases[i].expected * CLOCK_SECOND))
             fail_msg("case %zu: %ld s", i, (long)(stay / CLOCK_SECOND));
     }
     json_auto_t *pod = json_object();
-    assert_int_equal(pods_stay_ns(pod, NULL, at), INT64_MAX);
+    assert_int_equal(pods_stay_ns(pod, NULL, NULL), INT64_MAX);
 }
 
 static void test_numbers(void **state)
@@ -173,9 +211,10 @@ static void test_daemons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_available), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_hash),      cmocka_unit_test(test_stay),
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_daemons),
+        cmocka_unit_test(test_available), cmocka_unit_test(test_clock_is_set),
+        cmocka_unit_test(test_order),     cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_stay),      cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_daemons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

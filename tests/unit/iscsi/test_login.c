@@ -215,10 +215,10 @@ static const struct login {
      true},
     {"CHAP, skipped", {{0x00, WIRE_WHO "|AuthMethod=CHAP"}, {0x87, ""}}, 0x020b, 0, NULL, true},
     {"CHAP, ignored", {{0x81, WIRE_WHO "|AuthMethod=CHAP"}, {0x83, ""}}, 0, 0, NULL, true},
-    {"discovery needs none",
+    {"discovery needs CHAP too",
      {{0x87, "InitiatorName=iqn.2026-01.test:i|SessionType=Discovery"}},
+     0x0201,
      0,
-     0x87,
      NULL,
      true},
 };

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -124,6 +125,46 @@ static void passes_over_who_is_not_there(void **state)
     close(server);
 }
 
+/* As many as there may be, who say nothing: who speaks gets through all the same, and stays. */
+static void silent_connections_make_room(void **state)
+{
+    (void)state;
+    _cleanup_(node_forward_freep) struct node_forward *f = make();
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_max < 5 * FORWARD_MOST)
+        skip();
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    struct sockaddr_in to = address("127.0.0.1", 0), from = front();
+    int server = bound(&to, true), silent[FORWARD_MOST + 100], there[ARRAY_SIZE(silent)];
+    assert_int_equal(node_forward_set(f, &from, &to, 1, NULL), 0);
+    int first = dial(&from), first_there = accept(server, NULL, NULL);
+    assert_int_equal(write(first, "first", 5), 5);
+    assert_reads(first_there, "first");
+    for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+        silent[i] = dial(&from);
+        assert_true(readable(server));
+        there[i] = accept(server, NULL, NULL);
+    }
+    int client = dial(&from);
+    assert_true(readable(server));
+    int there_too = accept(server, NULL, NULL);
+    assert_int_equal(write(client, "hello", 5), 5);
+    assert_reads(there_too, "hello");
+    assert_int_equal(write(first, "still here", 10), 10);
+    assert_reads(first_there, "still here");
+    for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+        close(silent[i]);
+        close(there[i]);
+    }
+    close(client);
+    close(there_too);
+    close(first);
+    close(first_there);
+    close(server);
+}
+
 static void says_when_somebody_else_listens(void **state)
 {
     (void)state;
@@ -210,6 +251,7 @@ int main(void)
         cmocka_unit_test(goes_both_ways_and_ends),
         cmocka_unit_test(passes_over_who_is_not_there),
         cmocka_unit_test(says_when_somebody_else_listens),
+        cmocka_unit_test(silent_connections_make_room),
         cmocka_unit_test(large_amounts_wait_for_their_reader),
         cmocka_unit_test(many_at_once_and_left_alone),
     };

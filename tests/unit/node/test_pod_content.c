@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/kinds/kinds.h"
 #include "base/file.h"
 #include "jsontest.h"
 #include "node/pod_impl.h"
@@ -283,7 +284,7 @@ static void test_images(void **state)
         {"", NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        const char *got = pod_image_program(cases[i].image);
+        const char *got = api_image_program(cases[i].image);
         assert_string_equal(got ? got : "", cases[i].program ? cases[i].program : "");
     }
 }

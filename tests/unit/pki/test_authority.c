@@ -240,6 +240,24 @@ static void test_clock_back(void **state)
     assert_string_equal(pki_authority_bundle(authority), first);
 }
 
+/* What was made before the clock is set back a day is good after that; what is short-lived is not due when it is made. */
+static void test_clock_back_a_day(void **state)
+{
+    (void)state;
+    struct pki_request brief = request;
+    struct pki_leaf leaf = {0};
+    bool changed;
+    brief.seconds = 600;
+    assert_true(renew_leaf());
+    assert_int_equal(pki_authority_leaf(authority, "brief", &brief, &leaf, &changed, NULL), 0);
+    assert_in_range(leaf.due, clock_real_ns(&now.clock) / CLOCK_SECOND + 100,
+                    clock_real_ns(&now.clock) / CLOCK_SECOND + 600);
+    pki_leaf_done(&leaf);
+    clock_manual_set_real(&now, clock_real_ns(&now.clock) - DAYS(1));
+    assert_false(renew());
+    assert_false(renew_leaf());
+}
+
 static void test_damage(void **state)
 {
     (void)state;
@@ -346,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_authority_renewal, begin, end),
         cmocka_unit_test_setup_teardown(test_expired_authority, begin, end),
         cmocka_unit_test_setup_teardown(test_clock_back, begin, end),
+        cmocka_unit_test_setup_teardown(test_clock_back_a_day, begin, end),
         cmocka_unit_test_setup_teardown(test_damage, begin, end),
         cmocka_unit_test_setup_teardown(test_other_place, begin, end),
     };

@@ -29,12 +29,16 @@ static struct {
     uint8_t data[N][2 * SIZE];
     bool linked[N], frozen[N], full[N]; /* full: it cannot grow */
     bool cannot_write[N], bad_meta[N];
+    bool rotten[N]; /* what it reads at the beginning does not match its checksums */
     bool one_round; /* settle() delivers what is there, and no more */
     struct frame queue[4096];
     int n;
     int64_t now, round_ns; /* that a message takes */
     int done, status, admin, admin_status, forced, may_be_lost;
     int64_t dropped_at;
+    int undecided;
+    uint8_t meta[N][REPL_META_HEAD + 4 * REPL_SUPER_SIZE]; /* kept when a replica is revived */
+    uint64_t generation[N];
     int pieces, most_pieces; /* of a rebuild under way, now and at most */
 } w;
 
@@ -86,6 +90,7 @@ static void t_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
 {
     (void)ctx, (void)b;
     w.forced += what == REPL_EV_FORCED;
+    w.undecided += what == REPL_EV_UNDECIDED;
     w.may_be_lost += what == REPL_EV_FORCED && a;
 }
 
@@ -94,25 +99,45 @@ static int r_store(void *ctx, struct repl_req *q)
     int i = (int)(intptr_t)ctx;
     if (q->kind == REPL_STORE_WRITE && w.cannot_write[i])
         return -ENOSPC;
+    if (q->kind == REPL_STORE_READ && w.rotten[i] && q->offset < 4096)
+        return -EBADMSG;
     if (q->kind == REPL_STORE_READ)
         memcpy(q->iov->iov_base, w.data[i] + q->offset, q->length);
+    if (q->kind == REPL_STORE_WRITE)
+        w.rotten[i] = false;
     if (q->kind == REPL_STORE_WRITE)
         repl_iov_copy(&(struct iovec){w.data[i] + q->offset, q->length}, 1, q->iov, q->iov_n,
                       q->skip, q->length);
     if (q->kind == REPL_STORE_ZERO)
         memset(w.data[i] + q->offset, 0, q->length);
+    if (q->kind == REPL_STORE_STAMP)
+        w.generation[i] = q->length;
     bool grows = q->kind == REPL_STORE_RESIZE || q->kind == REPL_STORE_SNAPSHOT;
     return grows && w.full[i] ? -ENOSPC : 1;
 }
 
 static void r_meta(void *ctx, uint64_t offset, const void *data, size_t size)
 {
-    (void)ctx, (void)offset, (void)data, (void)size;
+    assert_true(offset + size <= sizeof(w.meta[0]));
+    memcpy(w.meta[(intptr_t)ctx] + offset, data, size);
 }
 
 static int r_sync(void *ctx)
 {
     return w.bad_meta[(intptr_t)ctx] ? -EIO : 1;
+}
+
+static int r_log(void *ctx, uint64_t offset, const void *data, size_t size)
+{
+    r_meta(ctx, offset, data, size);
+    return r_sync(ctx);
+}
+
+static void r_meta_read(void *ctx, uint64_t offset, void *data, size_t size)
+{
+    memset(data, 0, size);
+    if (offset + size <= sizeof(w.meta[0]))
+        memcpy(data, w.meta[(intptr_t)ctx] + offset, size);
 }
 
 static void free_buf(struct repl_buf *b)
@@ -146,7 +171,8 @@ static void r_close(void *ctx, int link, const char *why)
 }
 
 static const struct repl_target_ops t_ops = {t_send, t_close, t_complete, t_admin, t_event};
-static const struct repl_replica_ops r_ops = {r_store, r_meta, r_sync, r_buffer, r_send, r_close};
+static const struct repl_replica_ops r_ops = {r_store,  r_meta, r_sync, r_log,
+                                              r_buffer, r_send, r_close};
 
 /* Delivers until nothing moves. */
 static void settle(void)
@@ -195,15 +221,26 @@ static void link_up(int i)
     repl_replica_open(w.r[i], 0);
 }
 
-static void make_replica(int i)
+static void revive_replica(int i)
 {
-    struct repl_replica_config c = {.store_size = SIZE, .ops = 64, .hot_max = 64};
-    static const uint8_t zero[REPL_SUPER_SIZE];
+    struct repl_replica_config c = {.store_size = SIZE,
+                                    .ops = 64,
+                                    .checked = true,
+                                    .store = {{77}},
+                                    .store_generation = w.generation[i],
+                                    .store_new = !w.generation[i]};
     c.replica.bytes[0] = (uint8_t)(i + 1);
     w.r[i] = repl_replica_new(&c, &r_ops, (void *)(intptr_t)i);
-    assert_int_equal(repl_replica_load_super(w.r[i], zero, zero, NULL), 0);
+    assert_int_equal(repl_replica_load(w.r[i], r_meta_read, NULL), 0);
     repl_replica_start(w.r[i], w.now);
     link_up(i);
+}
+
+static void make_replica(int i)
+{
+    memset(w.meta[i], 0, sizeof(w.meta[i]));
+    w.generation[i] = 0;
+    revive_replica(i);
 }
 
 static int start_n(int n, int cf)

@@ -19,7 +19,7 @@ static const struct repl_msg messages[] = {
     {.type = REPL_ZERO, .seq = 1, .offset = 0, .count = REPL_MAX_ZERO},
     {.type = REPL_ACK, .seq = 100, .offset = 90},
     {.type = REPL_READ, .seq = UINT64_MAX, .offset = 512, .count = REPL_MAX_DATA},
-    {.type = REPL_MAP, .seq = 3, .offset = 510, .count = 510},
+    {.type = REPL_MAP, .seq = 3, .offset = 507, .count = 507},
     {.type = REPL_BYE},
 };
 

@@ -1,4 +1,4 @@
-/* A replica by itself: promises, hot regions, order, groups of flushes. Its store and metadata are counters here. */
+/* A replica by itself: promises, active extents, order, groups of flushes, damage. Its store is a counter here. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,9 +13,11 @@ enum { SIZE = 1 << 20, REGION = 16 };
 static struct {
     bool later;      /* the store answers later */
     bool sync_later; /* so do syncs of the metadata */
+    bool log_later;  /* and writes of the log */
     struct repl_req *waiting[32];
-    int waiting_n, writes, flushes, meta_writes, syncs;
-    uint8_t meta[8][REPL_SUPER_SIZE];
+    int waiting_n, writes, flushes, meta_writes, syncs, logs, resums, unverified;
+    uint64_t generation; /* that the store was stamped with */
+    uint8_t meta[REPL_META_HEAD + 4 * REPL_SUPER_SIZE];
     struct repl_msg sent[32];
     int sent_n, closed;
     uint8_t data[SIZE];
@@ -26,6 +28,12 @@ static int store(void *ctx, struct repl_req *q)
     (void)ctx;
     world.writes += q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
     world.flushes += q->kind == REPL_STORE_FLUSH;
+    world.resums += q->kind == REPL_STORE_RESUM;
+    world.unverified += q->unverified;
+    if (q->kind == REPL_STORE_STAMP) {
+        world.generation = q->length;
+        return 1;
+    }
     if (q->kind == REPL_STORE_WRITE)
         memcpy(world.data + q->offset, (uint8_t *)q->iov->iov_base + q->skip, q->length);
     if (!world.later)
@@ -37,10 +45,23 @@ static int store(void *ctx, struct repl_req *q)
 static void meta_write(void *ctx, uint64_t offset, const void *data, size_t size)
 {
     (void)ctx;
-    assert_int_equal(size, REPL_SUPER_SIZE);
-    assert_true(offset / REPL_SUPER_SIZE < 8);
-    memcpy(world.meta[offset / REPL_SUPER_SIZE], data, size);
+    assert_true(offset + size <= sizeof(world.meta));
+    memcpy(world.meta + offset, data, size);
     world.meta_writes++;
+}
+
+static void meta_read(void *ctx, uint64_t offset, void *data, size_t size)
+{
+    (void)ctx;
+    assert_true(offset + size <= sizeof(world.meta));
+    memcpy(data, world.meta + offset, size);
+}
+
+static int log_write(void *ctx, uint64_t offset, const void *data, size_t size)
+{
+    meta_write(ctx, offset, data, size);
+    world.logs++;
+    return !world.log_later;
 }
 
 static int meta_sync(void *ctx)
@@ -77,24 +98,39 @@ static void closed(void *ctx, int link, const char *why)
     world.closed++;
 }
 
-static const struct repl_replica_ops ops = {store, meta_write, meta_sync, buffer, send_msg, closed};
+static const struct repl_replica_ops ops = {
+    store, meta_write, meta_sync, log_write, buffer, send_msg, closed};
 static const int64_t S = 1000000000;
 
-static struct repl_replica *start(uint64_t page_zero)
+static const struct uuid STORE = {{5}};
+
+static struct repl_replica *start_with(bool store_new)
 {
-    struct repl_replica_config c = {
-        .store_size = SIZE, .hot_max = 4, .ops = 8, .checkpoint_ns = S, .lease_ns = S};
+    struct repl_replica_config c = {.store_size = SIZE,
+                                    .active_max = 4,
+                                    .active_room = 6,
+                                    .extent_shift = REGION + 1,
+                                    .idle_ns = 3 * S,
+                                    .ops = 8,
+                                    .checkpoint_ns = S,
+                                    .lease_ns = S,
+                                    .store = STORE,
+                                    .store_generation = world.generation,
+                                    .checked = true,
+                                    .store_new = store_new};
     struct repl_replica *r = repl_replica_new(&c, &ops, NULL);
     struct err e;
-    assert_int_equal(repl_replica_load_super(r, world.meta[0], world.meta[1], &e), 0);
-    for (uint64_t p = 0; p < repl_replica_pages(r); p++)
-        repl_replica_load_page(r, p, world.meta[2 + p]);
-    (void)page_zero;
+    assert_int_equal(repl_replica_load(r, meta_read, &e), 0);
     repl_replica_start(r, 0);
     repl_replica_turn(r, 0);
     repl_replica_open(r, 0);
     repl_replica_turn(r, 2 * S);
     return r;
+}
+
+static struct repl_replica *start(void)
+{
+    return start_with(!world.meta_writes);
 }
 
 static bool give(struct repl_replica *r, struct repl_msg m, const void *payload)
@@ -131,7 +167,7 @@ static void view_and_join(struct repl_replica *r, uint32_t epoch, int64_t now)
     give(r, (struct repl_msg){.type = REPL_VIEW, .epoch = epoch, .length = REPL_SUPER_SIZE}, block);
     repl_replica_turn(r, now);
     assert_int_equal(last().type, REPL_VIEW_OK);
-    give(r, (struct repl_msg){.type = REPL_JOIN, .epoch = epoch}, NULL);
+    give(r, (struct repl_msg){.type = REPL_JOIN, .epoch = epoch, .offset = 1}, NULL);
     give(r, (struct repl_msg){.type = REPL_DONE, .epoch = epoch, .length = REPL_SUPER_SIZE}, block);
     repl_replica_turn(r, now);
     assert_int_equal(last().type, REPL_DONE_OK);
@@ -154,7 +190,7 @@ static void setup(void)
 static struct repl_replica *written_once(void)
 {
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     view_and_join(r, 1, 3 * S);
     give(r, write_at(1, 0), page);
     repl_replica_turn(r, 3 * S);
@@ -162,62 +198,148 @@ static struct repl_replica *written_once(void)
     return r;
 }
 
-/* The first write to a region costs a sync, all of a batch together; the next ones cost none. */
-static void hot_regions(void **state)
+static struct repl_replica_status status_of(const struct repl_replica *r)
+{
+    struct repl_replica_status st;
+    repl_replica_status(r, &st);
+    return st;
+}
+
+static uint64_t entry_on_disk(uint32_t region)
+{
+    uint64_t entries[REPL_PAGE_ENTRIES];
+    assert_true(repl_page_decode(0, &STORE, world.meta + repl_page_offset(0), entries));
+    return entries[region];
+}
+
+static struct repl_super on_disk(void)
+{
+    struct repl_super s;
+    assert_int_equal(repl_super_choose(world.meta + repl_super_offset(0),
+                                       world.meta + repl_super_offset(1), &s),
+                     REPL_FOUND_GOOD);
+    return s;
+}
+
+static struct repl_log log_on_disk(void)
+{
+    struct repl_super s = on_disk();
+    struct repl_log log;
+    assert_int_equal(repl_log_choose(world.meta + repl_log_offset(0),
+                                     world.meta + repl_log_offset(1), &s, &log),
+                     REPL_FOUND_GOOD);
+    return log;
+}
+
+/* The first write to an extent costs a write of the log, all of a batch together; the next ones cost nothing. */
+static void active_extents(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     view_and_join(r, 1, 3 * S);
-    int syncs = world.syncs, writes = world.writes;
+    int syncs = world.syncs, logs = world.logs, writes = world.writes;
     assert_true(give(r, write_at(1, 0), page));
-    assert_true(give(r, write_at(2, 3 << REGION), page));
-    assert_int_equal(world.writes, writes); /* not before the sync */
+    assert_true(give(r, write_at(2, 6 << REGION), page));
+    assert_int_equal(world.writes, writes); /* not before the log */
     repl_replica_turn(r, 3 * S);
-    assert_int_equal(world.syncs, syncs + 1);
+    assert_int_equal(world.logs, logs + 1);
+    assert_int_equal(world.syncs, syncs);
     assert_int_equal(world.writes, writes + 2);
     assert_int_equal(last().type, REPL_ACK);
     assert_int_equal(last().seq, 2);
+    assert_int_equal(log_on_disk().n, 2);
     for (uint64_t i = 3; i < 10; i++)
-        assert_true(give(r, write_at(i, i * 512), page));
+        assert_true(give(r, write_at(i, (i % 2 << REGION) + i * 512), page));
     repl_replica_turn(r, 3 * S);
-    assert_int_equal(world.syncs, syncs + 1);
+    assert_int_equal(world.logs, logs + 1);
     assert_int_equal(last().seq, 9);
-    uint64_t entries[REPL_PAGE_ENTRIES];
-    assert_true(repl_page_decode(0, world.meta[2], entries));
-    assert_true(entries[0] == REPL_UNKNOWN && entries[3] == REPL_UNKNOWN && entries[2] == 0);
-    assert_true(repl_replica_region(r, 0) == repl_pos(1, 9));
-    /* Untouched for two checkpoints: the true entries are on disk. */
+    assert_true(repl_replica_region(r, 1) == repl_pos(1, 9));
+    assert_true(entry_on_disk(0) == 0); /* the log says enough */
+    /* Nothing was written for a while: the true entries are on disk, and the log is empty. */
     repl_replica_turn(r, 4 * S);
-    repl_replica_turn(r, 6 * S);
-    struct repl_replica_status st;
-    repl_replica_status(r, &st);
-    assert_int_equal(st.hot, 0);
-    assert_true(repl_page_decode(0, world.meta[2], entries));
-    assert_true(entries[0] == repl_pos(1, 9) && entries[3] == repl_pos(1, 2));
+    assert_int_equal(log_on_disk().n, 2);
+    repl_replica_turn(r, 7 * S);
+    assert_int_equal(status_of(r).active, 0);
+    assert_int_equal(log_on_disk().n, 0);
+    assert_true(entry_on_disk(1) == repl_pos(1, 9) && entry_on_disk(6) == repl_pos(1, 2));
     /* The checkpoint moved the position on disk, too. */
-    assert_true(st.super->pos == repl_pos(1, 9));
+    assert_true(on_disk().pos == repl_pos(1, 9));
     repl_replica_free(r);
 }
 
-/* More regions than may be hot: the longest untouched is cooled. */
-static void hot_most(void **state)
+/* A write waits for the log only if its own extent is not in it. */
+static void only_who_needs_it_waits(void **state)
+{
+    (void)state;
+    struct repl_replica *r = written_once();
+    world.later = false;
+    world.log_later = true;
+    int writes = world.writes, logs = world.logs;
+    give(r, write_at(2, 8 << REGION), page);
+    repl_replica_turn(r, 3 * S);
+    give(r, write_at(3, 512), page);
+    give(r, write_at(4, 10 << REGION), page);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.writes, writes + 1); /* 3 */
+    assert_int_equal(world.logs, logs + 1);     /* one at a time */
+    repl_replica_logged(r, 0);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.writes, writes + 2); /* 2 */
+    assert_int_equal(world.logs, logs + 2);
+    repl_replica_logged(r, 0);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.writes, writes + 3);
+    repl_replica_free(r);
+}
+
+/* More extents than may be active: the longest untouched retire; where there is no room, writes are taken later. */
+static void retire(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     view_and_join(r, 1, 3 * S);
-    for (uint64_t i = 1; i <= 6; i++) {
-        give(r, write_at(i, i * 2 << REGION), page);
+    for (uint64_t i = 1; i <= 5; i++) {
+        give(r, write_at(i, (i - 1) * 2 << REGION), page);
         repl_replica_turn(r, 3 * S);
     }
-    struct repl_replica_status st;
-    repl_replica_status(r, &st);
-    assert_int_equal(st.hot, 4);
-    uint64_t entries[REPL_PAGE_ENTRIES];
-    repl_page_decode(0, world.meta[2], entries);
-    assert_true(entries[2] == repl_pos(1, 1) && entries[4] == repl_pos(1, 2));
-    assert_true(entries[6] == REPL_UNKNOWN && entries[12] == REPL_UNKNOWN);
+    assert_int_equal(status_of(r).active, 3);
+    assert_true(entry_on_disk(0) == repl_pos(1, 1) && entry_on_disk(2) == repl_pos(1, 2));
+    struct repl_log log = log_on_disk();
+    for (uint32_t i = 0; i < log.n; i++)
+        assert_true(log.extent[i] >= 2);
+    world.later = true; /* a write in every extent is under way */
+    for (uint64_t i = 6; i <= 8; i++)
+        assert_true(give(r, write_at(i, (i - 1) * 2 << REGION), page));
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(status_of(r).active, 6);
+    assert_false(give(r, write_at(9, 0), page));
+    while (world.waiting_n)
+        repl_replica_stored(r, world.waiting[--world.waiting_n], 0);
+    world.later = false;
+    repl_replica_turn(r, 3 * S);
+    repl_replica_turn(r, 3 * S);
+    assert_true(give(r, write_at(9, 0), page));
+    repl_replica_free(r);
+}
+
+/* Who writes in order finds the next extent active already. */
+static void ahead(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start();
+    view_and_join(r, 1, 3 * S);
+    uint64_t at = (2 << REGION) - 1024;
+    for (uint64_t i = 1; i <= 2; i++, at += 512) {
+        give(r, write_at(i, at), page);
+        repl_replica_turn(r, 3 * S);
+    }
+    int logs = world.logs, writes = world.writes;
+    give(r, write_at(3, at), page);
+    assert_int_equal(world.writes, writes + 1); /* at once */
+    assert_int_equal(world.logs, logs);
     repl_replica_free(r);
 }
 
@@ -226,26 +348,121 @@ static void crash(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     view_and_join(r, 1, 3 * S);
     give(r, write_at(1, 0), page);
     give(r, (struct repl_msg){.type = REPL_FLUSH}, NULL);
     repl_replica_turn(r, 3 * S);
     assert_int_equal(last().offset, 1);
-    give(r, write_at(2, 512), page);
+    give(r, write_at(2, 1024), page);
     repl_replica_turn(r, 3 * S);
     struct repl_replica_status st;
     repl_replica_status(r, &st);
     assert_true(st.position == repl_pos(1, 2));
     repl_replica_free(r);
-    r = start(0);
+    r = start();
     repl_replica_status(r, &st);
     assert_true(st.position == repl_pos(1, 1));
     assert_int_equal(st.super->boot, 2);
     assert_int_equal(last().type, REPL_HELLO);
     assert_false(last().flags & REPL_INTACT);
     assert_true(repl_replica_region(r, 0) == REPL_UNKNOWN);
-    assert_true(repl_replica_region(r, 1) == 0);
+    assert_true(repl_replica_region(r, 1) == REPL_UNKNOWN); /* of the same extent */
+    assert_true(repl_replica_region(r, 2) == 0);
+    /* Their checksums are made anew; until then reads are not compared with them. */
+    assert_int_equal(world.resums, 2);
+    assert_int_equal(status_of(r).stale, 0);
+    repl_replica_free(r);
+}
+
+/* While checksums may be stale nothing is compared with them, and no snapshot keeps them. */
+static void stale_checksums(void **state)
+{
+    (void)state;
+    struct repl_replica *r = written_once();
+    repl_replica_free(r);
+    r = start(); /* as after a crash; the store answers later */
+    assert_int_equal(status_of(r).stale, 2);
+    int at = world.waiting_n;
+    give(r, (struct repl_msg){.type = REPL_PROMISE, .seq = 42, .epoch = 2}, NULL);
+    repl_replica_stored(r, world.waiting[at - 1], 0); /* one of them is made anew */
+    world.log_later = false;
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(status_of(r).stale, 1);
+    while (status_of(r).stale) {
+        repl_replica_stored(r, world.waiting[world.waiting_n - 1], 0);
+        repl_replica_turn(r, 3 * S);
+    }
+    assert_int_equal(world.resums, 2);
+    repl_replica_free(r);
+}
+
+/* Start anew with metadata that was damaged, or a store that is new; what the replica says of itself. */
+static struct repl_replica *damaged(uint64_t offset, size_t size, bool store_new)
+{
+    setup();
+    struct repl_replica *r = start();
+    view_and_join(r, 1, 3 * S);
+    give(r, write_at(1, 0), page);
+    give(r, (struct repl_msg){.type = REPL_FLUSH}, NULL);
+    repl_replica_turn(r, 3 * S);
+    repl_replica_free(r);
+    memset(world.meta + offset, 0, size);
+    return start_with(store_new);
+}
+
+static void assert_lost(struct repl_replica *r, bool lost, bool unknown)
+{
+    assert_int_equal(last().type, REPL_HELLO);
+    assert_int_equal(!!(last().flags & REPL_LOST), lost);
+    assert_int_equal(status_of(r).damaged != NULL, lost);
+    assert_true(status_of(r).position == (lost ? 0 : repl_pos(1, 1)));
+    assert_true((repl_replica_region(r, 9) == REPL_UNKNOWN) == unknown);
+    repl_replica_free(r);
+}
+
+/* Whatever is missing, it never claims what it may not have. */
+static void damage(void **state)
+{
+    (void)state;
+    assert_lost(damaged(0, 0, false), false, false);
+    assert_lost(damaged(repl_super_offset(0), REPL_SUPER_SLOT, false), true, true);
+    assert_lost(damaged(repl_super_offset(1), REPL_SUPER_SLOT, false), true, true);
+    assert_lost(damaged(repl_super_offset(0) + 512, 512, false), true, true);
+    assert_lost(damaged(repl_log_offset(0), 512, false), false, true);
+    assert_lost(damaged(repl_log_offset(0), 2 * REPL_LOG_SLOT, false), false, true);
+    assert_lost(damaged(repl_page_offset(0), REPL_SUPER_SIZE, false), false, true);
+    assert_lost(damaged(0, 0, true), true, false); /* its data was missing */
+    /* It stays lost until it was rebuilt, whatever it is started with. */
+    repl_replica_free(damaged(0, 0, true));
+    struct repl_replica *r = start_with(false);
+    assert_true(last().flags & REPL_LOST);
+    view_and_join(r, 2, 3 * S);
+    repl_replica_free(r);
+    r = start_with(false);
+    assert_false(last().flags & REPL_LOST);
+    repl_replica_free(r);
+}
+
+/* Each start, and each stop in order, gives metadata and store a new generation. */
+static void generations(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start();
+    assert_int_equal(world.generation, 1);
+    assert_true(repl_super_knows(&(struct repl_super){0}, &(struct uuid){{0}}, 0));
+    struct repl_super s = on_disk();
+    assert_true(repl_super_knows(&s, &STORE, 1) && !repl_super_knows(&s, &STORE, 0));
+    repl_replica_free(r);
+    r = start();
+    assert_int_equal(world.generation, 2);
+    repl_replica_stop(r);
+    for (int i = 0; i < 5 && !repl_replica_stopped(r); i++)
+        repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.generation, 3);
+    s = on_disk();
+    assert_true(repl_super_knows(&s, &STORE, 3) && !repl_super_knows(&s, &STORE, 2));
     repl_replica_free(r);
 }
 
@@ -254,7 +471,7 @@ static void stop(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     view_and_join(r, 1, 3 * S);
     give(r, write_at(1, 0), page);
     repl_replica_turn(r, 3 * S);
@@ -263,7 +480,7 @@ static void stop(void **state)
         repl_replica_turn(r, 3 * S);
     assert_true(repl_replica_stopped(r));
     repl_replica_free(r);
-    r = start(0);
+    r = start();
     struct repl_replica_status st;
     repl_replica_status(r, &st);
     assert_true(st.position == repl_pos(1, 1));
@@ -277,7 +494,7 @@ static void stop_incomplete(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     world.sync_later = true;
     repl_replica_stop(r);
     bool stopped = false, syncing = false;
@@ -292,7 +509,7 @@ static void stop_incomplete(void **state)
     assert_true(stopped);
     repl_replica_free(r);
     world.sync_later = false;
-    r = start(0);
+    r = start();
     assert_false(last().flags & REPL_INTACT);
     repl_replica_free(r);
 }
@@ -334,7 +551,7 @@ static void joined_again(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     struct repl_replica_status st;
     view_and_join(r, 1, 3 * S);
     world.later = true;
@@ -375,7 +592,7 @@ static void promises(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     view_and_join(r, 5, 3 * S);
     give(r, (struct repl_msg){.type = REPL_PING, .seq = 1, .epoch = 5}, NULL);
     repl_replica_turn(r, 3 * S);
@@ -403,7 +620,7 @@ static void lease_from_answer(void **state)
 {
     (void)state;
     setup();
-    struct repl_replica *r = start(0);
+    struct repl_replica *r = start();
     view_and_join(r, 1, 3 * S);
     give(r, (struct repl_msg){.type = REPL_PING, .seq = 1},
          NULL); /* at 9 s; before that nothing came */
@@ -441,13 +658,6 @@ static void mark(struct repl_replica *r, uint32_t region, uint64_t snap)
          (struct repl_msg){.type = REPL_FLUSH, .flags = REPL_MARK, .offset = region, .count = snap},
          NULL);
     repl_replica_turn(r, 3 * S);
-}
-
-static struct repl_super on_disk(void)
-{
-    struct repl_super s;
-    assert_int_equal(repl_super_choose(world.meta[0], world.meta[1], &s, NULL), 0);
-    return s;
 }
 
 /* A mark is of what was flushed with it, not of what was rebuilt meanwhile. */
@@ -497,18 +707,15 @@ static void marks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hot_regions),
-        cmocka_unit_test(hot_most),
-        cmocka_unit_test(crash),
-        cmocka_unit_test(stop),
-        cmocka_unit_test(stop_incomplete),
-        cmocka_unit_test(order),
-        cmocka_unit_test(failing),
-        cmocka_unit_test(promises),
-        cmocka_unit_test(joined_again),
+        cmocka_unit_test(active_extents),  cmocka_unit_test(only_who_needs_it_waits),
+        cmocka_unit_test(retire),          cmocka_unit_test(ahead),
+        cmocka_unit_test(crash),           cmocka_unit_test(stale_checksums),
+        cmocka_unit_test(damage),          cmocka_unit_test(generations),
+        cmocka_unit_test(stop),            cmocka_unit_test(stop_incomplete),
+        cmocka_unit_test(order),           cmocka_unit_test(failing),
+        cmocka_unit_test(promises),        cmocka_unit_test(joined_again),
         cmocka_unit_test(marks),
-        cmocka_unit_test(lease_from_answer),
-        cmocka_unit_test(no_ack_before_join),
+        cmocka_unit_test(lease_from_answer), cmocka_unit_test(no_ack_before_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,11 +192,122 @@ static void scrubbed(void **state)
     repl_target_submit(w.t, &io);
     settle();
     w.data[1][100] ^= 1;
+    w.rotten[1] = true;
     assert_true(repl_target_scrub(w.t));
     pass(1000 * MS);
     assert_int_equal(w.admin, 1);
     assert_memory_equal(w.data[1], w.data[0], SIZE);
     assert_int_equal(status().replica[1].scrub_errors, 1);
+}
+
+/* Two are wrong, and their checksums say so: a majority does not overwrite the good copy. */
+static void scrub_majority_wrong(void **state)
+{
+    (void)state;
+    struct repl_io io = io_of(REPL_IO_WRITE, 0);
+    repl_target_submit(w.t, &io);
+    settle();
+    for (int i = 0; i < 2; i++) {
+        memset(w.data[i], 0, 4096);
+        w.rotten[i] = true;
+    }
+    assert_true(repl_target_scrub(w.t));
+    pass(1000 * MS);
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(w.data[i], page, sizeof(page));
+}
+
+/* Copies differ and each matches its checksums: nothing is touched. */
+static void scrub_undecided(void **state)
+{
+    (void)state;
+    struct repl_io io = io_of(REPL_IO_WRITE, 0);
+    repl_target_submit(w.t, &io);
+    settle();
+    memset(w.data[0], 0, 4096);
+    memset(w.data[1], 0, 4096);
+    assert_true(repl_target_scrub(w.t));
+    pass(1000 * MS);
+    assert_memory_equal(w.data[2], page, sizeof(page));
+    assert_int_equal(w.data[0][0] | w.data[1][0], 0);
+    assert_int_equal(w.undecided, 1);
+}
+
+static int flush_of(uint64_t client)
+{
+    struct repl_io flush = {.op = REPL_IO_FLUSH, .client = client};
+    w.status = 1;
+    repl_target_submit(w.t, &flush);
+    settle();
+    return w.status;
+}
+
+static void write_of(uint64_t client, uint64_t offset)
+{
+    struct repl_io io = io_of(REPL_IO_WRITE, offset);
+    io.client = client;
+    repl_target_submit(w.t, &io);
+    settle();
+    assert_int_equal(w.status, 0);
+}
+
+static void restart_target(void)
+{
+    repl_target_free(w.t);
+    struct repl_target_config c = {.owner_seed = 100, .window = 64, .reads = 16};
+    w.n = 0;
+    w.t = repl_target_new(&c, &t_ops, NULL);
+    for (int i = 0; i < 3; i++) {
+        repl_replica_free(w.r[i]);
+        revive_replica(i);
+    }
+    pass(2000 * MS);
+}
+
+/* Replicas and target lose their memory: every initiator that wrote is told by one failing flush, and only then. */
+static void flush_after_loss(void **state)
+{
+    (void)state;
+    write_of(7, 0);
+    write_of(8, 8192);
+    assert_int_equal(flush_of(7) | flush_of(8) | flush_of(9), 0);
+    write_of(7, 0);
+    write_of(8, 8192);
+    restart_target();
+    restart_target(); /* nobody was told yet, and a second target knows it */
+    assert_string_equal(status().phase, "Healthy");
+    assert_int_equal(flush_of(9), 0); /* had written nothing */
+    assert_int_equal(flush_of(7), -EIO);
+    assert_int_equal(flush_of(7), 0);
+    pass(100 * MS);
+    assert_int_equal(flush_of(8), -EIO);
+    assert_int_equal(flush_of(8), 0);
+}
+
+/* An initiator that flushed and logged out has nothing to lose. */
+static void clean_initiator(void **state)
+{
+    (void)state;
+    write_of(7, 0);
+    write_of(8, 8192);
+    assert_int_equal(flush_of(7), 0);
+    repl_target_client(w.t, 7, true);
+    repl_target_client(w.t, 8, true); /* it did not flush */
+    pass(100 * MS);
+    restart_target();
+    assert_int_equal(flush_of(7), 0);
+    assert_int_equal(flush_of(8), -EIO);
+}
+
+/* More initiators than are remembered: the oldest is forgotten, and everybody can write. */
+static void many_initiators(void **state)
+{
+    (void)state;
+    for (uint64_t id = 1; id <= 2 * REPL_CLIENTS; id++)
+        write_of(id, 0);
+    restart_target();
+    assert_int_equal(flush_of(2 * REPL_CLIENTS), -EIO);
+    assert_int_equal(flush_of(1), 0);
 }
 
 static int64_t scrub_time(bool busy)
@@ -472,6 +583,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(rebuilt_idle, start, stop),
         cmocka_unit_test_setup_teardown(rebuilt_busy, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed, start, stop),
+        cmocka_unit_test_setup_teardown(scrub_majority_wrong, start, stop),
+        cmocka_unit_test_setup_teardown(scrub_undecided, start, stop),
+        cmocka_unit_test_setup_teardown(flush_after_loss, start, stop),
+        cmocka_unit_test_setup_teardown(clean_initiator, start, stop),
+        cmocka_unit_test_setup_teardown(many_initiators, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed_busy, start, stop),
         cmocka_unit_test_setup_teardown(blank_in_election, start_alone, stop),
         cmocka_unit_test_setup_teardown(forced_out, start_two, stop),

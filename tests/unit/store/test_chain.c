@@ -1,7 +1,8 @@
 /*
  * A file with snapshots, against a model: what each sector has, now and in every snapshot. Then the same with a crash
  * after each call that changes a file, in several ways (crashdisk.h): what was flushed is there, every snapshot is
- * whole, and what was being merged goes on.
+ * whole, and what was being merged goes on. With checksums the same: only what was written since they were flushed may
+ * differ from them after a crash, and reads as it is once they are made anew.
  */
 #include "crashdisk.h"
 #include "io/loop.h"
@@ -14,6 +15,7 @@ enum { BLOCK = 512, SECTORS = 8 * 40 + 3, SECTORS_MOST = 8 * 60, SNAPS = 200, LA
 struct entry {
     uint32_t value;
     size_t start, sure; /* calls before it began; by when it is certain */
+    size_t summed;      /* by when its checksum is */
 };
 
 struct snap {
@@ -33,6 +35,8 @@ static struct world {
     int snaps;
     VEC(struct entry) history[SECTORS_MOST];
     unsigned seed;
+    bool sums;
+    uint32_t cache; /* pages of checksums */
 } w;
 
 static size_t now(void)
@@ -61,6 +65,8 @@ static void io_done(struct store_io *io, int error)
     it->error = error;
 }
 
+static bool flush_sums, unverified; /* of the next */
+
 static int run(enum store_op op, uint64_t sector, uint64_t n, uint8_t *data, uint64_t snapshot,
                bool fua)
 {
@@ -69,6 +75,8 @@ static int run(enum store_op op, uint64_t sector, uint64_t n, uint8_t *data, uin
                            {data + n * BLOCK / 3, n * BLOCK - n * BLOCK / 3}};
     struct waiter it = {.io = {.op = op,
                                .fua = fua,
+                               .sums = flush_sums,
+                               .unverified = unverified,
                                .offset = sector * BLOCK,
                                .length = n * BLOCK,
                                .snapshot = snapshot,
@@ -98,18 +106,30 @@ static int wait_change(struct changed *it)
     return it->error;
 }
 
-static void all_sure(uint64_t sectors)
+static void all_sure(uint64_t sectors, bool summed)
 {
-    for (uint64_t i = 0; i < sectors; i++)
-        vec_for_each(&w.history[i], it)
+    for (uint64_t i = 0; i < sectors; i++) {
+        vec_for_each(&w.history[i], it) {
             if (it->sure == SIZE_MAX)
                 it->sure = now();
+            if (it->summed == SIZE_MAX && summed)
+                it->summed = now();
+        }
+    }
+}
+
+static void do_flush(bool sums)
+{
+    flush_sums = sums;
+    assert_int_equal(run(STORE_FLUSH, 0, 0, NULL, 0, false), 0);
+    flush_sums = false;
+    all_sure(w.sectors, sums);
 }
 
 static void set_value(uint64_t sector, uint32_t value)
 {
     w.value[sector] = value;
-    vec_push(&w.history[sector], ((struct entry){value, now(), SIZE_MAX}));
+    vec_push(&w.history[sector], ((struct entry){value, now(), SIZE_MAX, SIZE_MAX}));
 }
 
 static void do_write(enum store_op op)
@@ -161,7 +181,7 @@ static void do_snapshot(void)
     store_snapshot(w.store, s->id, change_done, &it);
     assert_int_equal(wait_change(&it), 0);
     s->done = now();
-    all_sure(w.sectors);
+    all_sure(w.sectors, true);
 }
 
 static void do_drop(void)
@@ -190,7 +210,7 @@ static void do_revert(void)
     struct changed it = {0};
     store_revert(w.store, s->id, change_done, &it);
     assert_int_equal(wait_change(&it), 0);
-    all_sure(w.sectors);
+    all_sure(w.sectors, true);
     for (struct snap *later = s + 1; later < w.snap + w.snaps; later++)
         if (later->drop_done == SIZE_MAX && later->drop_start == start)
             later->drop_done = now();
@@ -233,8 +253,7 @@ static void do_something(void)
         break;
     case 7:
     case 8:
-        assert_int_equal(run(STORE_FLUSH, 0, 0, NULL, 0, false), 0);
-        all_sure(w.sectors);
+        do_flush(chance(3) == 0);
         break;
     case 9:
     case 10: /* the merge goes on */
@@ -281,7 +300,13 @@ static void compare_all(void)
 static void open_store(const char *folder, uint64_t sectors)
 {
     struct err e = {0};
-    const struct store_options o = {.loop = w.loop, .size = sectors * BLOCK, .block_size = BLOCK};
+    const struct store_options o = {.loop = w.loop,
+                                    .size = sectors * BLOCK,
+                                    .block_size = BLOCK,
+                                    .sums = w.sums,
+                                    .existing = !sectors,
+                                    .identity = {"a store"},
+                                    .sums_cache = w.cache};
     char name[200];
     snprintf(name, sizeof(name), w.name, folder);
     w.store = store_open(name, &o, &e);
@@ -320,7 +345,8 @@ static unsigned files_in(const char *folder)
     DIR *dir = opendir(folder);
     const struct dirent *it;
     while ((it = readdir(dir)))
-        n += it->d_name[0] != '.' && !strstr(it->d_name, ".map") && !strstr(it->d_name, ".chain");
+        n += it->d_name[0] != '.' && !strstr(it->d_name, ".map") && !strstr(it->d_name, ".chain") &&
+             !strstr(it->d_name, ".sums");
     closedir(dir);
     return n;
 }
@@ -336,23 +362,39 @@ static void wait_merged(const char *folder)
         io_loop_turn(w.loop, 1000000);
 }
 
+struct row {
+    const char *name, *where;
+    enum io_backend io;
+    uint32_t cache; /* pages of checksums; 0: none are kept */
+};
+
+static bool begin_row(const struct row *row, unsigned seed)
+{
+    bool ready = begin(row->name, row->io, row->where, seed);
+    w.sums = row->cache;
+    w.cache = row->cache;
+    return ready;
+}
+
 static void test_model(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name, *where;
-        enum io_backend io;
-    } rows[] = {
-        {"file:%s/data", "/dev/shm", IO_EPOLL},
-        {"file:%s/data", "/dev/shm", IO_URING},
-        {"file:%s/data?direct=1", "/var/tmp", IO_URING},
-        {"fault:any=1ms/50,read=EIO#1000000;file:%s/data", "/dev/shm", IO_EPOLL},
+    static const struct row rows[] = {
+        {"file:%s/data", "/dev/shm", IO_EPOLL, 0},
+        {"file:%s/data", "/dev/shm", IO_URING, 0},
+        {"file:%s/data?direct=1", "/var/tmp", IO_URING, 0},
+        {"fault:any=1ms/50,read=EIO#1000000;file:%s/data", "/dev/shm", IO_EPOLL, 0},
+        {"file:%s/data", "/dev/shm", IO_EPOLL, 100},
+        {"file:%s/data", "/dev/shm", IO_URING, 1},
+        {"file:%s/data?direct=1", "/var/tmp", IO_URING, 1},
+        {"fault:any=1ms/50,read=EIO#1000000;file:%s/data", "/dev/shm", IO_EPOLL, 2},
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        for (unsigned seed = 1; seed <= (i == 2 ? 1 : 4); seed++) {
-            if (begin(rows[i].name, rows[i].io, rows[i].where, seed)) {
+        bool direct = strstr(rows[i].name, "direct");
+        for (unsigned seed = 1; seed <= (direct ? 1 : rows[i].cache ? 2 : 4); seed++) {
+            if (begin_row(&rows[i], seed)) {
                 open_store(w.folder, SECTORS);
-                for (int k = 0; k < (i == 2 ? 150 : 500); k++) {
+                for (int k = 0; k < (direct ? 150 : 500); k++) {
                     do_something();
                     if (chance(40) == 0)
                         compare_all();
@@ -422,19 +464,19 @@ static void crowd_once(bool merging, int rounds)
 static void test_crowd(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name, *where;
-        enum io_backend io;
-    } rows[] = {
-        {"file:%s/data", "/dev/shm", IO_EPOLL},
-        {"file:%s/data?direct=1", "/var/tmp", IO_EPOLL},
-        {"file:%s/data?direct=1", "/var/tmp", IO_URING},
+    static const struct row rows[] = {
+        {"file:%s/data", "/dev/shm", IO_EPOLL, 0},
+        {"file:%s/data?direct=1", "/var/tmp", IO_EPOLL, 0},
+        {"file:%s/data?direct=1", "/var/tmp", IO_URING, 0},
+        {"file:%s/data", "/dev/shm", IO_EPOLL, 1},
+        {"file:%s/data?direct=1", "/var/tmp", IO_EPOLL, 100},
+        {"file:%s/data?direct=1", "/var/tmp", IO_URING, 1},
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         for (int merging = 0; merging < 2; merging++) {
-            if (begin(rows[i].name, rows[i].io, rows[i].where, (unsigned)i + 1)) {
+            if (begin_row(&rows[i], (unsigned)i + 1)) {
                 open_store(w.folder, SECTORS);
-                crowd_once(merging, i ? 10 : 30);
+                crowd_once(merging, i % 3 ? 10 : 30);
                 store_close(w.store);
             }
             end();
@@ -477,6 +519,36 @@ static void check_snap(size_t count, const struct snap *s, const struct store_sn
         fail_msg("crash after %zu calls: snapshot %zu has changed", count, (size_t)s->id);
 }
 
+/* Its checksum may not be that of its data: it was written since checksums were flushed. */
+static bool is_stale(void *context, uint64_t offset, uint64_t length)
+{
+    size_t count = *(size_t *)context;
+    for (uint64_t i = offset / BLOCK; i < (offset + length) / BLOCK && i < SECTORS_MOST; i++)
+        vec_for_each(&w.history[i], it)
+            if (it->start < count && it->summed > count)
+                return true;
+    return false;
+}
+
+/* All others match, and those too once they are made anew. */
+static void mend_sums(size_t count)
+{
+    struct err e = {0};
+    uint64_t sectors = w.store->size / BLOCK;
+    if (store_inspect(w.store, is_stale, &count, &e) < 0)
+        fail_msg("crash after %zu calls: %s", count, e.msg);
+    for (uint64_t at = 0; at < sectors; at += 8) {
+        uint8_t data[8 * BLOCK];
+        uint64_t n = sectors - at < 8 ? sectors - at : 8;
+        bool stale = is_stale(&count, at * BLOCK, n * BLOCK);
+        int error = run(STORE_READ, at, n, data, 0, false);
+        if (error && !stale)
+            fail_msg("crash after %zu calls: sector %zu: %s", count, (size_t)at, strerror(error));
+        if (stale)
+            assert_int_equal(run(STORE_RESUM, at, n, NULL, 0, false), 0);
+    }
+}
+
 static void check_crash(size_t count, int way, const char *folder)
 {
     struct store_snapshot list[SNAPS];
@@ -484,6 +556,7 @@ static void check_crash(size_t count, int way, const char *folder)
     crash_make(count, way, (unsigned)count, folder);
     open_store(folder, 0);
     unsigned n = store_snapshots(w.store, list, SNAPS);
+    mend_sums(count);
     read_all(0, before);
     for (uint64_t i = 0; i < w.store->size / BLOCK; i++)
         check_sector(count, i, before[i]);
@@ -498,9 +571,9 @@ static void check_crash(size_t count, int way, const char *folder)
     crash_empty(folder);
 }
 
-static void record(unsigned seed)
+static void record(unsigned seed, uint32_t cache)
 {
-    begin("file:%s/data", IO_EPOLL, "/dev/shm", seed);
+    begin_row(&(struct row){"file:%s/data", "/dev/shm", IO_EPOLL, cache}, seed);
     crash.log.len = 0;
     crash.names_n = crash.files = 0;
     crash_switch(true);
@@ -518,11 +591,10 @@ static void record(unsigned seed)
     crash_switch(false);
 }
 
-static void test_crashes(void **state)
+static void crash_everywhere(uint32_t cache, unsigned first_seed, unsigned last_seed)
 {
-    (void)state;
-    for (unsigned seed = 1; seed <= 3; seed++) {
-        record(seed);
+    for (unsigned seed = first_seed; seed <= last_seed; seed++) {
+        record(seed, cache);
         char folder[] = "/dev/shm/orlop-crash-XXXXXX";
         assert_non_null(mkdtemp(folder));
         size_t first = 0;
@@ -538,6 +610,19 @@ static void test_crashes(void **state)
         rmdir(folder);
         end();
     }
+}
+
+static void test_crashes(void **state)
+{
+    (void)state;
+    crash_everywhere(0, 1, 3);
+}
+
+static void test_crashes_with_checksums(void **state)
+{
+    (void)state;
+    crash_everywhere(100, 1, 1);
+    crash_everywhere(1, 2, 2); /* pages are evicted all the time */
 }
 
 static void test_manifest(void **state)
@@ -603,7 +688,7 @@ static void test_refusals(void **state)
     assert_int_equal(unlink(path), 0);
     snprintf(path, sizeof(path), "file:%s/data", w.folder);
     assert_null(store_open(path, &o, &e));
-    assert_non_null(strstr(e.msg, "a layer of"));
+    assert_non_null(strstr(e.msg, "data.layer1 is missing"));
     snprintf(path, sizeof(path), "%s/data.chain", w.folder);
     assert_int_equal(truncate(path, 30), 0);
     snprintf(path, sizeof(path), "file:%s/data", w.folder);
@@ -617,7 +702,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_manifest), cmocka_unit_test(test_model),
         cmocka_unit_test(test_crowd),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_crashes),
+        cmocka_unit_test(test_crashes),  cmocka_unit_test(test_crashes_with_checksums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ static const struct row {
     const char *name; /* %s is a scratch path */
     enum io_backend io;
     bool extents;
+    bool sums;
 } rows[] = {
     {"mem:", IO_EPOLL, false},
     {"file:%s", IO_EPOLL, true},
@@ -26,12 +27,17 @@ static const struct row {
     {"fault:any=1ms/50,read=EIO#1000000;file:%s", IO_EPOLL, true},
     {"volatile:file:%s", IO_EPOLL, false},
     {"volatile:file:%s", IO_URING, false},
+    {"file:%s", IO_EPOLL, true, true},
+    {"file:%s?direct=1", IO_EPOLL, true, true},
+    {"file:%s?direct=1", IO_URING, true, true},
+    {"volatile:file:%s", IO_EPOLL, false, true},
 };
 
 struct bench {
     struct io_loop *loop;
     struct store *store;
     char path[64];
+    bool sums;
 };
 
 static struct store *open_name(struct bench *b, const char *format, uint64_t size, bool read_only,
@@ -40,7 +46,12 @@ static struct store *open_name(struct bench *b, const char *format, uint64_t siz
     char name[256];
     snprintf(name, sizeof(name), format, b->path);
     const struct store_options o = {
-        .loop = b->loop, .size = size, .block_size = BLOCK, .read_only = read_only};
+        .loop = b->loop,
+        .size = size,
+        .block_size = BLOCK,
+        .read_only = read_only,
+        .sums = b->sums,
+    };
     return store_open(name, &o, e);
 }
 
@@ -48,8 +59,9 @@ static struct store *open_name(struct bench *b, const char *format, uint64_t siz
 static void each_store(void (*fn)(struct bench *b, const struct row *row))
 {
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        struct bench b = {.path = "/var/tmp/orlop-store-XXXXXX"};
+        struct bench b = {.path = "/var/tmp/orlop-store-XXXXXX", .sums = rows[i].sums};
         struct err e = {0};
+        char name[80];
         int fd = mkstemp(b.path);
         assert_true(fd >= 0);
         close(fd);
@@ -65,7 +77,8 @@ static void each_store(void (*fn)(struct bench *b, const struct row *row))
             }
             io_loop_free(b.loop);
         }
-        unlink(b.path);
+        snprintf(name, sizeof(name), "file:%s", b.path);
+        assert_int_equal(store_remove(name, &e), 0);
     }
 }
 

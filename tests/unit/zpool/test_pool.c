@@ -536,12 +536,52 @@ static void test_zdb(void **state)
                 "Dataset tank/vol@s [ZVOL]");
 }
 
+/* A path may come from anybody: what is no device is not even read, and stays as it was. */
+static void test_no_devices(void **state)
+{
+    (void)state;
+    char outside[] = "/tmp/zpoolfile.XXXXXX", pipe[96], link[96], up[200];
+    int fd = mkstemp(outside);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 128 * MIB), 0);
+    assert_int_equal(pwrite(fd, "precious", 8, 0), 8);
+    make_disks();
+    snprintf(pipe, sizeof(pipe), "%s/pipe", dir);
+    snprintf(link, sizeof(link), "%s/link", dir);
+    snprintf(up, sizeof(up), "%s/../%s", dir, outside + strlen("/tmp/"));
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(symlink(outside, link), 0);
+    const char *paths[] = {outside, pipe, link, up, dir, "/dev/null"};
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct zpool_found f;
+        zpool_scan(&paths[i], 1, &f);
+        assert_int_equal(f.error, ENOTBLK);
+        const struct zpool_device devices[] = {{.path = disks[0]},
+                                               {.path = paths[i], .overwrite = true}};
+        const struct zpool_group g = {ZPOOL_MIRROR, ZPOOL_ROLE_DATA, devices, 2};
+        const struct zpool_layout l = {.groups = &g, .n_groups = 1};
+        e = (struct err){0};
+        assert_null(zpool_create("tank", &l, &e));
+        assert_int_equal(zpool_label_clear(paths[i], 0, 0, &e), -1);
+    }
+    char text[8];
+    struct stat st;
+    assert_int_equal(pread(fd, text, 8, 0), 8);
+    assert_memory_equal(text, "precious", 8);
+    assert_true(fstat(fd, &st) == 0 && st.st_blocks <= 16);
+    close(fd);
+    unlink(outside);
+    unlink(pipe);
+    unlink(link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layouts),       cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_operations),    cmocka_unit_test(test_comes_back),
         cmocka_unit_test(test_block_devices), cmocka_unit_test(test_zdb),
+        cmocka_unit_test(test_no_devices),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
 }

@@ -356,6 +356,67 @@ static void test_streams(void **state)
     assert_ok(zpool_destroy(p, &e) == 0);
 }
 
+/* Writes mebibyte after mebibyte until there is no space; where that was. */
+static uint64_t fill_up(struct zpool_volume *v)
+{
+    static uint64_t data[MIB / 8];
+    uint64_t at = 0;
+    int error = 0;
+    for (; !error && at < zpool_volume_size(v); at += MIB) {
+        for (uint64_t i = 0; i < MIB / PAGE; i++)
+            fill_page(data + i * PAGE / 8, at / PAGE + i, 1);
+        error = run_io(v, ZPOOL_WRITE, at, data, MIB, at % (8 * MIB) == 0);
+    }
+    assert_int_equal(error, ENOSPC);
+    assert_true(at > 32 * MIB);
+    return at;
+}
+
+static void verify_some(struct zpool_volume *v, uint64_t end)
+{
+    uint64_t words[PAGE / 8], generation;
+    for (uint64_t page = 0; page < end / PAGE; page += 97) {
+        assert_int_equal(run_io(v, ZPOOL_READ, page * PAGE, words, PAGE, false), 0);
+        assert_true(read_page(words, page, &generation) && generation == 1);
+    }
+}
+
+/* What people do with a pool that is full: look at it, check it, restart it, and at last delete something. */
+static void test_life_when_full(void **state)
+{
+    (void)state;
+    make_disks();
+    struct zpool *p = create("stripe 0");
+    uint64_t guid = zpool_guid(p);
+    struct zpool_volume_spec spec = {.size = 1024L * MIB};
+    assert_ok(zpool_volume_create(p, "big", &spec, &e) == 0);
+    struct zpool_volume *v;
+    assert_ok((v = zpool_volume_open(p, "big", false, &e)));
+    uint64_t at = fill_up(v);
+    assert_int_equal(flush(v), 0);
+    assert_ok(zpool_scrub(p, true, &e) == 0);
+    wait_for(scan_is_over(p));
+    assert_int_equal(status_of(p).scan.errors, 0);
+    verify_some(v, at - 2 * MIB);
+    zpool_volume_close(v);
+    assert_ok(zpool_export(p, &e) == 0);
+    p = import_all(guid);
+    assert_int_equal(status_of(p).state, ZPOOL_ONLINE);
+    assert_ok((v = zpool_volume_open(p, "big", false, &e)));
+    verify_some(v, at - 2 * MIB);
+    zpool_volume_close(v);
+    /* A snapshot takes next to nothing: it may come or be refused, and can go either way. */
+    if (zpool_snapshot(p, "big", "last", &e) == 0)
+        assert_ok(zpool_volume_destroy(p, "big@last", &e) == 0);
+    assert_ok(zpool_volume_destroy(p, "big", &e) == 0);
+    wait_for(zpool_sync(p, NULL) == 0 && status_of(p).available > 32 * MIB);
+    assert_ok(zpool_volume_create(p, "next", &spec, &e) == 0);
+    assert_ok((v = zpool_volume_open(p, "next", false, &e)));
+    fill_up(v);
+    zpool_volume_close(v);
+    assert_ok(zpool_destroy(p, &e) == 0);
+}
+
 /* A pool that fills up says so, goes on reading, and is useful again when something was given back. */
 static void test_full(void **state)
 {
@@ -367,15 +428,7 @@ static void test_full(void **state)
     struct zpool_volume *v;
     assert_ok((v = zpool_volume_open(p, "big", false, &e)));
     static uint64_t data[MIB / 8];
-    uint64_t at = 0;
-    int error = 0;
-    for (; !error && at < spec.size; at += MIB) {
-        for (uint64_t i = 0; i < MIB / PAGE; i++)
-            fill_page(data + i * PAGE / 8, at / PAGE + i, 1);
-        error = run_io(v, ZPOOL_WRITE, at, data, MIB, at % (8 * MIB) == 0);
-    }
-    assert_int_equal(error, ENOSPC);
-    assert_true(at > 32 * MIB);
+    uint64_t at = fill_up(v);
     struct zpool_status s = status_of(p);
     assert_int_equal(s.state, ZPOOL_ONLINE);
     assert_false(s.suspended);
@@ -385,11 +438,7 @@ static void test_full(void **state)
                                        &(struct zpool_volume_spec){.size = 64 * MIB, .thick = true},
                                        &e) == 0,
                    "NoSpace");
-    uint64_t words[PAGE / 8], generation;
-    for (uint64_t page = 0; page < (at - 2 * MIB) / PAGE; page += 97) {
-        assert_int_equal(run_io(v, ZPOOL_READ, page * PAGE, words, PAGE, false), 0);
-        assert_true(read_page(words, page, &generation) && generation == 1);
-    }
+    verify_some(v, at - 2 * MIB);
     assert_int_equal(run_io(v, ZPOOL_UNMAP, 0, NULL, 24 * MIB, true), 0);
     assert_ok(zpool_sync(p, &e) == 0);
     wait_for(zpool_sync(p, NULL) == 0 && status_of(p).available > 16 * MIB);
@@ -481,7 +530,8 @@ int main(void)
         cmocka_unit_test(test_shapes),    cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_grow),      cmocka_unit_test(test_snapshot_order),
         cmocka_unit_test(test_snapshots), cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_full),      cmocka_unit_test(test_workers),
+        cmocka_unit_test(test_full),      cmocka_unit_test(test_life_when_full),
+        cmocka_unit_test(test_workers),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
 }

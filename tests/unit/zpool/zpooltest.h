@@ -67,7 +67,7 @@ static inline void set_dir(const char *path)
 
 static inline void start_engine(uint32_t host, bool direct)
 {
-    struct zpool_options o = {.host_id = host, .direct = direct, .sign_ms = sign_ms};
+    struct zpool_options o = {.host_id = host, .direct = direct, .sign_ms = sign_ms, .files = dir};
     zfs_txg_timeout = 1;
     assert_ok(zpool_start(&o, &e) == 0);
 }
