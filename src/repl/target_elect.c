@@ -62,7 +62,8 @@ static void choose_members(const struct repl_target *t, struct repl_view *v)
         each_peer(t, i)
         {
             const struct peer *p = &t->peer[i];
-            if (p->hello && GUARD(30, p->blank) && !p->says_lost && repl_view_find(v, &p->sb.replica) < 0 &&
+            if (p->hello && GUARD(30, p->blank) && !p->says_lost &&
+                repl_view_find(v, &p->sb.replica) < 0 &&
                 (!low || memcmp(p->sb.replica.bytes, low->bytes, sizeof(low->bytes)) < 0))
                 low = &p->sb.replica;
         }

@@ -118,11 +118,9 @@ static int set_aside(struct replio_replica *r, const char *dir, struct err *e)
     return move_data(dir, to, e);
 }
 
-static struct store *try_store(const struct replio_replica_options *o, bool existing,
-                               struct err *e)
+static struct store *try_store(const struct replio_replica_options *o, bool existing, struct err *e)
 {
-    _cleanup_free_ char *name =
-        mem_printf("file:%s/data%s", o->dir, o->direct ? "?direct=1" : "");
+    _cleanup_free_ char *name = mem_printf("file:%s/data%s", o->dir, o->direct ? "?direct=1" : "");
     const struct store_options options = {.loop = o->loop,
                                           .size = existing || o->store ? 0 : NEW_SIZE,
                                           .block_size = BLOCK,

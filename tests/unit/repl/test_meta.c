@@ -188,7 +188,8 @@ static void activity_log(void **state)
             log_of(5, sizes[a], true, slots);
             log_of(6, sizes[b], true, slots);
             size_t sectors = log_of(7, sizes[a], false, next) / 512;
-            for (size_t lost = 0; lost <= sectors; lost++) { /* one sector did not arrive, or all did */
+            for (size_t lost = 0; lost <= sectors;
+                 lost++) { /* one sector did not arrive, or all did */
                 uint8_t torn[2][REPL_LOG_SLOT];
                 struct repl_log got;
                 memcpy(torn, slots, sizeof(torn));
@@ -252,10 +253,14 @@ static void pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_written),         cmocka_unit_test(damage),
-        cmocka_unit_test(torn_superblock),    cmocka_unit_test(damaged_superblock),
-        cmocka_unit_test(first_superblocks),  cmocka_unit_test(knows_its_store),
-        cmocka_unit_test(activity_log),       cmocka_unit_test(damaged_log),
+        cmocka_unit_test(as_written),
+        cmocka_unit_test(damage),
+        cmocka_unit_test(torn_superblock),
+        cmocka_unit_test(damaged_superblock),
+        cmocka_unit_test(first_superblocks),
+        cmocka_unit_test(knows_its_store),
+        cmocka_unit_test(activity_log),
+        cmocka_unit_test(damaged_log),
         cmocka_unit_test(pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
