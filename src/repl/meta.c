@@ -293,7 +293,8 @@ static struct slot slot_decode(const uint8_t *in, uint64_t room, uint8_t *ret_pa
         memcpy(ret_payload + i * REPL_META_PAYLOAD, it.payload, REPL_META_PAYLOAD);
     }
     if (holes && slot.state != SLOT_EMPTY)
-        slot.state = slot.state == SLOT_GOOD && slot.generation <= FIRST ? SLOT_BEGUN : SLOT_DAMAGED;
+        slot.state =
+            slot.state == SLOT_GOOD && slot.generation <= FIRST ? SLOT_BEGUN : SLOT_DAMAGED;
     return slot;
 }
 
@@ -310,8 +311,7 @@ static int choose_slot(const struct slot *a, const struct slot *b, enum repl_fou
     bool newer_a = a_good && (!b_good || a->generation > b->generation);
     uint64_t generation = newer_a ? a->generation : b->generation;
     /* The first write of all leaves the other slot empty; after that, both have been written. */
-    bool explained =
-        other->state == SLOT_TORN || (other->state <= SLOT_BEGUN && generation == 1);
+    bool explained = other->state == SLOT_TORN || (other->state <= SLOT_BEGUN && generation == 1);
     bool doubt = !(a_good && b_good) && !GUARD(60, explained);
     *ret_found = doubt ? REPL_FOUND_DOUBT : REPL_FOUND_GOOD;
     return newer_a ? 0 : 1;
@@ -329,24 +329,27 @@ enum repl_found repl_super_choose(const uint8_t a[REPL_SUPER_SLOT],
                                   const uint8_t b[REPL_SUPER_SLOT], struct repl_super *ret_s)
 {
     uint8_t payload[2][REPL_SUPER_SECTORS * REPL_META_PAYLOAD];
-    const struct slot slots[2] = {slot_decode(a, REPL_SUPER_SECTORS, payload[0]),
-                                  slot_decode(b, REPL_SUPER_SECTORS, payload[1])};
+    struct slot slots[2] = {slot_decode(a, REPL_SUPER_SECTORS, payload[0]),
+                            slot_decode(b, REPL_SUPER_SECTORS, payload[1])};
+    struct repl_super super[2] = {0};
+    /* Whole sectors of one generation that are no superblock are of two writes: both were torn, one start after the other. */
+    for (int i = 0; i < 2; i++)
+        if (slots[i].state == SLOT_GOOD && (slots[i].bytes != REPL_SUPER_SIZE ||
+                                            repl_super_decode(payload[i], &super[i], NULL) < 0 ||
+                                            super[i].generation != slots[i].generation))
+            slots[i].state = SLOT_TORN;
     enum repl_found found;
     int n = choose_slot(&slots[0], &slots[1], &found);
     *ret_s = (struct repl_super){0};
-    if (found != REPL_FOUND_NONE && found != REPL_FOUND_BAD &&
-        (slots[n].bytes != REPL_SUPER_SIZE || repl_super_decode(payload[n], ret_s, NULL) < 0 ||
-         ret_s->generation != slots[n].generation)) {
-        *ret_s = (struct repl_super){0};
-        return REPL_FOUND_BAD;
-    }
+    if (found != REPL_FOUND_NONE && found != REPL_FOUND_BAD)
+        *ret_s = super[n];
     return found;
 }
 
 bool repl_super_knows(const struct repl_super *s, const struct uuid *store, uint64_t generation)
 {
-    bool current = generation == s->store_generation ||
-                   (s->stamping && generation == s->store_generation + 1);
+    bool current =
+        generation == s->store_generation || (s->stamping && generation == s->store_generation + 1);
     return uuid_eq(&s->store, store) && GUARD(61, current);
 }
 
@@ -407,7 +410,8 @@ enum repl_found repl_log_choose(const uint8_t a[REPL_LOG_SLOT], const uint8_t b[
 /* Pages. */
 
 enum { PAGE_HEAD = 40 };
-_Static_assert(PAGE_HEAD + 8 * (int)REPL_PAGE_ENTRIES <= (int)REPL_SUPER_SIZE, "a page is too small");
+_Static_assert(PAGE_HEAD + 8 * (int)REPL_PAGE_ENTRIES <= (int)REPL_SUPER_SIZE,
+               "a page is too small");
 
 void repl_page_encode(uint64_t page, const struct uuid *store, uint64_t generation,
                       const uint64_t entries[REPL_PAGE_ENTRIES], uint8_t out[REPL_SUPER_SIZE])
