@@ -329,17 +329,20 @@ enum repl_found repl_super_choose(const uint8_t a[REPL_SUPER_SLOT],
                                   const uint8_t b[REPL_SUPER_SLOT], struct repl_super *ret_s)
 {
     uint8_t payload[2][REPL_SUPER_SECTORS * REPL_META_PAYLOAD];
-    const struct slot slots[2] = {slot_decode(a, REPL_SUPER_SECTORS, payload[0]),
-                                  slot_decode(b, REPL_SUPER_SECTORS, payload[1])};
+    struct slot slots[2] = {slot_decode(a, REPL_SUPER_SECTORS, payload[0]),
+                            slot_decode(b, REPL_SUPER_SECTORS, payload[1])};
+    struct repl_super super[2] = {0};
+    /* Whole sectors of one generation that are no superblock are of two writes: both were torn, one start after the other. */
+    for (int i = 0; i < 2; i++)
+        if (slots[i].state == SLOT_GOOD && (slots[i].bytes != REPL_SUPER_SIZE ||
+                                            repl_super_decode(payload[i], &super[i], NULL) < 0 ||
+                                            super[i].generation != slots[i].generation))
+            slots[i].state = SLOT_TORN;
     enum repl_found found;
     int n = choose_slot(&slots[0], &slots[1], &found);
     *ret_s = (struct repl_super){0};
-    if (found != REPL_FOUND_NONE && found != REPL_FOUND_BAD &&
-        (slots[n].bytes != REPL_SUPER_SIZE || repl_super_decode(payload[n], ret_s, NULL) < 0 ||
-         ret_s->generation != slots[n].generation)) {
-        *ret_s = (struct repl_super){0};
-        return REPL_FOUND_BAD;
-    }
+    if (found != REPL_FOUND_NONE && found != REPL_FOUND_BAD)
+        *ret_s = super[n];
     return found;
 }
 

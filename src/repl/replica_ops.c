@@ -334,7 +334,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         if (!p->need)
             touch(r, o, 0);
     }
-    if (writes(o) && !GUARD(42, o->need >= r->forget_sync))
+    if (writes(o) && o->need < r->forget_sync)
         o->need = r->forget_sync;
 }
 

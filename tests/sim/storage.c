@@ -35,7 +35,7 @@ static bool mismatch(struct sim *s, struct sim_replica *r, const struct repl_req
     for (uint64_t i = q->offset / SECTOR; i < (q->offset + q->length) / SECTOR; i++) {
         if (q->unverified || q->snap || r->disk.sums[i] == sum_of(&r->disk, i))
             continue;
-        if (s->corrupt != r->i)
+        if (s->corrupt != r->i && !r->damaged && !damage_rotten(r, i))
             sim_fail(s, "replica %d trusts the checksum of sector %lu, which is stale", r->i, i);
         return true;
     }
@@ -268,7 +268,7 @@ void store_meta_read(struct sim_replica *r)
         sim_fail(r->s, "replica %d has no superblock any more", r->i);
     read_page(r, &r->sure, meta + repl_page_offset(0));
     if (!read_log(r, &r->sure, meta + repl_log_offset(0), meta + repl_log_offset(1)) &&
-        r->sure.super.view.version)
+        r->sure.super.view.version && !r->damaged)
         sim_fail(r->s, "replica %d has no activity log any more", r->i);
     r->said = r->sure;
     if (r->sure.super.generation < before && !r->damaged)

@@ -287,8 +287,12 @@ void replica_start(struct sim *s, int i)
     repl_super_choose(r->disk.meta + repl_super_offset(0), r->disk.meta + repl_super_offset(1),
                       &super);
     c.store_new = !super.generation;
-    if (super.generation && !repl_super_knows(&super, &c.store, c.store_generation))
-        sim_fail(s, "replica %d does not know its own store", i);
+    if (super.generation && !repl_super_knows(&super, &c.store, c.store_generation)) {
+        if (!r->damaged)
+            sim_fail(s, "replica %d does not know its own store", i);
+        damage_refused(s, i); /* as it is started: data that is not its own is set aside */
+        return;
+    }
     for (int k = 0; k < r->disk.snaps; k++)
         c.held.id[c.held.n++] = r->disk.snap[k].id;
     struct err e;
