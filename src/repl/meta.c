@@ -355,7 +355,7 @@ bool repl_super_knows(const struct repl_super *s, const struct uuid *store, uint
 
 /* The activity log. */
 
-enum { LOG_FIXED = 28 };
+enum { LOG_FIXED = 32 }; /* store, superblock, extents, checksum of everything behind it */
 
 size_t repl_log_encode(const struct repl_log *log, bool whole, uint8_t out[REPL_LOG_SLOT])
 {
@@ -365,9 +365,13 @@ size_t repl_log_encode(const struct repl_log *log, bool whole, uint8_t out[REPL_
     id_field(&c, &copy.store);
     FIELD(&c, copy.super_generation, 8);
     FIELD(&c, copy.n, 4);
+    struct cursor sum = c;
+    c.p += 4;
     for (uint32_t i = 0; i < copy.n; i++)
         FIELD(&c, copy.extent[i], 4);
     size_t bytes = (size_t)(c.p - payload);
+    uint64_t crc = crc_32c(payload + LOG_FIXED, bytes - LOG_FIXED);
+    field(&sum, &crc, 4);
     uint64_t sectors =
         whole ? REPL_LOG_SECTORS : (bytes + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD;
     slot_encode(log->generation, payload, bytes, sectors, out);
@@ -383,7 +387,10 @@ static bool log_decode(uint8_t *payload, const struct slot *slot, struct repl_lo
     id_field(&c, &ret_log->store);
     FIELD(&c, ret_log->super_generation, 8);
     FIELD(&c, ret_log->n, 4);
-    if (ret_log->n > REPL_ACTIVE || slot->bytes != LOG_FIXED + 4 * (size_t)ret_log->n)
+    uint64_t crc;
+    field(&c, &crc, 4);
+    if (ret_log->n > REPL_ACTIVE || crc != crc_32c(payload + LOG_FIXED, slot->bytes - LOG_FIXED) ||
+        slot->bytes != LOG_FIXED + 4 * (size_t)ret_log->n)
         return false;
     for (uint32_t i = 0; i < ret_log->n; i++)
         FIELD(&c, ret_log->extent[i], 4);
@@ -394,15 +401,20 @@ enum repl_found repl_log_choose(const uint8_t a[REPL_LOG_SLOT], const uint8_t b[
                                 const struct repl_super *super, struct repl_log *ret_log)
 {
     uint8_t payload[2][REPL_LOG_SECTORS * REPL_META_PAYLOAD];
-    const struct slot slots[2] = {slot_decode(a, REPL_LOG_SECTORS, payload[0]),
-                                  slot_decode(b, REPL_LOG_SECTORS, payload[1])};
+    struct slot slots[2] = {slot_decode(a, REPL_LOG_SECTORS, payload[0]),
+                            slot_decode(b, REPL_LOG_SECTORS, payload[1])};
+    struct repl_log logs[2] = {0};
+    /* As with superblocks: sectors of two writes that were both torn. */
+    for (int i = 0; i < 2; i++)
+        if (slots[i].state == SLOT_GOOD && !log_decode(payload[i], &slots[i], &logs[i]))
+            slots[i].state = SLOT_TORN;
     enum repl_found found;
     int n = choose_slot(&slots[0], &slots[1], &found);
     *ret_log = (struct repl_log){0};
     if (found == REPL_FOUND_NONE || found == REPL_FOUND_BAD)
         return found;
-    if (!log_decode(payload[n], &slots[n], ret_log) || !uuid_eq(&ret_log->store, &super->store) ||
-        ret_log->generation < super->log_generation)
+    *ret_log = logs[n];
+    if (!uuid_eq(&ret_log->store, &super->store) || ret_log->generation < super->log_generation)
         return REPL_FOUND_BAD;
     return found;
 }
