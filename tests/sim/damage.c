@@ -241,21 +241,42 @@ void damage_refused(struct sim *s, int i)
     world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_REPLICA, i, 0, 0, NULL);
 }
 
-/* In a sector that is durable and was written: a hole does not rot. */
-void damage_rot(struct sim *s, int i)
+/* A sector that is durable and was written: a hole does not rot. */
+static void rot_sector(struct sim *s, int i, uint64_t at)
 {
     struct sim_replica *r = &s->replica[i];
-    uint64_t at = sim_below(s, s->size / SECTOR);
     const uint8_t *sector = r->disk.data + at * SECTOR;
-    if (!s->served || r->damaged || r->wiped || !r->p.up || !damage_value(r, at) ||
-        sim_without_memory(s) - (r->weak || damage_rots(r)) >= sim_limit(s) ||
-        memcmp(sector, r->disk.data_sure + at * SECTOR, SECTOR) != 0)
+    if (!damage_value(r, at) || memcmp(sector, r->disk.data_sure + at * SECTOR, SECTOR) != 0)
         return;
     for (const struct unsynced *u = r->disk.data_log; u; u = u->next)
         if (at * SECTOR < u->offset + u->length && u->offset < (at + 1) * SECTOR)
             return;
     spoil(s, r, at, NULL);
     sim_trace(s, "replica %d: sector %lu rots", i, at);
+}
+
+void damage_rot(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    if (!s->served || r->damaged || r->wiped || !r->p.up ||
+        sim_without_memory(s) + !sim_impaired(r) > sim_limit(s))
+        return;
+    for (int k = 1 + (int)sim_below(s, 12); k > 0; k--)
+        rot_sector(s, i, sim_below(s, s->size / SECTOR));
+}
+
+/*
+ * A volume may wait for data that nobody can read: its truth was just elected, nobody else is in sync yet, and all others
+ * must be compared with what it cannot read. No rule promises that it goes on by itself; here the disk is repaired.
+ */
+void damage_relieve(struct sim *s)
+{
+    for (int i = 0; i < REPLICAS; i++) {
+        struct sim_replica *r = &s->replica[i];
+        if (damage_rots(r))
+            sim_trace(s, "replica %d: the volume waits for it, and its disk is repaired", i);
+        damage_mended(r, 0, s->size);
+    }
 }
 
 /* It is written, or nobody can tell: it is as it should be. */

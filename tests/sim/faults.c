@@ -412,11 +412,11 @@ void life_fault(struct sim *s)
     if (calm(s))
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
-    if (s->damages && sim_chance(s, 15)) {
+    if (s->damages && sim_chance(s, 35)) {
         damage_store(s, r);
         return;
     }
-    if (s->rots && sim_chance(s, 15)) {
+    if (s->rots && sim_chance(s, 40)) {
         damage_rot(s, r);
         return;
     }

@@ -510,6 +510,16 @@ static bool disks_equal(struct sim *s, bool fail)
     return equal;
 }
 
+/* A scrub has read everything. */
+static void all_mended(struct sim *s)
+{
+    struct repl_status st;
+    repl_target_status(s->target[sim_serving_target(s)].core, &st);
+    for (int m = 0; m < st.n; m++)
+        if (st.replica[m].link >= 0 && damage_rots(&s->replica[st.replica[m].link]))
+            sim_fail(s, "replica %d was not mended", st.replica[m].link);
+}
+
 static void why_not_healthy(struct sim *s)
 {
     struct repl_status st = {0};
@@ -564,6 +574,8 @@ static void advance(struct sim *s)
         }
         break;
     case SETTLE:
+        if (s->now > s->stage_at + 4000 * MS && sim_serving_target(s) < 0)
+            damage_relieve(s);
         if (sim_idle(s) && all_healthy(s))
             stage(s, READ_ALL);
         break;
@@ -585,6 +597,7 @@ static void advance(struct sim *s)
                    (disks_equal(s, false) || s->now > s->stage_at + 2000 * MS)) {
             stage(s, END);
             disks_equal(s, true);
+            all_mended(s);
             model_check(s);
         }
         break;

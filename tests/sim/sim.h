@@ -389,6 +389,7 @@ void damage_keep(struct sim *s, int i); /* a copy, to be put back later */
 void damage_store(struct sim *s, int i);
 void damage_refused(struct sim *s, int i);
 void damage_rot(struct sim *s, int i);
+void damage_relieve(struct sim *s);
 bool damage_rotten(const struct sim_replica *r, uint64_t sector);
 bool damage_rots(const struct sim_replica *r); /* any sector */
 uint64_t damage_value(const struct sim_replica *r, uint64_t sector);
