@@ -130,7 +130,7 @@ static void compare(struct repl_target *t)
         return;
     /* Those that could read and agree are right where nobody vouches for anything else. */
     uint16_t right = vouched ? vouched : sound;
-    if (!agree(t, GUARD(69, false) ? 0 : right)) {
+    if (!agree(t, right)) {
         t->ops->event(t->ctx, REPL_EV_UNDECIDED, (uint64_t)__builtin_popcount(sound), t->scrub.at);
         return;
     }

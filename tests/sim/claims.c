@@ -4,6 +4,7 @@
  *
  *   replica   PROMISED, HELLO, VIEW_OK, DONE_OK, ACK: what they name is on its disk, synced
  *             PROMISED: nobody else may still read by a lease; a crash does not end a lease
+ *             HELLO, PROMISED: one that has lost something says so until it was rebuilt
  *   target    client's READ: cf voters have a lease for it now, by their own clocks
  *             VIEW: nobody's floor is above what it has; a new snapshot is on cf voters, durably
  *             a write, or a flush, is complete: cf voters in sync have it
@@ -94,6 +95,8 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
     case REPL_HELLO:
         if (sure->boot != m->offset)
             sim_fail(s, "replica %d greets before its start is durable", i);
+        if (r->forgot && !(m->flags & (REPL_LOST | REPL_BLANK)))
+            sim_fail(s, "replica %d does not say that it has lost something", i);
         break;
     case REPL_VIEW_OK:
         if (sure->view.version != m->seq)
@@ -139,6 +142,8 @@ void claims_given(struct sim *s, int i, const struct repl_msg *m)
     struct sim_replica *r = &s->replica[i];
     struct repl_replica_status st;
     r->rejoined |= m->type == REPL_JOIN;
+    if (m->type == REPL_DONE)
+        r->forgot = false;
     if (m->type != REPL_BYE)
         return;
     repl_replica_status(r->core, &st);

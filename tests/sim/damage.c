@@ -82,6 +82,14 @@ static void put_store(struct disk *d, const uint8_t *data, const uint64_t *sums)
     memcpy(d->sums_sure, sums, sizeof(d->sums));
 }
 
+/* It has lost something that it had. */
+void damage_forgot(struct sim_replica *r)
+{
+    r->forgot = true;
+    if (r->ever)
+        r->gone = GONE_DISK;
+}
+
 /* Nothing of the store can be used. */
 static void harm_store(struct sim *s, int i)
 {
@@ -89,7 +97,7 @@ static void harm_store(struct sim *s, int i)
     struct disk *d = &r->disk;
     int k = another(s, i);
     memset(r->rotten, 0, sizeof(r->rotten));
-    r->gone = r->ever ? GONE_DISK : GONE_NO;
+    damage_forgot(r);
     if (is_old(r) && sim_chance(s, 60)) {
         put_store(d, r->image->data, r->image->sums);
         d->generation = r->image->generation;
@@ -112,14 +120,19 @@ static void put_meta(struct disk *d, const uint8_t *meta)
     memcpy(d->meta_sure, meta, sizeof(d->meta));
 }
 
-/* Sectors of the superblocks, of the log, of the map; few or many. */
+/* Sectors of a superblock, of a log, of the map, or of everything; few or many. */
 static void harm_sectors(struct sim *s, int i)
 {
-    static const uint64_t start[] = {0, 2 * REPL_SUPER_SLOT, REPL_META_HEAD, META_SIZE};
+    static const uint64_t start[] = {0,
+                                     REPL_SUPER_SLOT,
+                                     2 * REPL_SUPER_SLOT,
+                                     2 * REPL_SUPER_SLOT + REPL_LOG_SLOT,
+                                     REPL_META_HEAD,
+                                     META_SIZE};
     struct disk *d = &s->replica[i].disk;
-    int part = (int)sim_below(s, 4), share = sim_chance(s, 30) ? 100 : 1 + (int)sim_below(s, 30);
+    int part = (int)sim_below(s, 6), share = sim_chance(s, 30) ? 100 : 1 + (int)sim_below(s, 30);
     bool zeros = sim_chance(s, 50);
-    uint64_t first = part == 3 ? 0 : start[part], end = part == 3 ? META_SIZE : start[part + 1];
+    uint64_t first = part == 5 ? 0 : start[part], end = part == 5 ? META_SIZE : start[part + 1];
     for (uint64_t at = first; at < end; at += META_GRAIN) {
         if (!sim_chance(s, share))
             continue;
@@ -153,7 +166,7 @@ static void harm_meta(struct sim *s, int i)
     const uint8_t *meta = r->disk.meta;
     repl_super_choose(meta + repl_super_offset(0), meta + repl_super_offset(1), &super);
     if (super.generation < before)
-        r->gone = r->ever ? GONE_DISK : GONE_NO;
+        damage_forgot(r);
 }
 
 bool damage_rotten(const struct sim_replica *r, uint64_t sector)
@@ -237,7 +250,7 @@ void damage_refused(struct sim *s, int i)
     sim_trace(s, "replica %d refuses to start, and is wiped", i);
     replica_wipe(s, i);
     s->replica[i].damaged = false;
-    s->replica[i].gone = s->replica[i].ever ? GONE_DISK : GONE_NO;
+    damage_forgot(&s->replica[i]);
     world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_REPLICA, i, 0, 0, NULL);
 }
 

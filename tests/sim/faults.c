@@ -204,8 +204,7 @@ bool life_new_disk(struct sim *s, int i, bool blank)
     r->wiped = true;
     if (!blank)
         return true;
-    if (r->ever)
-        r->gone = GONE_DISK;
+    damage_forgot(r);
     replica_wipe(s, i);
     sim_trace(s, "replica %d has a new disk", i);
     return true;
@@ -276,6 +275,7 @@ static void admin(struct sim *s, bool snaps)
         replica_wipe(s, fresh);
         s->replica[fresh].used = s->replica[fresh].added = true;
         s->replica[fresh].weak = s->replica[fresh].wiped = s->replica[fresh].ever = false;
+        s->replica[fresh].forgot = s->replica[fresh].damaged = false;
         s->replica[fresh].gone = GONE_NO;
         replica_start(s, fresh);
         if (sim_chance(s, 30))
@@ -412,7 +412,7 @@ void life_fault(struct sim *s)
     if (calm(s))
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
-    if (s->damages && sim_chance(s, 35)) {
+    if (s->damages && sim_chance(s, 45)) {
         damage_store(s, r);
         return;
     }

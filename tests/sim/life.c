@@ -635,7 +635,7 @@ static void plan_swarm(struct sim *s)
     s->snaps_fail = sim_chance(s, 40);
     s->zeroing = sim_chance(s, 20) ? 25 : 5;
     s->initiators = sim_chance(s, 70) ? INITIATORS : 1;
-    s->damages = sim_chance(s, 35);
+    s->damages = sim_chance(s, 40);
     s->rots =
         s->safe && sim_chance(s, 35); /* else a quorum may lose what only the rotten one had */
 }

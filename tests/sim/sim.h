@@ -144,6 +144,7 @@ struct sim_replica {
         GONE_DISK,
         GONE_REBUILT
     } gone;        /* what it had; rebuilt: it counts in the next epoch */
+    bool forgot;   /* something that it had, and its rebuild did not end since */
     bool rejoined; /* and not rebuilt since */
     bool ever;     /* it had a write that a client was told of: something to lose */
     struct had {
@@ -387,6 +388,7 @@ void store_done(struct sim *s, struct event *e);
 /* damage.c */
 void damage_keep(struct sim *s, int i); /* a copy, to be put back later */
 void damage_store(struct sim *s, int i);
+void damage_forgot(struct sim_replica *r);
 void damage_refused(struct sim *s, int i);
 void damage_rot(struct sim *s, int i);
 void damage_relieve(struct sim *s);

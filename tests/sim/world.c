@@ -354,7 +354,7 @@ void replica_start(struct sim *s, int i)
         repl_replica_free(r->core);
         r->core = NULL;
         r->damaged = r->wiped = true;
-        r->gone = r->ever ? GONE_DISK : GONE_NO;
+        damage_forgot(r);
         set_aside(s, i);
         c.lost = c.store_new = true;
         describe_store(&r->disk, &c);
