@@ -89,7 +89,7 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
     case REPL_PROMISED:
         check_promise(s, r, st.super);
         history_check_memory(s, i, false);
-        if (r->gone == GONE_REBUILT || (sure->pos && !r->damaged))
+        if (r->gone == GONE_REBUILT || (sure->pos && !r->forgot))
             r->gone = GONE_NO;
         /* fall through */
     case REPL_HELLO:

@@ -141,6 +141,9 @@ static void harm_sectors(struct sim *s, int i)
         else
             flip(s, d->meta + at);
     }
+    uint64_t page = repl_page_offset(0);
+    s->replica[i].bad_page =
+        memcmp(d->meta + page, d->meta_sure + page, sizeof(d->meta) - page) != 0;
     memcpy(d->meta_sure, d->meta, sizeof(d->meta));
     sim_trace(s, "replica %d: sectors of its metadata, part %d, are %s", i, part,
               zeros ? "zeros" : "flipped");
@@ -308,6 +311,20 @@ void damage_mend_snapshot(struct sim_replica *r, uint64_t sector)
 {
     if (damage_rotten(r, sector))
         fill(r->disk.snap[r->disk.snaps - 1].data + sector * SECTOR, r->was[sector]);
+}
+
+/* Nothing is known of regions whose page is damaged. */
+void damage_check_map(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    struct repl_replica_status st;
+    repl_replica_status(r->core, &st);
+    uint64_t size = st.super->view.size < r->disk.size ? st.super->view.size : r->disk.size;
+    uint64_t regions = st.super->view.version ? size >> s->region_shift : 0;
+    for (uint64_t k = 0; r->bad_page && k < regions; k++)
+        if (repl_replica_region(r->core, k) != REPL_UNKNOWN)
+            sim_fail(s, "replica %d believes a damaged page", i);
+    r->bad_page = false;
 }
 
 /* As the program that ships compares some of the data with its checksums when it starts. */

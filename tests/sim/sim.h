@@ -144,6 +144,7 @@ struct sim_replica {
         GONE_DISK,
         GONE_REBUILT
     } gone;        /* what it had; rebuilt: it counts in the next epoch */
+    bool bad_page; /* of its map */
     bool forgot;   /* something that it had, and its rebuild did not end since */
     bool rejoined; /* and not rebuilt since */
     bool ever;     /* it had a write that a client was told of: something to lose */
@@ -396,6 +397,7 @@ bool damage_rotten(const struct sim_replica *r, uint64_t sector);
 bool damage_rots(const struct sim_replica *r); /* any sector */
 uint64_t damage_value(const struct sim_replica *r, uint64_t sector);
 void damage_mend_snapshot(struct sim_replica *r, uint64_t sector); /* the newest */
+void damage_check_map(struct sim *s, int i); /* when it has loaded its metadata */
 bool damage_obvious(const struct sim_replica *r);                  /* at its start */
 void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length);
 

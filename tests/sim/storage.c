@@ -379,6 +379,14 @@ void store_done(struct sim *s, struct event *e)
 {
     struct sim_replica *r = &s->replica[e->a];
     struct repl_req *q = e->p;
-    written(s, r, q, e->b != 0);
-    repl_replica_stored(r->core, q, e->b);
+    int status = e->b;
+    bool reads = q->kind == REPL_STORE_READ && !q->snap;
+    if (reads && q->unverified)
+        damage_mended(r, q->offset, q->length);
+    /* What rots while it is read. */
+    for (uint64_t i = q->offset / SECTOR; reads && i < (q->offset + q->length) / SECTOR; i++)
+        if (!status && damage_rotten(r, i))
+            status = -EBADMSG;
+    written(s, r, q, status != 0);
+    repl_replica_stored(r->core, q, status);
 }

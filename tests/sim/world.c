@@ -350,6 +350,9 @@ void replica_start(struct sim *s, int i)
     describe_store(&r->disk, &c);
     if (load(s, i, &c) < 0)
         return;
+    if (c.store_new)
+        r->bad_page = false;
+    damage_check_map(s, i);
     if (!c.store_new && damage_obvious(r)) {
         repl_replica_free(r->core);
         r->core = NULL;
