@@ -5,7 +5,7 @@ import struct
 from initiator import Initiator
 from replicated import IQN, PORTAL
 
-BLOCK, STEP = 4096, 128 << 10
+BLOCK, STEP, DEPTH = 4096, 32 << 10, 12
 CHECK_CONDITION, UNIT_ATTENTION = 2, 6
 
 
@@ -75,17 +75,38 @@ class Ledger:
     def read(self, at, size=STEP):
         return self._do(lambda s: s.rw(at // 512, size // 512))
 
+    def _read_at_once(self, places):
+        """So many reads under way together: a target spreads them over the replicas. {place: data, None if refused}."""
+        self.login()
+        tags = {self.session.rw(at // 512, STEP // 512): at for at in places}
+        parts, done = {at: bytearray(STEP) for at in places}, {}
+        try:
+            while len(done) < len(places):
+                header, data = self.session.receive()
+                tag, = struct.unpack(">I", header[16:20])
+                if tag not in tags or header[0] & 0x3f not in (0x21, 0x25):
+                    continue
+                at = tags[tag]
+                if header[0] & 0x3f == 0x25:
+                    offset, = struct.unpack(">I", header[40:44])
+                    parts[at][offset:offset + len(data)] = data
+                if header[0] & 0x3f == 0x21 or header[1] & 1:
+                    done[at] = parts[at] if header[3] == 0 else None
+        except OSError:
+            self.drop()
+            raise
+        return done
+
     def wrong(self, times=1):
         """Reads everything, so often: the blocks that are not what was written, and how many reads were refused."""
         bad, refused = set(), 0
+        self._do(lambda s: s.command(b"\0" * 6))  # takes what a unit attention has to say
         for _ in range(times):
-            for at in range(0, self.size, STEP):
-                try:
-                    data = self.read(at)
-                except Refused:
-                    refused += 1
-                    continue
-                if data != self.now[at:at + STEP]:
-                    bad |= {(at + i) // BLOCK for i in range(0, STEP, BLOCK)
-                            if data[i:i + BLOCK] != self.now[at + i:at + i + BLOCK]}
+            places = self.random.sample(range(0, self.size, STEP), self.size // STEP)
+            for i in range(0, len(places), DEPTH):
+                for at, data in self._read_at_once(places[i:i + DEPTH]).items():
+                    refused += data is None
+                    if data is not None and data != self.now[at:at + STEP]:
+                        bad |= {(at + k) // BLOCK for k in range(0, STEP, BLOCK)
+                                if data[k:k + BLOCK] != self.now[at + k:at + k + BLOCK]}
         return sorted(bad), refused
