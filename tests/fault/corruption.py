@@ -93,10 +93,19 @@ class Three:
         self.kept, self.mended = {}, 0
 
     def differ(self):
-        """Replicas on whose disk is not what was written; those on whose disk snapshots are not what they were."""
-        self.ledger.flush()
+        """
+        Replicas on whose disk is not what was written; those on whose disk snapshots are not what they were. A flush is
+        done when two of three have it, and what was mended is on disk with the next one.
+        """
+        def look():
+            nonlocal found
+            self.ledger.write_some(1)
+            found = [chain.digests(self.volume.data(i), SIZE) for i in range(3)]
+            right = hashlib.sha256(self.ledger.now).hexdigest()
+            return all(digests[0] == right for digests in found)
+        found = []
+        wait_for(look, 10)
         right = hashlib.sha256(self.ledger.now).hexdigest()
-        found = [chain.digests(self.volume.data(i), SIZE) for i in range(3)]
         return ([i for i in range(3) if found[i][0] != right],
                 [i for i in range(3) if any(found[i].get(s) != digest for s, digest in self.kept.items())])
 
