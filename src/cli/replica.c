@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
     {"direct", 0, NULL,
      .doc = "Keep the data in DIR/data past the page cache, where the file system can; it says so "
             "when it cannot."},
-    CLI_KEY_OPTION,
+    CLI_KEY_OPTIONS,
     {"beneath", 0, "DIR", .complete = CLI_DIRS,
      .doc = "With erase: --dir lies in this folder, and is refused if links or dots lead out."},
     {"except", 0, "UUID,...", .doc = "Replicas that erase leaves alone, by their file `id`."},

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 /* Of target and replicas. */
-#define CLI_KEY_OPTION                                                                             \
+#define CLI_KEY_OPTIONS                                                                            \
     {                                                                                              \
         "key-file", 0, "FILE",                                                                     \
             .complete = CLI_FILES,                                                                 \

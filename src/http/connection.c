@@ -10,7 +10,7 @@
  * Neither many strangers nor many known clients that owe a request keep others out. When strangers of one
  * address, or of all, are too many, one of them at random is shut for each that comes: who is not silent
  * needs a moment and mostly stays. When nearly all connections are taken, the one that has owed a request
- * for longest is shut. Those that wait for an answer, or watch, are never shut for others.
+ * for longest, and for a second at least, is shut. Those that wait for an answer, or watch, are never shut for others.
  *
  * Shutting a socket is harmless whatever the library
  * does with it: it sees the end of the connection and closes it. The library announces that before it
@@ -25,6 +25,7 @@
 #include "http/tls.h"
 
 enum { STRANGER_SECONDS = 10, ADDRESS_BYTES = 16 };
+static const int64_t IDLE_NS = CLOCK_SECOND;
 
 struct http_connection {
     struct list_link link; /* in the server's list, under its lock */
@@ -70,7 +71,7 @@ static void make_room(struct http_server *s, const struct http_connection *next)
 {
     unsigned all = 0, strangers = 0, alike = 0;
     struct http_connection *stranger = NULL, *like = NULL, *oldest = NULL;
-    int64_t longest = INT64_MAX;
+    int64_t longest = now() - IDLE_NS; /* who is not idle yet is about to ask, or to be heard */
     list_for_each(&s->connections, c, struct http_connection, link) {
         int64_t owes = c->owes;
         if (c->shut)

@@ -102,7 +102,7 @@ struct http_server_options {
     size_t header_bytes;  /* 64 KiB, about: target, headers and bookkeeping together; >= 1024 */
     unsigned connections; /* 1024; each thread has its share of them */
     unsigned connections_per_ip; /* none */
-    unsigned strangers_per_ip;   /* 64 that have sent no request yet; of all, four times that */
+    unsigned strangers_per_ip;   /* 128 that have sent no request yet; of all, four times that */
     unsigned idle_seconds;       /* 120: without a byte in or out, or for one request */
     const struct http_tls_options *tls; /* NULL: plain HTTP, on a loopback address */
     void (*handle)(void *context, struct http_request *r);

@@ -45,7 +45,7 @@ static void make_room(struct io_strangers *of, const char *address, unsigned mos
     unsigned n = 0, chance = 0;
     list_for_each(&of->all, s, struct io_stranger, link)
         n += is_from(s, address);
-    if (n < most)
+    if (!n || n < most)
         return;
     if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
         chance = (unsigned)io_loop_now(of->loop);

@@ -329,8 +329,8 @@ static void *run(void *context)
             handle(f, events[i].data.ptr, events[i].events);
         free_dead(f, false);
         pthread_mutex_lock(&f->lock);
-        free_listeners(f, false);
         pause_if_full(f);
+        free_listeners(f, false);
         stopping = f->stopping;
         pthread_mutex_unlock(&f->lock);
     }

@@ -16,9 +16,11 @@ struct rule {
 };
 
 static const struct rule rules[REPL_TYPES] = {
-    [REPL_HELLO] = {"HELLO", .flags = REPL_BLANK | REPL_INTACT | REPL_LOST, .payload = REPL_SUPER_SIZE},
+    [REPL_HELLO] = {"HELLO", .flags = REPL_BLANK | REPL_INTACT | REPL_LOST,
+                    .payload = REPL_SUPER_SIZE},
     [REPL_PROMISE] = {"PROMISE"},
-    [REPL_PROMISED] = {"PROMISED", .flags = REPL_BLANK | REPL_INTACT | REPL_LOST, .payload = REPL_SUPER_SIZE},
+    [REPL_PROMISED] = {"PROMISED", .flags = REPL_BLANK | REPL_INTACT | REPL_LOST,
+                       .payload = REPL_SUPER_SIZE},
     [REPL_REFUSE] = {"REFUSE"},
     [REPL_JOIN] = {"JOIN"},
     [REPL_DONE] = {"DONE", .payload = REPL_SUPER_SIZE},

@@ -293,7 +293,8 @@ static struct slot slot_decode(const uint8_t *in, uint64_t room, uint8_t *ret_pa
         memcpy(ret_payload + i * REPL_META_PAYLOAD, it.payload, REPL_META_PAYLOAD);
     }
     if (holes && slot.state != SLOT_EMPTY)
-        slot.state = slot.state == SLOT_GOOD && slot.generation <= FIRST ? SLOT_BEGUN : SLOT_DAMAGED;
+        slot.state =
+            slot.state == SLOT_GOOD && slot.generation <= FIRST ? SLOT_BEGUN : SLOT_DAMAGED;
     return slot;
 }
 
@@ -310,8 +311,7 @@ static int choose_slot(const struct slot *a, const struct slot *b, enum repl_fou
     bool newer_a = a_good && (!b_good || a->generation > b->generation);
     uint64_t generation = newer_a ? a->generation : b->generation;
     /* The first write of all leaves the other slot empty; after that, both have been written. */
-    bool explained =
-        other->state == SLOT_TORN || (other->state <= SLOT_BEGUN && generation == 1);
+    bool explained = other->state == SLOT_TORN || (other->state <= SLOT_BEGUN && generation == 1);
     bool doubt = !(a_good && b_good) && !GUARD(60, explained);
     *ret_found = doubt ? REPL_FOUND_DOUBT : REPL_FOUND_GOOD;
     return newer_a ? 0 : 1;
@@ -329,30 +329,33 @@ enum repl_found repl_super_choose(const uint8_t a[REPL_SUPER_SLOT],
                                   const uint8_t b[REPL_SUPER_SLOT], struct repl_super *ret_s)
 {
     uint8_t payload[2][REPL_SUPER_SECTORS * REPL_META_PAYLOAD];
-    const struct slot slots[2] = {slot_decode(a, REPL_SUPER_SECTORS, payload[0]),
-                                  slot_decode(b, REPL_SUPER_SECTORS, payload[1])};
+    struct slot slots[2] = {slot_decode(a, REPL_SUPER_SECTORS, payload[0]),
+                            slot_decode(b, REPL_SUPER_SECTORS, payload[1])};
+    struct repl_super super[2] = {0};
+    /* Whole sectors of one generation that are no superblock are of two writes: both were torn, one start after the other. */
+    for (int i = 0; i < 2; i++)
+        if (slots[i].state == SLOT_GOOD && (slots[i].bytes != REPL_SUPER_SIZE ||
+                                            repl_super_decode(payload[i], &super[i], NULL) < 0 ||
+                                            super[i].generation != slots[i].generation))
+            slots[i].state = SLOT_TORN;
     enum repl_found found;
     int n = choose_slot(&slots[0], &slots[1], &found);
     *ret_s = (struct repl_super){0};
-    if (found != REPL_FOUND_NONE && found != REPL_FOUND_BAD &&
-        (slots[n].bytes != REPL_SUPER_SIZE || repl_super_decode(payload[n], ret_s, NULL) < 0 ||
-         ret_s->generation != slots[n].generation)) {
-        *ret_s = (struct repl_super){0};
-        return REPL_FOUND_BAD;
-    }
+    if (found != REPL_FOUND_NONE && found != REPL_FOUND_BAD)
+        *ret_s = super[n];
     return found;
 }
 
 bool repl_super_knows(const struct repl_super *s, const struct uuid *store, uint64_t generation)
 {
-    bool current = generation == s->store_generation ||
-                   (s->stamping && generation == s->store_generation + 1);
+    bool current =
+        generation == s->store_generation || (s->stamping && generation == s->store_generation + 1);
     return uuid_eq(&s->store, store) && GUARD(61, current);
 }
 
 /* The activity log. */
 
-enum { LOG_FIXED = 28 };
+enum { LOG_FIXED = 32 }; /* store, superblock, extents, checksum of everything behind it */
 
 size_t repl_log_encode(const struct repl_log *log, bool whole, uint8_t out[REPL_LOG_SLOT])
 {
@@ -362,9 +365,13 @@ size_t repl_log_encode(const struct repl_log *log, bool whole, uint8_t out[REPL_
     id_field(&c, &copy.store);
     FIELD(&c, copy.super_generation, 8);
     FIELD(&c, copy.n, 4);
+    struct cursor sum = c;
+    c.p += 4;
     for (uint32_t i = 0; i < copy.n; i++)
         FIELD(&c, copy.extent[i], 4);
     size_t bytes = (size_t)(c.p - payload);
+    uint64_t crc = crc_32c(payload + LOG_FIXED, bytes - LOG_FIXED);
+    field(&sum, &crc, 4);
     uint64_t sectors =
         whole ? REPL_LOG_SECTORS : (bytes + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD;
     slot_encode(log->generation, payload, bytes, sectors, out);
@@ -380,7 +387,10 @@ static bool log_decode(uint8_t *payload, const struct slot *slot, struct repl_lo
     id_field(&c, &ret_log->store);
     FIELD(&c, ret_log->super_generation, 8);
     FIELD(&c, ret_log->n, 4);
-    if (ret_log->n > REPL_ACTIVE || slot->bytes != LOG_FIXED + 4 * (size_t)ret_log->n)
+    uint64_t crc;
+    field(&c, &crc, 4);
+    if (ret_log->n > REPL_ACTIVE || crc != crc_32c(payload + LOG_FIXED, slot->bytes - LOG_FIXED) ||
+        slot->bytes != LOG_FIXED + 4 * (size_t)ret_log->n)
         return false;
     for (uint32_t i = 0; i < ret_log->n; i++)
         FIELD(&c, ret_log->extent[i], 4);
@@ -391,15 +401,20 @@ enum repl_found repl_log_choose(const uint8_t a[REPL_LOG_SLOT], const uint8_t b[
                                 const struct repl_super *super, struct repl_log *ret_log)
 {
     uint8_t payload[2][REPL_LOG_SECTORS * REPL_META_PAYLOAD];
-    const struct slot slots[2] = {slot_decode(a, REPL_LOG_SECTORS, payload[0]),
-                                  slot_decode(b, REPL_LOG_SECTORS, payload[1])};
+    struct slot slots[2] = {slot_decode(a, REPL_LOG_SECTORS, payload[0]),
+                            slot_decode(b, REPL_LOG_SECTORS, payload[1])};
+    struct repl_log logs[2] = {0};
+    /* As with superblocks: sectors of two writes that were both torn. */
+    for (int i = 0; i < 2; i++)
+        if (slots[i].state == SLOT_GOOD && !log_decode(payload[i], &slots[i], &logs[i]))
+            slots[i].state = SLOT_TORN;
     enum repl_found found;
     int n = choose_slot(&slots[0], &slots[1], &found);
     *ret_log = (struct repl_log){0};
     if (found == REPL_FOUND_NONE || found == REPL_FOUND_BAD)
         return found;
-    if (!log_decode(payload[n], &slots[n], ret_log) || !uuid_eq(&ret_log->store, &super->store) ||
-        ret_log->generation < super->log_generation)
+    *ret_log = logs[n];
+    if (!uuid_eq(&ret_log->store, &super->store) || ret_log->generation < super->log_generation)
         return REPL_FOUND_BAD;
     return found;
 }
@@ -407,7 +422,8 @@ enum repl_found repl_log_choose(const uint8_t a[REPL_LOG_SLOT], const uint8_t b[
 /* Pages. */
 
 enum { PAGE_HEAD = 40 };
-_Static_assert(PAGE_HEAD + 8 * (int)REPL_PAGE_ENTRIES <= (int)REPL_SUPER_SIZE, "a page is too small");
+_Static_assert(PAGE_HEAD + 8 * (int)REPL_PAGE_ENTRIES <= (int)REPL_SUPER_SIZE,
+               "a page is too small");
 
 void repl_page_encode(uint64_t page, const struct uuid *store, uint64_t generation,
                       const uint64_t entries[REPL_PAGE_ENTRIES], uint8_t out[REPL_SUPER_SIZE])

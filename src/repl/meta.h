@@ -30,11 +30,11 @@ enum {
     REPL_SUPER_SLOT = 8192,
     REPL_LOG_SLOT = 12288,
     REPL_SUPER_SECTORS = (REPL_SUPER_SIZE + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD,
-    REPL_LOG_SECTORS = (28 + 4 * REPL_ACTIVE + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD,
+    REPL_LOG_SECTORS = (32 + 4 * REPL_ACTIVE + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD,
     REPL_META_HEAD = 2 * REPL_SUPER_SLOT + 2 * REPL_LOG_SLOT,
 };
-_Static_assert(REPL_SUPER_SECTORS * (int)REPL_META_SECTOR <= (int)REPL_SUPER_SLOT, "a small slot");
-_Static_assert(REPL_LOG_SECTORS * (int)REPL_META_SECTOR <= (int)REPL_LOG_SLOT, "a small slot");
+_Static_assert(REPL_SUPER_SECTORS *(int)REPL_META_SECTOR <= (int)REPL_SUPER_SLOT, "a small slot");
+_Static_assert(REPL_LOG_SECTORS *(int)REPL_META_SECTOR <= (int)REPL_LOG_SLOT, "a small slot");
 
 /* A superblock as it is sent. Decodes to generation 0 from zeros. */
 void repl_super_encode(const struct repl_super *s, uint8_t out[REPL_SUPER_SIZE]);

@@ -199,13 +199,13 @@ enum repl_type {
 };
 
 enum {
-    REPL_FUA = 1,    /* WRITE, ZERO: durable before it counts */
-    REPL_UNMAP = 2,  /* ZERO: give the space back */
-    REPL_MARK = 4,   /* FLUSH: with a rebuild mark */
-    REPL_FAILED = 8, /* READ_OK, SUMS_OK, SNAP_OK, PREPARE_OK: the store said no */
-    REPL_BLANK = 16, /* HELLO, PROMISED: never was in a volume */
-    REPL_INTACT = 32, /* HELLO, PROMISED: lost nothing from memory since it was in sync */
-    REPL_LOST = 64,   /* HELLO, PROMISED: lost its data, or may have forgotten a promise */
+    REPL_FUA = 1,       /* WRITE, ZERO: durable before it counts */
+    REPL_UNMAP = 2,     /* ZERO: give the space back */
+    REPL_MARK = 4,      /* FLUSH: with a rebuild mark */
+    REPL_FAILED = 8,    /* READ_OK, SUMS_OK, SNAP_OK, PREPARE_OK: the store said no */
+    REPL_BLANK = 16,    /* HELLO, PROMISED: never was in a volume */
+    REPL_INTACT = 32,   /* HELLO, PROMISED: lost nothing from memory since it was in sync */
+    REPL_LOST = 64,     /* HELLO, PROMISED: lost its data, or may have forgotten a promise */
     REPL_VOUCHED = 128, /* SUMS_OK: what was read matched its checksums at rest */
 };
 

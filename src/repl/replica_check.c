@@ -77,8 +77,7 @@ static const char *check_requests(const struct repl_replica *r)
 static const char *check_extents(const struct repl_replica *r)
 {
     uint32_t n = 0;
-    list_for_each(&r->lru, x, struct extent, link)
-    {
+    list_for_each(&r->lru, x, struct extent, link) {
         if (r->slot_of[x->number] != x - r->extents + 1 || (x->retiring && x->pins))
             return "R10: an extent that is not in its slot, or retires while it is written";
         n++;

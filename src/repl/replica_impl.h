@@ -87,10 +87,10 @@ struct repl_replica {
     struct extent *extents;
     uint32_t regions, active_n;
     struct list_link lru, extents_free;
-    uint64_t *dirty;        /* bits: pages */
-    uint64_t syncs, synced; /* begun, done */
+    uint64_t *dirty;                           /* bits: pages */
+    uint64_t syncs, synced;                    /* begun, done */
     uint64_t sure_generation, sync_generation; /* of the superblock on disk, and being written */
-    uint64_t written_to; /* where the last write ended */
+    uint64_t written_to;                       /* where the last write ended */
     int64_t touched_at;
     /* The log: generation on disk, being written; writes begun, done. */
     uint64_t log_generation, log_writing, logs, logged;

@@ -169,8 +169,8 @@ void seal_progress(struct repl_replica *r)
         return;
     if (r->seal_state == SEAL_NOTE) {
         r->seal_state = SEAL_STAMP;
-        r->stamp_op.req = (struct repl_req){.kind = REPL_STORE_STAMP,
-                                            .length = r->sb.store_generation + 1};
+        r->stamp_op.req =
+            (struct repl_req){.kind = REPL_STORE_STAMP, .length = r->sb.store_generation + 1};
         int status = r->ops->store(r->ctx, &r->stamp_op.req);
         if (status)
             seal_stored(r, status < 0 ? status : 0);

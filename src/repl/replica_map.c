@@ -228,8 +228,7 @@ void map_spoil(struct repl_replica *r, uint64_t offset, uint64_t length)
 
 void map_forget(struct repl_replica *r)
 {
-    list_for_each(&r->lru, x, struct extent, link)
-    {
+    list_for_each(&r->lru, x, struct extent, link) {
         uint32_t i, end = regions_in(r, x->number, &i);
         for (; i < end; i++) {
             r->map[i] = REPL_UNKNOWN;
@@ -253,7 +252,7 @@ void map_fresh(struct repl_replica *r, uint32_t region, bool read)
     /* One that could not be read is tried again; but the end of a rebuild does not wait for it. */
     if (!(r->stale[region / 8] >> region % 8 & 1) || (!read && is_active(r, region)))
         return;
-    r->stale[region / 8] &= (uint8_t)~(1 << region % 8);
+    r->stale[region / 8] &= (uint8_t) ~(1 << region % 8);
     r->stale_n--;
     r->stale_cold -= !is_active(r, region);
 }
@@ -308,8 +307,7 @@ static bool has_stale(const struct repl_replica *r, const struct extent *x)
 static uint32_t choose_retiring(struct repl_replica *r, uint32_t most)
 {
     uint32_t n = 0;
-    list_for_each(&r->lru, x, struct extent, link)
-    {
+    list_for_each(&r->lru, x, struct extent, link) {
         if (n == most)
             break;
         x->retiring = !x->pins && x->since <= r->logged && !has_stale(r, x);
@@ -346,8 +344,7 @@ void retire_stored(struct repl_replica *r, int status)
     }
     r->retire_state = RETIRE_PAGES;
     r->retire_sync = meta_next(r);
-    list_for_each(&r->lru, x, struct extent, link)
-    {
+    list_for_each(&r->lru, x, struct extent, link) {
         uint32_t i, end = regions_in(r, x->number, &i);
         for (; x->retiring && i < end; i++)
             map_dirty(r, i);
@@ -433,9 +430,8 @@ void repl_replica_meta_synced(struct repl_replica *r, int status)
 /* As it is to be on disk: what retires is still in it until its entries are there. */
 static void describe_log(const struct repl_replica *r, struct repl_log *log)
 {
-    *log = (struct repl_log){.generation = r->log_writing,
-                             .super_generation = r->sure_generation,
-                             .store = r->sb.store};
+    *log = (struct repl_log){
+        .generation = r->log_writing, .super_generation = r->sure_generation, .store = r->sb.store};
     list_for_each(&r->lru, x, struct extent, link)
         log->extent[log->n++] = x->number;
 }

@@ -334,7 +334,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         if (!p->need)
             touch(r, o, 0);
     }
-    if (writes(o) && !GUARD(42, o->need >= r->forget_sync))
+    if (writes(o) && o->need < r->forget_sync)
         o->need = r->forget_sync;
 }
 
@@ -417,9 +417,9 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
 void ops_resum(struct repl_replica *r)
 {
     enum { IDLE_BATCH = 16, URGENT_BATCH = 64 };
-    bool urgent = (r->done_owed && r->stale_cold) ||
-                  (!list_empty(&r->active) &&
-                   awaits_sums(r, list_first(&r->active, struct op, link)));
+    bool urgent =
+        (r->done_owed && r->stale_cold) ||
+        (!list_empty(&r->active) && awaits_sums(r, list_first(&r->active, struct op, link)));
     int most = urgent ? URGENT_BATCH : r->ops_n ? 1 : IDLE_BATCH;
     for (int n = 0; n < most && !r->resums && !r->failed && map_next_stale(r, &r->stale_next);
          n++) {
@@ -438,8 +438,8 @@ void ops_resum(struct repl_replica *r)
         o->session = r->session;
         o->offset = offset;
         o->length = left < span ? left : span;
-        o->req = (struct repl_req){
-            .kind = REPL_STORE_RESUM, .offset = o->offset, .length = o->length};
+        o->req =
+            (struct repl_req){.kind = REPL_STORE_RESUM, .offset = o->offset, .length = o->length};
         op_push(r, o);
         r->resums++;
         if (!must_wait(r, o))

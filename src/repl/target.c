@@ -235,6 +235,8 @@ static void take_state(struct repl_target *t, int link, const struct repl_msg *m
     p->blank = m->flags & REPL_BLANK;
     p->intact = m->flags & REPL_INTACT;
     p->says_lost = m->flags & REPL_LOST;
+    if (p->says_lost && m->type == REPL_HELLO)
+        t->ops->event(t->ctx, REPL_EV_LOST, (uint64_t)link, 0);
     if (m->type == REPL_HELLO || p->ask != ASK_SENT || m->epoch != t->epoch)
         return;
     p->ask = ASK_YES;

@@ -69,6 +69,7 @@ enum repl_event {
     REPL_EV_UNDECIDED,  /* scrub: replicas differ at offset b, and no checksum says who is right */
     REPL_EV_INSYNC,     /* link a has everything */
     REPL_EV_FORCED,     /* a voter was taken out; a: 1 what was acknowledged may be lost with it */
+    REPL_EV_LOST,       /* link a has lost its data and is to be rebuilt */
 };
 
 struct repl_target_ops {
@@ -112,6 +113,8 @@ struct repl_target_config {
     int64_t grace_ns;    /* for replicas with intact memory, at start; default 30 s; -1: for ever */
     int64_t fail_ns;     /* frozen for so long: fail I/O; 0: never */
     uint64_t mark_bytes; /* between rebuild marks; default 256 MiB */
+    int64_t
+        scrub_ns; /* the slow scrub reads everything in so long, or as fast as it may; 0: there is none */
     uint64_t rebuild_rate; /* bytes a second; 0: no limit */
     uint32_t map_chunk;    /* regions looked at together in a rebuild; default and most 510 */
 };

@@ -62,7 +62,8 @@ static void choose_members(const struct repl_target *t, struct repl_view *v)
         each_peer(t, i)
         {
             const struct peer *p = &t->peer[i];
-            if (p->hello && GUARD(30, p->blank) && !p->says_lost && repl_view_find(v, &p->sb.replica) < 0 &&
+            if (p->hello && GUARD(30, p->blank) && !p->says_lost &&
+                repl_view_find(v, &p->sb.replica) < 0 &&
                 (!low || memcmp(p->sb.replica.bytes, low->bytes, sizeof(low->bytes)) < 0))
                 low = &p->sb.replica;
         }
@@ -208,7 +209,7 @@ static bool enough_promised(struct repl_target *t, bool *ret_doubt)
         bool sure = __builtin_popcount(whole & q->links) >= q->meet;
         bool memory = sure || all || late;
         *ret_doubt |= !sure;
-        if (!n || !GUARD(15, n + MUTANT(105, 0, 1) >= q->meet && GUARD(29, memory)))
+        if (!n || !GUARD(15, n >= q->meet && GUARD(29, memory)))
             return false;
     }
     if (*ret_doubt)
@@ -252,7 +253,7 @@ void elect(struct repl_target *t)
         if (p->ask != ASK_YES || p->lost || !votes)
             continue;
         /* Of those who have everything, one that has the snapshots too. */
-        bool better = MUTANT(104, best >= 0, false) && p->pos == t->peer[best].pos &&
+        bool better = best >= 0 && p->pos == t->peer[best].pos &&
                       repl_held_lacks(&p->held, &t->view.snaps) <
                           repl_held_lacks(&t->peer[best].held, &t->view.snaps);
         if (best < 0 || better || GUARD(16, p->pos > t->peer[best].pos))

@@ -58,7 +58,7 @@ struct peer {
     struct repl_super sb; /* as it last told */
     uint64_t pos;
     bool blank, intact;
-    bool says_lost; /* its data or metadata was damaged */
+    bool says_lost;                         /* its data or metadata was damaged */
     enum { ASK_NO, ASK_SENT, ASK_YES } ask; /* for the promise of our epoch */
     bool joined;                            /* gets every write */
     bool insync;                            /* has everything */
@@ -176,6 +176,9 @@ struct repl_target {
     int64_t rate_tokens, rate_at;
     struct {
         bool active;
+        bool slow; /* not asked for: a piece now and then */
+        uint64_t slow_at;
+        int64_t slow_next;
         uint64_t at, length, tag;
         uint16_t asked, answered, failed, vouched;
         uint64_t sums[REPL_LINKS][PIECE_BLOCKS];

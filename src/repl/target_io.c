@@ -254,7 +254,7 @@ void io_restart(struct repl_target *t)
         struct entry *e = &t->window[c & t->mask];
         if (e->io) {
             list_unlink(&e->io->link); /* FUA: from syncs */
-            MUTANT(115, list_push, list_push_front)(&again, &e->io->link);
+            list_push(&again, &e->io->link);
         }
     }
     list_splice(&again, &t->syncs); /* flushes */

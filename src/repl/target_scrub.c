@@ -3,15 +3,21 @@
  * equal. A replica *vouches* for what it says if its data matched its checksums at rest. Who cannot read the piece, or
  * differs from those that vouch for it, is mended from them. A copy that a checksum vouches for is never overwritten, however
  * many say otherwise: if such copies differ, or if copies differ and nobody vouches, it is reported and nothing changes.
+ *
+ * One that nobody asked for goes on all the time, a piece now and then, so that the whole volume is read once in
+ * `scrub_ns`: what rots is found while there are others to mend it from. It begins anywhere, so that targets that end often
+ * do not look at the beginning alone.
  */
 #include "base/mem.h"
 #include "repl/target_impl.h"
 
 bool repl_target_scrub(struct repl_target *t)
 {
-    if (t->scrub.active || t->phase != ACTIVE)
+    if ((t->scrub.active && !t->scrub.slow) || t->phase != ACTIVE)
         return false;
     t->scrub.active = true;
+    t->scrub.slow = false;
+    t->scrub.tag = 0;
     t->scrub.at = t->scrub.length = 0;
     t->scrub.asked = 0;
     return true;
@@ -30,6 +36,42 @@ static void finish(struct repl_target *t)
         return;
     t->scrub.active = false;
     t->ops->admin_done(t->ctx, REPL_SCRUB, 0);
+}
+
+static bool rebuilding(const struct repl_target *t)
+{
+    each_peer(t, i) if (t->peer[i].job.state != JOB_NONE) return true;
+    return false;
+}
+
+/* The next piece of the slow one, if it is time. */
+static void begin_slow(struct repl_target *t)
+{
+    static const int64_t LEAST = 50 * 1000000LL, MOST = 1000 * 1000000LL;
+    if (t->cfg.scrub_ns <= 0 || !t->serving || t->now < t->scrub.slow_next || rebuilding(t))
+        return;
+    uint64_t pieces = t->view.size / REPL_PIECE + 1;
+    int64_t every = t->cfg.scrub_ns / (int64_t)pieces;
+    every = every < LEAST ? LEAST : every > MOST ? MOST : every;
+    if (!t->scrub.slow_next)
+        t->scrub.slow_at = t->owner % pieces * REPL_PIECE;
+    if (t->scrub.slow_at >= t->view.size)
+        t->scrub.slow_at = 0;
+    t->scrub.slow_next = t->now + every;
+    t->scrub.active = t->scrub.slow = true;
+    t->scrub.at = t->scrub.slow_at;
+    t->scrub.length = 0;
+    t->scrub.asked = 0;
+}
+
+/* True: its one piece is done with. */
+static bool end_slow(struct repl_target *t)
+{
+    if (!t->scrub.slow || !t->scrub.length)
+        return false;
+    t->scrub.slow_at = t->scrub.at + t->scrub.length;
+    t->scrub.active = false;
+    return true;
 }
 
 static void ask(struct repl_target *t)
@@ -112,15 +154,16 @@ bool scrub_flying(const struct repl_target *t)
 void scrub_turn(struct repl_target *t)
 {
     if (!t->scrub.active)
-        return;
-    if (scrub_flying(t))
+        begin_slow(t);
+    if (!t->scrub.active || scrub_flying(t))
         return;
     if (t->scrub.asked && mending(t))
         return; /* a replica is mended in one piece at a time: what is wrong here must not be passed over */
     if (t->scrub.asked)
         compare(t);
     t->scrub.asked = 0;
-    ask(t);
+    if (!end_slow(t))
+        ask(t);
 }
 
 void scrub_answer(struct repl_target *t, int link, const struct repl_msg *m, const void *payload)

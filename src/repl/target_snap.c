@@ -117,7 +117,7 @@ int snap_missing(struct repl_target *t, int link)
     int missing = -1;
     for (int i = 0; i < t->view.snaps.n; i++) {
         uint64_t id = t->view.snaps.at[i].id;
-        if (missing >= 0 && MUTANT(127, repl_held_has(&p->held, id), false))
+        if (missing >= 0 && repl_held_has(&p->held, id))
             snap_drop(t, link, id);
         else if (missing < 0 && !repl_held_has(&p->held, id) && somebody_has(t, id))
             missing = i;

@@ -52,7 +52,7 @@ uint16_t counted(const struct repl_target *t)
 
 bool quorum_met(const struct repl_target *t, uint16_t links)
 {
-    for (int i = 0; i < MUTANT(110, 4, 1); i++)
+    for (int i = 0; i < 4; i++)
         if (__builtin_popcount(links & t->q[i].links) < (GUARD(17, false) ? 1 : t->q[i].cf))
             return false;
     return true;

@@ -30,9 +30,11 @@ static int check_owner(const char *dir, const struct uuid *volume, int *ret_fd, 
     if (pread(*ret_fd, blocks, sizeof(blocks), 0) < 0)
         return err_errno(e, errno, "cannot read %s", path);
     if (repl_super_choose(blocks[0], blocks[1], &super) == REPL_FOUND_BAD)
-        return err_set(e, ERR_DATA_LOSS, "BadSuperblock",
-                       "%s: both superblocks are damaged, so nobody can say whose it is; if it is this "
-                       "volume's, remove the folder by hand", path);
+        return err_set(
+            e, ERR_DATA_LOSS, "BadSuperblock",
+            "%s: both superblocks are damaged, so nobody can say whose it is; if it is this "
+            "volume's, remove the folder by hand",
+            path);
     if (super.generation && !uuid_eq(&super.volume, volume)) {
         char id[UUID_TEXT_MAX];
         return err_set(e, ERR_FAILED_PRECONDITION, "NotOurs",

@@ -16,6 +16,7 @@ enum {
 };
 
 static const uint64_t UPDATE_AFTER = 1 << 24;
+static const uint8_t IS_DATA = DATA, IS_HANDSHAKE = HANDSHAKE;
 
 /* Keys. */
 
@@ -116,7 +117,7 @@ static uint8_t *make_room(struct replio_sealer *s, uint32_t n)
 }
 
 /* iov has room for one more, the type. */
-static int seal_record(struct replio_sealer *s, uint8_t type, struct iovec *iov, unsigned n,
+static int seal_record(struct replio_sealer *s, const uint8_t *type, struct iovec *iov, unsigned n,
                        uint32_t length, struct err *e)
 {
     uint32_t inside = length + 1 + REPLIO_TAG;
@@ -124,7 +125,7 @@ static int seal_record(struct replio_sealer *s, uint8_t type, struct iovec *iov,
     to[0] = DATA;
     be_put16(to + 1, 0x0303);
     be_put16(to + 3, (uint16_t)inside);
-    iov[n] = (struct iovec){&type, 1};
+    iov[n] = (struct iovec){(void *)(uintptr_t)type, 1};
     take_nonce(&s->key, nonce);
     if (!replio_aead_seal(s->key.aead, nonce, (struct iovec){to, REPLIO_RECORD_HEADER}, iov, n + 1,
                           to + REPLIO_RECORD_HEADER))
@@ -138,7 +139,7 @@ int replio_seal_update(struct replio_sealer *s, struct err *e)
 {
     uint8_t message[] = {KEY_UPDATE, 0, 0, 1, 0};
     struct iovec iov[2] = {{message, sizeof(message)}};
-    if (seal_record(s, HANDSHAKE, iov, 1, sizeof(message), e) < 0)
+    if (seal_record(s, &IS_HANDSHAKE, iov, 1, sizeof(message), e) < 0)
         return -1;
     return next_key(&s->key, e);
 }
@@ -168,7 +169,7 @@ int replio_seal(struct replio_sealer *s, struct iovec head, const struct iovec *
         if (!length)
             return 0;
         if ((s->key.number >= s->update_after && replio_seal_update(s, e) < 0) ||
-            seal_record(s, DATA, record, pieces, length, e) < 0)
+            seal_record(s, &IS_DATA, record, pieces, length, e) < 0)
             return -1;
     }
 }
@@ -273,23 +274,25 @@ int replio_open(struct replio_opener *o, const uint8_t *data, size_t n,
                 void (*plain)(void *context, struct io_slice *slice), void *context, struct err *e)
 {
     while (n) {
-        const uint8_t *from = o->partial_used ? o->partial->data : data;
-        size_t have = o->partial_used ? o->partial_used : n;
+        const uint8_t *from = o->partial ? o->partial->data : data;
+        size_t have = o->partial ? o->partial_used : n;
         uint32_t size, taken;
         if (measure_record(from, have, &size, e) < 0)
             return -1;
-        if (!o->partial_used && size && size <= n) {
+        if (!o->partial && size && size <= n) {
             if (open_record(o, data, size, plain, context, e) < 0)
                 return -1;
             taken = size;
         } else {
             taken = keep_partial(o, data, n, size);
             if (size && o->partial_used == size) {
-                o->partial_used = 0;
-                if (open_record(o, o->partial->data, size, plain, context, e) < 0)
-                    return -1;
-                io_buf_unref(o->partial);
+                struct io_buf *whole = o->partial;
                 o->partial = NULL;
+                o->partial_used = 0;
+                int status = open_record(o, whole->data, size, plain, context, e);
+                io_buf_unref(whole);
+                if (status < 0)
+                    return -1;
             }
         }
         data += taken;

@@ -58,9 +58,9 @@ struct replio_replica_status {
     struct repl_replica_status core;
     struct uuid id;
     bool connected;
-    char last_end[200]; /* why the last connection ended; "" */
-    uint64_t used;      /* bytes of the store */
-    const char *damage; /* why it began as a lost replica; NULL: it did not */
+    char last_end[200];    /* why the last connection ended; "" */
+    uint64_t used;         /* bytes of the store */
+    const char *damage;    /* why it began as a lost replica; NULL: it did not */
     const char *set_aside; /* the folder where the data is that could not be used; NULL: none */
 };
 void replio_replica_status(const struct replio_replica *r,

@@ -28,7 +28,7 @@ struct replio_replica {
     uint8_t log_block[REPL_LOG_SLOT];
 
     char damage[sizeof(((struct err *)0)->msg)]; /* why its data could not be used; "" */
-    char set_aside[4096]; /* where that is now; "" */
+    char set_aside[4096];                        /* where that is now; "" */
 
     struct replio_payloads payloads;
     const struct replio_key *key;

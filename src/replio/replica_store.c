@@ -96,10 +96,8 @@ static struct job *job_take(struct replio_replica *r, struct repl_req *req)
 int replica_store(void *context, struct repl_req *req)
 {
     static const enum store_op ops[] = {
-        [REPL_STORE_READ] = STORE_READ,
-        [REPL_STORE_WRITE] = STORE_WRITE,
-        [REPL_STORE_ZERO] = STORE_ZERO,
-        [REPL_STORE_FLUSH] = STORE_FLUSH,
+        [REPL_STORE_READ] = STORE_READ,   [REPL_STORE_WRITE] = STORE_WRITE,
+        [REPL_STORE_ZERO] = STORE_ZERO,   [REPL_STORE_FLUSH] = STORE_FLUSH,
         [REPL_STORE_RESUM] = STORE_RESUM,
     };
     struct replio_replica *r = context;

@@ -47,7 +47,8 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
     struct replio_volume *v = context;
     char text[EVENT_MOST], id[UUID_TEXT_MAX];
     struct uuid peer = {0};
-    if (what == REPL_EV_DROPPED || what == REPL_EV_MISMATCH || what == REPL_EV_INSYNC)
+    if (what == REPL_EV_DROPPED || what == REPL_EV_MISMATCH || what == REPL_EV_INSYNC ||
+        what == REPL_EV_LOST)
         peer = repl_target_peer(v->core, (int)a);
     uuid_format(&peer, id);
     switch (what) {
@@ -65,17 +66,28 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
         say(text, "replica %s fell behind or was silent: the volume goes on without it", id);
         break;
     case REPL_EV_MAYBE_LOST:
-        say(text, "replicas restarted at once: writes that were not flushed may be lost");
+        say(text,
+            "too many replicas restarted at once: writes that were not flushed may be lost; the "
+            "next flush of each initiator that wrote fails");
         break;
     case REPL_EV_MISMATCH:
         say(text, "replica %s differed at offset %llu and was mended", id, (unsigned long long)b);
         break;
     case REPL_EV_UNDECIDED:
-        say(text, "replicas differ (%llu) at offset %llu and none has a majority",
+        say(text,
+            "%llu replicas differ at offset %llu and no checksum says which is right: nothing was "
+            "changed",
             (unsigned long long)a, (unsigned long long)b);
         break;
     case REPL_EV_INSYNC:
         say(text, "replica %s has everything", id);
+        break;
+    case REPL_EV_LOST:
+        say(text,
+            "replica %s has lost its data, or its metadata is damaged: it counts in no quorum "
+            "until "
+            "it is rebuilt",
+            id);
         break;
     case REPL_EV_FORCED:
         say(text, "a replica was taken out by force: %s",

@@ -54,7 +54,7 @@ struct store_io {
     bool
         unverified; /* READ: without a comparison with the checksums; else EBADMSG where they differ. WRITE, UNMAP,
                         ZERO of a part of a granule: the same for the rest of it */
-    bool sums; /* FLUSH: the checksums of all that was written before are durable too */
+    bool sums;       /* FLUSH: the checksums of all that was written before are durable too */
     uint64_t client; /* the initiator, for a store that must tell each of them; 0: none */
     uint64_t offset, length;
     uint64_t

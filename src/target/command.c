@@ -19,6 +19,7 @@ enum {
     REPLICA_PORT = 6060,
     METRICS_PORT = 9500,
     REPLICAS_MOST = REPL_MEMBERS,
+    SCRUB_DAYS = 7,
     SECRET_FILE_MAX = 4096,
     DRAIN_SECONDS = 5
 };
@@ -137,9 +138,11 @@ static int take_replication(const struct cli_args *args, struct target_options *
     const char *listen = cli_get(args, "replica-listen"), *rate = cli_get(args, "rebuild-rate");
     o->volume = cli_get(args, "volume");
     o->create = cli_get(args, "create") != NULL;
+    o->scrub_days = SCRUB_DAYS;
     if (take_number(args, "replicas", REPLICAS_MOST, &o->replicas, e) < 0 ||
         take_number(args, "consistency", REPLICAS_MOST, &o->consistency, e) < 0 ||
         take_number(args, "fail-seconds", 86400, &o->fail_seconds, e) < 0 ||
+        take_number(args, "scrub-days", 3650, &o->scrub_days, e) < 0 ||
         (rate && quantity_parse_bytes(rate, &o->rebuild_rate, e) < 0) ||
         net_parse(listen ? listen : "127.0.0.1", REPLICA_PORT, &m->replica_address,
                   &o->replica_port, e) < 0)

@@ -80,7 +80,7 @@ static void replication_event(void *context, enum repl_event what, const char *s
 {
     struct target *t = context;
     bool bad = what == REPL_EV_MAYBE_LOST || what == REPL_EV_UNDECIDED ||
-               what == REPL_EV_MISMATCH || what == REPL_EV_FORCED;
+               what == REPL_EV_MISMATCH || what == REPL_EV_FORCED || what == REPL_EV_LOST;
     if (what == REPL_EV_FENCED) {
         /* Whatever is under way here must not be answered: as after a crash. */
         log_error("target ends", LOG_S("volume", t->o->volume), LOG_S("why", sentence));
@@ -136,6 +136,7 @@ static int open_store(struct target *t, struct err *e)
                 .cf = (uint8_t)o->consistency,
                 .fail_ns = o->fail_seconds * CLOCK_SECOND,
                 .rebuild_rate = o->rebuild_rate,
+                .scrub_ns = (int64_t)o->scrub_days * 86400 * CLOCK_SECOND,
             },
         .block_size = o->block_size,
         .key = o->key,

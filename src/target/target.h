@@ -29,6 +29,7 @@ struct target_options {
     const struct replio_key *key; /* or NULL */
     unsigned fail_seconds;        /* without a quorum for so long: I/O fails; 0: never */
     uint64_t rebuild_rate;        /* bytes a second; 0: no limit */
+    unsigned scrub_days;          /* in which the slow scrub reads everything; 0: there is none */
     const char *iqn, *alias, *serial;
     const char *address; /* of the portal */
     uint16_t port;

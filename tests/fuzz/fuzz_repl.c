@@ -90,8 +90,8 @@ static void event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
     (void)ctx, (void)what, (void)a, (void)b;
 }
 
-static const struct repl_replica_ops replica_ops = {
-    store, meta_write, meta_sync, log_write, buffer, replica_send, closed};
+static const struct repl_replica_ops replica_ops = {store,  meta_write,   meta_sync, log_write,
+                                                    buffer, replica_send, closed};
 static const struct repl_target_ops target_ops = {target_send, closed, complete, admin_done, event};
 
 static void blocks(const uint8_t *data, size_t size)
@@ -123,7 +123,8 @@ static void blocks(const uint8_t *data, size_t size)
 static void stream(const uint8_t *data, size_t size)
 {
     struct uuid volume = {{0}};
-    struct repl_replica_config rc = {.store_size = 1 << 20, .active_max = 8, .ops = 8, .store_new = true};
+    struct repl_replica_config rc = {
+        .store_size = 1 << 20, .active_max = 8, .ops = 8, .store_new = true};
     struct repl_target_config tc = {
         .create = true, .size = 1 << 20, .rf = 1, .window = 8, .reads = 8, .owner_seed = 1};
     struct repl_replica *r = repl_replica_new(&rc, &replica_ops, NULL);

@@ -64,8 +64,9 @@ class Client:
         return self.server.connect(self.timeout, self.token)
 
     def send(self, method, path, body=None, content_type="application/json", headers=None):
-        """Sends a request and returns the response, unread."""
-        if self.connection is None:
+        """Sends a request and returns the response, unread. A connection that was kept may have been shut."""
+        kept = self.connection is not None
+        if not kept:
             self.connection = self._connect()
         data = _text(body)
         try:
@@ -74,8 +75,10 @@ class Client:
                 **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
                 **(headers or {})})
             return self.connection.getresponse()
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as e:
             self.close()
+            if kept and isinstance(e, (http.client.RemoteDisconnected, ssl.SSLEOFError, BrokenPipeError)):
+                return self.send(method, path, body, content_type, headers)
             raise
 
     def ask(self, method, path, body=None, **options):

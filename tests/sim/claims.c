@@ -80,6 +80,8 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
 {
     struct sim_replica *r = &s->replica[i];
     struct repl_replica_status st;
+    if (m->type == REPL_READ_OK || m->type == REPL_SUMS_OK || m->type == REPL_MAP_OK)
+        return; /* data has oracles of its own */
     repl_replica_status(r->core, &st);
     const struct repl_super *sure = &r->sure.super;
     switch (m->type) {
@@ -136,10 +138,12 @@ void claims_given(struct sim *s, int i, const struct repl_msg *m)
 {
     struct sim_replica *r = &s->replica[i];
     struct repl_replica_status st;
-    repl_replica_status(r->core, &st);
-    if (m->type == REPL_BYE && m->epoch == st.super->promised)
-        r->pong.owner = 0;
     r->rejoined |= m->type == REPL_JOIN;
+    if (m->type != REPL_BYE)
+        return;
+    repl_replica_status(r->core, &st);
+    if (m->epoch == st.super->promised)
+        r->pong.owner = 0;
 }
 
 static struct sim_replica *replica_of(struct sim *s, const struct uuid *id)
@@ -168,9 +172,10 @@ static void count_voters(struct sim *s, int t, const char *what,
     repl_target_status(s->target[t].core, &st);
     for (int m = 0; m < st.n; m++) {
         struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
+        bool insync = strcmp(st.replica[m].mode, "Healthy") == 0;
         bool one = st.replica[m].quorum && r && has(s, r, s->target[t].owner, count);
         n += one;
-        if (one && has == has_applied)
+        if (one && insync && has == has_applied)
             r->ever = true;
     }
     if (n < st.cf)

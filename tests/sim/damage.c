@@ -32,7 +32,7 @@ static uint8_t *sure_of(struct disk *d, enum part p)
 /* Sectors of the data that are in use; pages of the metadata that are. */
 static uint64_t grains(const struct sim *s, enum part p)
 {
-    return p == DATA ? s->size / SECTOR : 3;
+    return p == DATA ? s->size / SECTOR : META_SIZE / REPL_SUPER_SIZE;
 }
 
 static uint64_t grain(enum part p)

@@ -66,7 +66,7 @@ static void while_made(struct sim *s, int t, int r)
  */
 void life_sent(struct sim *s, int t, int r, const struct repl_msg *m)
 {
-    if (m->type != REPL_FLUSH || !(m->flags & REPL_MARK) || !m->offset || calm(s) ||
+    if (m->type != REPL_FLUSH || !(m->flags & REPL_MARK) || !m->offset || m->count || calm(s) ||
         !sim_chance(s, s->rebuilds ? 70 : 30))
         return;
     for (int k = 0; k < REPLICAS; k++)

@@ -493,7 +493,8 @@ static bool disks_equal(struct sim *s, bool fail)
             continue;
         for (uint64_t k = 0; first >= 0 && k < s->size / SECTOR; k++) {
             if (memcmp(s->replica[first].disk.data + k * SECTOR,
-                       s->replica[i].disk.data + k * SECTOR, SECTOR) == 0)
+                       s->replica[i].disk.data + k * SECTOR, SECTOR) == 0 ||
+                damage_rotten(&s->replica[first], k) || damage_rotten(&s->replica[i], k))
                 continue;
             equal = false;
             if (fail)

@@ -25,7 +25,7 @@ enum { PATIENCE = 60 }; /* seconds for a life, which takes milliseconds */
 int repl_mutant;
 #endif
 
-unsigned sim_future;
+unsigned sim_future = FUTURE_FLUSH; /* the core does this by now */
 static struct sim *world;
 
 /* A crash or a hang of the core is a failure of the seed, which must be named. */
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--until-failure") == 0)
             until_failure = true;
         else if (strcmp(argv[i], "--future") == 0)
-            sim_future = (unsigned)atoi(value), i++;
+            sim_future |= (unsigned)atoi(value), i++;
         else if (strcmp(argv[i], "--mutant") == 0 && *value && plant(value))
             i++;
         else

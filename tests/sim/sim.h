@@ -29,12 +29,12 @@ enum {
     SECTORS_MAX = 96,
     META_SIZE = REPL_META_HEAD + REPL_SUPER_SIZE,
     META_GRAIN = 512, /* a sector is written whole or not at all */
-    IOS = 12,        /* of a client, at once */
-    ACTIVE_MAX = 3,  /* extents */
-    INITIATORS = 2,  /* of a volume */
-    SNAPS_MAX = 4,   /* of a volume, as administrators here want it */
-    DISK_SNAPS = 12, /* of a disk: also such as nobody has taken away yet */
-    ZEROED = 20,     /* the first of four sectors that are zeroed now and then, all at once */
+    IOS = 12,         /* of a client, at once */
+    ACTIVE_MAX = 3,   /* extents */
+    INITIATORS = 2,   /* of a volume */
+    SNAPS_MAX = 4,    /* of a volume, as administrators here want it */
+    DISK_SNAPS = 12,  /* of a disk: also such as nobody has taken away yet */
+    ZEROED = 20,      /* the first of four sectors that are zeroed now and then, all at once */
 };
 
 #define MS    ((int64_t)1000000)
@@ -404,7 +404,7 @@ void snaps_admin(struct sim *s, int t,
 void snaps_done(struct sim *s, int target, enum repl_admin op);
 void snaps_back(struct sim *s, int target, int status);
 void snaps_go_back(struct sim *s); /* to the last one */
-bool snaps_turn(struct sim *s); /* the way back; false: there is none under way */
+bool snaps_turn(struct sim *s);    /* the way back; false: there is none under way */
 void snaps_check(struct sim *s);
 bool sim_idle(const struct sim *s);
 uint64_t sim_value(struct sim *s, const uint8_t *sector);

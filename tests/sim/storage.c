@@ -35,7 +35,7 @@ static bool mismatch(struct sim *s, struct sim_replica *r, const struct repl_req
     for (uint64_t i = q->offset / SECTOR; i < (q->offset + q->length) / SECTOR; i++) {
         if (q->unverified || q->snap || r->disk.sums[i] == sum_of(&r->disk, i))
             continue;
-        if (s->corrupt != r->i)
+        if (s->corrupt != r->i && !r->damaged && !damage_rotten(r, i))
             sim_fail(s, "replica %d trusts the checksum of sector %lu, which is stale", r->i, i);
         return true;
     }
@@ -101,7 +101,8 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
             sim_fail(s, "replica %d cannot take snapshot %lx", r->i, q->offset);
         for (uint64_t i = 0; i < d->size / SECTOR; i++)
             if (d->sums[i] != sum_of(d, i))
-                sim_fail(s, "replica %d keeps a stale checksum of sector %lu in a snapshot", r->i, i);
+                sim_fail(s, "replica %d keeps a stale checksum of sector %lu in a snapshot", r->i,
+                         i);
         memcpy(d->sums_sure, d->sums, sizeof(d->sums));
         history_snapshot(s, r->i, q->offset);
         break;
@@ -261,13 +262,13 @@ void store_meta_read(struct sim_replica *r)
     const uint8_t *meta = r->disk.meta_sure;
     uint64_t before = r->sure.super.generation;
     r->sure = (struct claim){.known = true};
-    enum repl_found found = repl_super_choose(
-        meta + repl_super_offset(0), meta + repl_super_offset(1), &r->sure.super);
+    enum repl_found found =
+        repl_super_choose(meta + repl_super_offset(0), meta + repl_super_offset(1), &r->sure.super);
     if ((found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT) && !r->damaged)
         sim_fail(r->s, "replica %d has no superblock any more", r->i);
     read_page(r, &r->sure, meta + repl_page_offset(0));
     if (!read_log(r, &r->sure, meta + repl_log_offset(0), meta + repl_log_offset(1)) &&
-        r->sure.super.view.version)
+        r->sure.super.view.version && !r->damaged)
         sim_fail(r->s, "replica %d has no activity log any more", r->i);
     r->said = r->sure;
     if (r->sure.super.generation < before && !r->damaged)
@@ -316,8 +317,8 @@ int store_request(void *ctx, struct repl_req *q)
     r->erred |= r->erring != 0;
     /* Like the rest of the metadata, the stamp does not fail: with it the process would end. */
     bool spared = q->kind == REPL_STORE_STAMP || q->kind == REPL_STORE_RESUM;
-    bool fail = r->erring && !spared && sim_chance(s, 20) &&
-                (q->kind == REPL_STORE_READ || r->erring == 2);
+    bool fail =
+        r->erring && !spared && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
         return -ENOENT;
     fail |= q->kind == REPL_STORE_READ && mismatch(s, r, q);

@@ -66,7 +66,7 @@ static void target_admin_done(void *ctx, enum repl_admin op, int status)
 static void target_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
 {
     static const char *const names[] = {"epoch",    "fenced",    "serving", "dropped", "maybe lost",
-                                        "mismatch", "undecided", "in sync", "forced"};
+                                        "mismatch", "undecided", "in sync", "forced",  "lost"};
     struct sim_target *t = ctx;
     sim_trace(t->s, "target %d: %s %lu %lu", t->i, names[what], a, b);
     if (what == REPL_EV_SERVING) {
@@ -287,8 +287,12 @@ void replica_start(struct sim *s, int i)
     repl_super_choose(r->disk.meta + repl_super_offset(0), r->disk.meta + repl_super_offset(1),
                       &super);
     c.store_new = !super.generation;
-    if (super.generation && !repl_super_knows(&super, &c.store, c.store_generation))
-        sim_fail(s, "replica %d does not know its own store", i);
+    if (super.generation && !repl_super_knows(&super, &c.store, c.store_generation)) {
+        if (!r->damaged)
+            sim_fail(s, "replica %d does not know its own store", i);
+        damage_refused(s, i); /* as it is started: data that is not its own is set aside */
+        return;
+    }
     for (int k = 0; k < r->disk.snaps; k++)
         c.held.id[c.held.n++] = r->disk.snap[k].id;
     struct err e;

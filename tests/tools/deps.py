@@ -16,6 +16,7 @@ PROGRAMS = {
     # -W -f FORMAT NAME...
     "dpkg-query": 'shift 3; r=0; for p; do if grep -qx "$p" "$W/installed"; '
                   'then echo "installed $p"; else r=1; fi; done; exit $r',
+    "dpkg": 'cat "$W/arch"',
     "apt-config": 'echo "$2=\'$W/apt/\'"',
     "apt-get": 'echo "${DEBIAN_FRONTEND:-} $*" >>"$W/log"; [ -z "$(cat "$W/fails")" ] || exit 100; '
                '[ "$1" != install ] || printf "%s\\n" "$@" >>"$W/installed"',
@@ -41,8 +42,8 @@ LINES = ("# deb http://a.example/debian x main\n"
 class Machine(Scratch):
     """A Debian with nothing installed and no sources yet, below a scratch folder."""
 
-    def __init__(self, uid=0):
-        self.uid = uid
+    def __init__(self, uid=0, arch="amd64"):
+        self.uid, self.arch = uid, arch
 
     def __enter__(self):
         super().__enter__()
@@ -50,7 +51,7 @@ class Machine(Scratch):
             os.mkdir(self.file(folder))
         for name, body in PROGRAMS.items():
             os.chmod(self.file("bin/" + name, "#!/bin/sh\n" + body + "\n"), 0o755)
-        for name, text in {"installed": "", "log": "", "fails": "", "uid": str(self.uid)}.items():
+        for name, text in {"installed": "", "log": "", "fails": "", "uid": str(self.uid), "arch": self.arch}.items():
             self.file(name, text)
         return self
 
@@ -63,6 +64,10 @@ class Machine(Scratch):
         return run(deps, env={"PATH": path, "W": self.path, "TMPDIR": self.path})
 
 
+for arch, there in (("amd64", True), ("arm64", False)):
+    with Machine(arch=arch) as m:
+        m.deps()
+        tap.equal("libipsec-mb-dev\n" in m.read("installed"), there, f"what is only for amd64, on {arch}")
 with Machine() as m:
     m.file("apt/sources.list", LINES.format(""))
     m.file("apt/sources.list.d/debian.sources", STANZAS.format(""))

@@ -243,6 +243,8 @@ static void make_replica(int i)
     revive_replica(i);
 }
 
+static int64_t slow_scrub_ns;
+
 static int start_n(int n, int cf)
 {
     memset(&w, 0, sizeof(w));
@@ -253,7 +255,8 @@ static int start_n(int n, int cf)
                                    .rf = (uint8_t)n,
                                    .cf = (uint8_t)cf,
                                    .window = 64,
-                                   .reads = 16};
+                                   .reads = 16,
+                                   .scrub_ns = slow_scrub_ns};
     w.t = repl_target_new(&c, &t_ops, NULL);
     for (int i = 0; i < n; i++)
         make_replica(i);
@@ -265,6 +268,15 @@ static int start(void **state)
 {
     (void)state;
     return start_n(3, 0);
+}
+
+__attribute__((unused)) static int start_slow_scrub(void **state)
+{
+    (void)state;
+    slow_scrub_ns = 8000 * MS;
+    int status = start_n(3, 0);
+    slow_scrub_ns = 0;
+    return status;
 }
 
 __attribute__((unused)) static int start_two(void **state)

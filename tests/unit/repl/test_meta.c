@@ -188,7 +188,8 @@ static void activity_log(void **state)
             log_of(5, sizes[a], true, slots);
             log_of(6, sizes[b], true, slots);
             size_t sectors = log_of(7, sizes[a], false, next) / 512;
-            for (size_t lost = 0; lost <= sectors; lost++) { /* one sector did not arrive, or all did */
+            for (size_t lost = 0; lost <= sectors;
+                 lost++) { /* one sector did not arrive, or all did */
                 uint8_t torn[2][REPL_LOG_SLOT];
                 struct repl_log got;
                 memcpy(torn, slots, sizeof(torn));
@@ -203,6 +204,23 @@ static void activity_log(void **state)
             }
         }
     }
+}
+
+/* Two starts in a row write the same generation, and both are torn. */
+static void torn_twice(void **state)
+{
+    (void)state;
+    const struct repl_super super = {.store = {{7}}, .log_generation = 6};
+    uint8_t slots[2][REPL_LOG_SLOT], next[2][REPL_LOG_SLOT];
+    struct repl_log got, other = {.generation = 7, .store = {{7}}, .n = 300};
+    log_of(5, 300, true, slots);
+    log_of(6, 300, true, slots);
+    log_of(7, 300, false, next);
+    memcpy(slots[1], next[1], 512);
+    repl_log_encode(&other, false, next[1]);
+    memcpy(slots[1] + 512, next[1] + 512, 4 * 512);
+    assert_int_equal(repl_log_choose(slots[0], slots[1], &super, &got), REPL_FOUND_GOOD);
+    assert_int_equal(got.generation, 6);
 }
 
 static void damaged_log(void **state)
@@ -252,11 +270,11 @@ static void pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_written),         cmocka_unit_test(damage),
-        cmocka_unit_test(torn_superblock),    cmocka_unit_test(damaged_superblock),
-        cmocka_unit_test(first_superblocks),  cmocka_unit_test(knows_its_store),
-        cmocka_unit_test(activity_log),       cmocka_unit_test(damaged_log),
-        cmocka_unit_test(pages),
+        cmocka_unit_test(as_written),        cmocka_unit_test(damage),
+        cmocka_unit_test(torn_superblock),   cmocka_unit_test(damaged_superblock),
+        cmocka_unit_test(first_superblocks), cmocka_unit_test(knows_its_store),
+        cmocka_unit_test(activity_log),      cmocka_unit_test(damaged_log),
+        cmocka_unit_test(torn_twice),        cmocka_unit_test(pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,8 +98,8 @@ static void closed(void *ctx, int link, const char *why)
     world.closed++;
 }
 
-static const struct repl_replica_ops ops = {
-    store, meta_write, meta_sync, log_write, buffer, send_msg, closed};
+static const struct repl_replica_ops ops = {store,  meta_write, meta_sync, log_write,
+                                            buffer, send_msg,   closed};
 static const int64_t S = 1000000000;
 
 static const struct uuid STORE = {{5}};
@@ -215,9 +215,9 @@ static uint64_t entry_on_disk(uint32_t region)
 static struct repl_super on_disk(void)
 {
     struct repl_super s;
-    assert_int_equal(repl_super_choose(world.meta + repl_super_offset(0),
-                                       world.meta + repl_super_offset(1), &s),
-                     REPL_FOUND_GOOD);
+    assert_int_equal(
+        repl_super_choose(world.meta + repl_super_offset(0), world.meta + repl_super_offset(1), &s),
+        REPL_FOUND_GOOD);
     return s;
 }
 
@@ -225,9 +225,9 @@ static struct repl_log log_on_disk(void)
 {
     struct repl_super s = on_disk();
     struct repl_log log;
-    assert_int_equal(repl_log_choose(world.meta + repl_log_offset(0),
-                                     world.meta + repl_log_offset(1), &s, &log),
-                     REPL_FOUND_GOOD);
+    assert_int_equal(
+        repl_log_choose(world.meta + repl_log_offset(0), world.meta + repl_log_offset(1), &s, &log),
+        REPL_FOUND_GOOD);
     return log;
 }
 
@@ -707,15 +707,23 @@ static void marks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(active_extents),  cmocka_unit_test(only_who_needs_it_waits),
-        cmocka_unit_test(retire),          cmocka_unit_test(ahead),
-        cmocka_unit_test(crash),           cmocka_unit_test(stale_checksums),
-        cmocka_unit_test(damage),          cmocka_unit_test(generations),
-        cmocka_unit_test(stop),            cmocka_unit_test(stop_incomplete),
-        cmocka_unit_test(order),           cmocka_unit_test(failing),
-        cmocka_unit_test(promises),        cmocka_unit_test(joined_again),
+        cmocka_unit_test(active_extents),
+        cmocka_unit_test(only_who_needs_it_waits),
+        cmocka_unit_test(retire),
+        cmocka_unit_test(ahead),
+        cmocka_unit_test(crash),
+        cmocka_unit_test(stale_checksums),
+        cmocka_unit_test(damage),
+        cmocka_unit_test(generations),
+        cmocka_unit_test(stop),
+        cmocka_unit_test(stop_incomplete),
+        cmocka_unit_test(order),
+        cmocka_unit_test(failing),
+        cmocka_unit_test(promises),
+        cmocka_unit_test(joined_again),
         cmocka_unit_test(marks),
-        cmocka_unit_test(lease_from_answer), cmocka_unit_test(no_ack_before_join),
+        cmocka_unit_test(lease_from_answer),
+        cmocka_unit_test(no_ack_before_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,6 +200,27 @@ static void scrubbed(void **state)
     assert_int_equal(status().replica[1].scrub_errors, 1);
 }
 
+/* Nobody asks for it: what rots is found and mended, and no scrub that was asked for is told. */
+static void scrubbed_slowly(void **state)
+{
+    (void)state;
+    struct repl_io io = io_of(REPL_IO_WRITE, 0);
+    repl_target_submit(w.t, &io);
+    settle();
+    w.data[1][100] ^= 1;
+    w.rotten[1] = true;
+    pass(20000 * MS);
+    assert_int_equal(w.admin, 0);
+    assert_memory_equal(w.data[1], w.data[0], SIZE);
+    assert_int_equal(status().replica[1].scrub_errors, 1);
+    w.data[1][100] ^= 1; /* and again */
+    w.rotten[1] = true;
+    assert_true(repl_target_scrub(w.t));
+    pass(1000 * MS);
+    assert_int_equal(w.admin, 1);
+    assert_memory_equal(w.data[1], w.data[0], SIZE);
+}
+
 /* Two are wrong, and their checksums say so: a majority does not overwrite the good copy. */
 static void scrub_majority_wrong(void **state)
 {
@@ -583,6 +604,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rebuilt_idle, start, stop),
         cmocka_unit_test_setup_teardown(rebuilt_busy, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed, start, stop),
+        cmocka_unit_test_setup_teardown(scrubbed_slowly, start_slow_scrub, stop),
         cmocka_unit_test_setup_teardown(scrub_majority_wrong, start, stop),
         cmocka_unit_test_setup_teardown(scrub_undecided, start, stop),
         cmocka_unit_test_setup_teardown(flush_after_loss, start, stop),
