@@ -75,7 +75,7 @@ static enum repl_found read_super(struct replio_replica *r, struct repl_super *r
     return repl_super_choose(slots[0], slots[1], ret_super);
 }
 
-/* The file with the id is not there: it is what the metadata says; of a new one the id that is wanted, or one at random. */
+/* There is no file with the id: the metadata has it; a new replica gets the one that is wanted, or one at random. */
 static int make_id(struct replio_replica *r, const char *path, const struct uuid *wanted,
                    struct err *e)
 {

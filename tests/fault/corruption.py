@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Files of a replica are damaged while it is down: every file, in every way, after a stop in order and after a kill.
 
-With three replicas the volume is whole again afterwards, or the replica refuses to start and says why; every read is what was
-written, every copy on the replicas' disks too, and scrub makes nothing worse. With one replica a read is right or is
-refused: never wrong, never zeroes in place of data.
+With three replicas the volume is whole again afterwards, or the replica refuses to start and says why; every read is
+what was written, every copy on the replicas' disks too, and scrub makes nothing worse. With one replica a read is
+right or is refused: never wrong, never zeroes in place of data.
 
 corruption.py PROGRAMS three|one EVERY [OFFSET]      every EVERY-th cell of the matrix, from OFFSET on
 """
@@ -162,8 +162,8 @@ class Three:
         good = healthy and not (wrong or after or refused or refused_after or differ or snapshots or scrub.returncode)
         tap.ok(good, f"{name}: {outcome if changed else 'nothing to change'}",
                f"healthy {healthy}, wrong {len(wrong)} {wrong[:5]}, after scrub {len(after)}, refused {refused}, "
-               f"copies that differ {differ}, snapshots {snapshots}\n{scrub.stdout}{scrub.stderr}{words}" + ("" if good else
-               volume.target.text()[-3000:]))
+               f"copies that differ {differ}, snapshots {snapshots}\n{scrub.stdout}{scrub.stderr}{words}"
+               + volume.target.text()[-3000:])
         if os.environ.get("VERBOSE"):
             print("\n".join("#   " + line for line in words.splitlines()), flush=True)
         if (file, how) == ("data.chain", "rolled back"):
@@ -177,7 +177,8 @@ class Three:
         replica.stop()
         os.unlink(self.volume.data(i))
         replica.start()
-        return tap.ok(self.volume.healthy() and self.differ() == ([], []), f"replica {i} is made anew from the others")
+        good = self.volume.healthy() and self.differ() == ([], [])
+        return tap.ok(good, f"replica {i} is made anew from the others", self.volume.status())
 
     def revert(self, contents):
         """The snapshots are what they were."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A replica comes back with files that were deleted, cut short, or rotted: nobody reads anything wrong, it does not count before
-it was rebuilt, and scrub never overwrites the good copy.
+"""A replica comes back with files that were deleted, cut short, or rotted: nobody reads anything wrong, it does not
+count before it was rebuilt, and scrub never overwrites the good copy.
 
 damaged-replica.py PROGRAMS
 """
@@ -58,7 +58,8 @@ def check_lost_data(volume, ledger, what, hurt):
     hurt(volume.data(0))
     said = len(replica.text())
     replica.start()
-    tap.ok(wait_for(lambda: "has lost its data" in replica.text()[said:]), f"{what}: the replica says so", replica.text())
+    tap.ok(wait_for(lambda: "has lost its data" in replica.text()[said:]), f"{what}: the replica says so",
+           replica.text())
     seen = wait_for(lambda: mode(volume, 0) not in ("Offline", "Degraded") and mode(volume, 0))
     tap.ok(seen and seen != "Healthy", f"{what}: it is not Healthy before it is rebuilt", seen)
     tap.equal(ledger.wrong(3), ([], 0), f"{what}: no read is wrong meanwhile")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes that were acknowledged and not flushed are lost when a quorum loses its memory: every initiator that had some is
-told by its next flush, once, also when the target is killed, too, and killed again before it could tell.
+"""Writes that were acknowledged and not flushed are lost when a quorum loses its memory: every initiator that had some
+is told by its next flush, once, also when the target is killed, too, and killed again before it could tell.
 
 The replicas' disks forget what was not flushed when they are killed (`volatile:`).
 
@@ -51,7 +51,7 @@ def told_once(ledger, name):
 
 
 class Round:
-    """Two initiators with unflushed writes, and one that flushed everything and logged out; then replica 0 is frozen."""
+    """Two initiators with unflushed writes, and one that flushed all and logged out, while replica 0 is frozen."""
 
     def __init__(self, volume, name):
         tap.ok(volume.healthy(), f"{name}: a volume", volume.status())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One side of a pool's mirror is damaged while nobody has the pool open: deleted, cut short, zeroed, its bytes flipped, rolled back,
-swapped with that of another pool; after the pool was left in order and after its process was killed.
+"""One side of a pool's mirror is damaged while nobody has the pool open: deleted, cut short, zeroed, its bytes flipped,
+rolled back, swapped with that of another pool; after the pool was left in order and after its process was killed.
 
 In every cell the pool comes back with the other side, says that it is degraded or mends itself, and the data is right.
 
@@ -71,8 +71,8 @@ def check_matrix(mirror, copies, donor):
         words = mirror.imported()
         if how not in ("flipped", "rolled back"):  # those ZFS mends when it comes upon them
             degraded = wait_for(lambda: mirror.pool.states().get(f"{mirror.name}-{side}") == "UNAVAIL", 10)
-            tap.ok(degraded and mirror.pool.wait("DEGRADED", 10) == "DEGRADED", f"{name}: the pool says that this side is gone",
-                   mirror.pool.status())
+            tap.ok(degraded and mirror.pool.wait("DEGRADED", 10) == "DEGRADED",
+                   f"{name}: the pool says that this side is gone", mirror.pool.status())
         phase, states = mirror.pool.phase(), mirror.pool.states()
         mirror.pool.stop()
         verified = mirror.data("verify", 7, "b" if side == "a" else "a")
