@@ -37,6 +37,25 @@ static int parse_id(char *text, const struct uuid *wanted, struct uuid *ret_id, 
     return check_wanted(ret_id, wanted, e);
 }
 
+/* Who it is; *ret_missing: nothing says so. */
+static int read_id(struct replio_replica *r, const char *dir, const struct uuid *wanted,
+                   bool *ret_missing, struct err *e)
+{
+    _cleanup_free_ char *path = mem_printf("%s/id", dir);
+    _cleanup_(str_done) struct str text = {0};
+    struct err why = {0};
+    *ret_missing = false;
+    if (file_read(path, 100, &text, &why) == 0)
+        return parse_id(text.len ? text.p : (char[]){""}, wanted, &r->id, e) < 0
+                   ? err_prefix(e, "%s", path)
+                   : 0;
+    *ret_missing = why.code == ERR_NOT_FOUND;
+    if (*ret_missing)
+        return 0;
+    *e = why;
+    return -1;
+}
+
 static int open_meta(struct replio_replica *r, const char *dir, struct err *e)
 {
     _cleanup_free_ char *path = mem_printf("%s/meta", dir);
@@ -76,9 +95,10 @@ static enum repl_found read_super(struct replio_replica *r, struct repl_super *r
 }
 
 /* There is no file with the id: the metadata has it; a new replica gets the one that is wanted, or one at random. */
-static int make_id(struct replio_replica *r, const char *path, const struct uuid *wanted,
+static int make_id(struct replio_replica *r, const char *dir, const struct uuid *wanted,
                    struct err *e)
 {
+    _cleanup_free_ char *path = mem_printf("%s/id", dir);
     char text[UUID_TEXT_MAX], line[UUID_TEXT_MAX + 1];
     struct repl_super super;
     read_super(r, &super);
@@ -87,23 +107,6 @@ static int make_id(struct replio_replica *r, const char *path, const struct uuid
     if (check_wanted(&r->id, wanted, e) < 0)
         return err_prefix(e, "%s is missing, and by the metadata", path);
     return file_replace(path, line, (size_t)n, 0600, e);
-}
-
-/* Who it is. */
-static int read_id(struct replio_replica *r, const char *dir, const struct uuid *wanted,
-                   struct err *e)
-{
-    _cleanup_free_ char *path = mem_printf("%s/id", dir);
-    _cleanup_(str_done) struct str text = {0};
-    struct err why = {0};
-    if (file_read(path, 100, &text, &why) == 0)
-        return parse_id(text.len ? text.p : (char[]){""}, wanted, &r->id, e) < 0
-                   ? err_prefix(e, "%s", path)
-                   : 0;
-    if (why.code == ERR_NOT_FOUND)
-        return make_id(r, path, wanted, e);
-    *e = why;
-    return -1;
 }
 
 /* The store. */
@@ -272,9 +275,11 @@ int replica_open_all(struct replio_replica *r, const struct replio_replica_optio
     const struct uuid *wanted = uuid_eq(&o->id, &none) ? NULL : &o->id;
     struct repl_replica_config config = {.volume = o->volume};
     struct err why = {0};
-    if (file_make_dirs(o->dir, 0700, e) < 0 || open_meta(r, o->dir, e) < 0 ||
-        read_id(r, o->dir, wanted, e) < 0 || open_store(r, o, &config, e) < 0 ||
-        sync_dir(o->dir, e) < 0 || open_core(r, &config, ops, e) < 0)
+    bool missing;
+    if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(r, o->dir, wanted, &missing, e) < 0 ||
+        open_meta(r, o->dir, e) < 0 || (missing && make_id(r, o->dir, wanted, e) < 0) ||
+        open_store(r, o, &config, e) < 0 || sync_dir(o->dir, e) < 0 ||
+        open_core(r, &config, ops, e) < 0)
         return err_prefix(e, "%s", o->dir);
     if (config.store_new || store_inspect(r->store, is_stale, r, &why) == 0)
         return 0;
