@@ -1,15 +1,22 @@
 /*
- * Stores that are not what they were: while a replica is stopped its data or its metadata is lost, cut short, flipped, put
- * back from an older copy, all of it or some pages, or swapped with those of another replica; and data that changes by
- * itself while nobody looks.
+ * Stores that are not what they were. While a replica is stopped
+ *   - its store is lost or cut short, is another replica's, or was put back from an older copy;
+ *   - its metadata was put back from an older copy, is another replica's, or has sectors that are flipped or zeros;
+ *   - its data alone, without the checksums, has sectors that are flipped, old or another's;
+ * and single sectors of its data rot while it runs.
  *
- * What may happen: such a replica refuses to start, and its operator wipes it; or it is rebuilt as one that lost its disk.
- * What may not: that the volume returns something wrong, or that a good copy is lost. So it counts as one that has a new disk,
- * and there are never more of these at a time than a quorum can miss; all reads are checked as ever, and so is what it says
- * of itself once the target takes it for healthy. Bits that rot are wrong on one replica until somebody writes there; who
- * reads them is told by a checksum, and never the client.
+ * What may happen: such a replica refuses to start, and its operator wipes it; or it sets its store aside and is rebuilt as
+ * a lost one; or its reads fail and it is mended. What may not: that the volume returns something wrong, or that a good copy is
+ * lost. All reads are checked as ever, and so is what it says of itself once the target takes it for healthy. There are never more
+ * of these at a time than a quorum can miss.
  *
- * Today's core passes neither, so lives have this only with --future; see sim.h.
+ * The product does not promise to recognise the following, so it is not done here:
+ *   - a copy made since the last start but one: data and metadata get a new generation only at a start;
+ *   - data and metadata put back together from one time, which is what a replica was then;
+ *   - single sectors of metadata from another time: they look like a write that a crash has torn;
+ *   - data that is wrong where its checksum is not known after a crash, or a lost connection (`unverified`): what is read
+ *     there without a comparison, or gets a new checksum, is given back what it was (damage_mended());
+ *   - what rots in a snapshot: a snapshot is taken of what the data was.
  */
 #include <string.h>
 
@@ -17,98 +24,211 @@
 #include "repl/meta.h"
 #include "sim.h"
 
-enum part { DATA, META };
-
-static uint8_t *now_of(struct disk *d, enum part p)
+static uint64_t word_of(const uint8_t *sector)
 {
-    return p == DATA ? d->data : d->meta;
+    uint64_t v;
+    memcpy(&v, sector, sizeof(v));
+    return v;
 }
 
-static uint8_t *sure_of(struct disk *d, enum part p)
+static void fill(uint8_t *sector, uint64_t value)
 {
-    return p == DATA ? d->data_sure : d->meta_sure;
+    for (int i = 0; i < SECTOR; i += 8)
+        memcpy(sector + i, &value, 8);
 }
 
-/* Sectors of the data that are in use; pages of the metadata that are. */
-static uint64_t grains(const struct sim *s, enum part p)
+static void flip(struct sim *s, uint8_t *sector)
 {
-    return p == DATA ? s->size / SECTOR : META_SIZE / REPL_SUPER_SIZE;
+    for (int k = 1 + (int)sim_below(s, 8); k > 0; k--)
+        sector[sim_below(s, SECTOR)] ^= (uint8_t)(1 + sim_below(s, 255));
 }
 
-static uint64_t grain(enum part p)
-{
-    return p == DATA ? SECTOR : REPL_SUPER_SIZE;
-}
-
-/* A copy as it was some time ago. */
+/* A copy as it was some time ago, of one that runs. */
 void damage_keep(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
-    if (!(sim_future & FUTURE_STORES) || !sim_chance(s, r->image ? 2 : 20))
+    const struct disk *d = &r->disk;
+    if (!s->damages || r->sure.super.stamping || r->damaged || damage_rots(r) ||
+        !sim_chance(s, r->image ? 2 : 20))
         return;
     if (!r->image)
         r->image = NEW(struct image);
-    memcpy(r->image->data, r->disk.data_sure, sizeof(r->image->data));
-    memcpy(r->image->meta, r->disk.meta_sure, sizeof(r->image->meta));
+    memcpy(r->image->data, d->data_sure, sizeof(d->data));
+    memcpy(r->image->meta, d->meta_sure, sizeof(d->meta));
+    memcpy(r->image->sums, d->sums_sure, sizeof(d->sums));
+    r->image->store = d->store;
+    r->image->generation = d->generation;
 }
 
-static void flip(struct sim *s, uint8_t *grain, uint64_t size)
+/* Made before the last start but one, of this store. */
+static bool is_old(const struct sim_replica *r)
 {
-    for (int k = 1 + (int)sim_below(s, 8); k > 0; k--)
-        grain[sim_below(s, size)] ^= (uint8_t)(1 + sim_below(s, 255));
+    return r->image && uuid_eq(&r->image->store, &r->disk.store) &&
+           r->image->generation + 1 < r->disk.generation;
 }
 
-/* Another's, or an older one; NULL: there is none. */
-static const uint8_t *other_copy(struct sim *s, int i, enum part p)
+/* Another replica that has something; -1: none. */
+static int another(struct sim *s, int i)
+{
+    int k = (int)sim_below(s, REPLICAS);
+    return k != i && s->replica[k].used && s->replica[k].disk.generation > 1 ? k : -1;
+}
+
+static void put_store(struct disk *d, const uint8_t *data, const uint64_t *sums)
+{
+    memcpy(d->data, data, sizeof(d->data));
+    memcpy(d->data_sure, data, sizeof(d->data));
+    memcpy(d->sums, sums, sizeof(d->sums));
+    memcpy(d->sums_sure, sums, sizeof(d->sums));
+}
+
+/* Nothing of the store can be used. */
+static void harm_store(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
-    int k = (int)sim_below(s, REPLICAS);
-    if (r->image && sim_chance(s, 60))
-        return p == DATA ? r->image->data : r->image->meta;
-    return k != i && s->replica[k].used ? sure_of(&s->replica[k].disk, p) : NULL;
+    struct disk *d = &r->disk;
+    int k = another(s, i);
+    memset(r->rotten, 0, sizeof(r->rotten));
+    r->gone = r->ever ? GONE_DISK : GONE_NO;
+    if (is_old(r) && sim_chance(s, 60)) {
+        put_store(d, r->image->data, r->image->sums);
+        d->generation = r->image->generation;
+        sim_trace(s, "replica %d: its store is an older copy", i);
+    } else if (k >= 0 && sim_chance(s, 50)) {
+        const struct disk *other = &s->replica[k].disk;
+        put_store(d, other->data_sure, other->sums_sure);
+        d->store = other->store;
+        d->generation = other->generation;
+        sim_trace(s, "replica %d: its store is that of %d", i, k);
+    } else {
+        d->missing = true;
+        sim_trace(s, "replica %d: its store is lost or cut short", i);
+    }
 }
 
-/* One thing that goes wrong with a store that nobody has open. */
-static void harm(struct sim *s, int i)
+static void put_meta(struct disk *d, const uint8_t *meta)
 {
-    static const char *const what[] = {"lost", "cut short", "flipped", "not its own"};
+    memcpy(d->meta, meta, sizeof(d->meta));
+    memcpy(d->meta_sure, meta, sizeof(d->meta));
+}
+
+/* Sectors of the superblocks, of the log, of the map; few or many. */
+static void harm_sectors(struct sim *s, int i)
+{
+    static const uint64_t start[] = {0, 2 * REPL_SUPER_SLOT, REPL_META_HEAD, META_SIZE};
     struct disk *d = &s->replica[i].disk;
-    enum part p = sim_chance(s, 50) ? DATA : META;
-    uint64_t n = grains(s, p), size = grain(p), first = 0;
-    const uint8_t *other = NULL;
-    int kind = (int)sim_below(s, 4);
-    if (kind == 3 && !(other = other_copy(s, i, p)))
-        kind = 0;
-    if (kind == 1)
-        first = n / 2;
-    /* All of it, or some pages. */
-    int share = kind < 2 || sim_chance(s, 50) ? 100 : 30;
-    for (uint64_t k = first; k < n; k++) {
-        uint8_t *at = now_of(d, p) + k * size;
+    int part = (int)sim_below(s, 4), share = sim_chance(s, 30) ? 100 : 1 + (int)sim_below(s, 30);
+    bool zeros = sim_chance(s, 50);
+    uint64_t first = part == 3 ? 0 : start[part], end = part == 3 ? META_SIZE : start[part + 1];
+    for (uint64_t at = first; at < end; at += META_GRAIN) {
         if (!sim_chance(s, share))
             continue;
-        if (kind < 2)
-            memset(at, 0, size);
-        else if (kind == 2)
-            flip(s, at, size);
+        if (zeros)
+            memset(d->meta + at, 0, META_GRAIN);
         else
-            memcpy(at, other + k * size, size);
+            flip(s, d->meta + at);
     }
-    memcpy(sure_of(d, p), now_of(d, p), n * size);
-    if (p == DATA && kind < 2)
-        d->size = first * size;
-    sim_trace(s, "replica %d: its %s is %s", i, p == DATA ? "data" : "metadata", what[kind]);
+    memcpy(d->meta_sure, d->meta, sizeof(d->meta));
+    sim_trace(s, "replica %d: sectors of its metadata, part %d, are %s", i, part,
+              zeros ? "zeros" : "flipped");
+}
+
+static void harm_meta(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    int k = another(s, i);
+    uint64_t before = r->sure.super.generation;
+    struct repl_super super;
+    if (is_old(r) && sim_chance(s, 40)) {
+        put_meta(&r->disk, r->image->meta);
+        sim_trace(s, "replica %d: its metadata is an older copy", i);
+    } else if (k >= 0 && sim_chance(s, 20)) {
+        put_meta(&r->disk, s->replica[k].disk.meta_sure);
+        before = UINT64_MAX;
+        sim_trace(s, "replica %d: its metadata is that of %d", i, k);
+    } else {
+        harm_sectors(s, i);
+    }
+    /* Has it forgotten something? */
+    const uint8_t *meta = r->disk.meta;
+    repl_super_choose(meta + repl_super_offset(0), meta + repl_super_offset(1), &super);
+    if (super.generation < before)
+        r->gone = r->ever ? GONE_DISK : GONE_NO;
+}
+
+bool damage_rotten(const struct sim_replica *r, uint64_t sector)
+{
+    return r->rotten[sector / 64] >> sector % 64 & 1;
+}
+
+bool damage_rots(const struct sim_replica *r)
+{
+    for (size_t i = 0; i < sizeof(r->rotten) / sizeof(r->rotten[0]); i++)
+        if (r->rotten[i])
+            return true;
+    return false;
+}
+
+/* What a sector should be. */
+uint64_t damage_value(const struct sim_replica *r, uint64_t sector)
+{
+    return damage_rotten(r, sector) ? r->was[sector] : word_of(r->disk.data + sector * SECTOR);
+}
+
+/* A sector is something else; NULL: with some bits flipped. */
+static void spoil(struct sim *s, struct sim_replica *r, uint64_t at, const uint8_t *other)
+{
+    uint8_t *sector = r->disk.data + at * SECTOR;
+    uint64_t was = damage_value(r, at);
+    if (other && memcmp(other, sector, SECTOR) == 0)
+        return;
+    if (other)
+        memcpy(sector, other, SECTOR);
+    else
+        flip(s, sector);
+    memcpy(r->disk.data_sure + at * SECTOR, sector, SECTOR);
+    if (memcmp(sector, sector + 8, SECTOR - 8) == 0 && word_of(sector) == was) {
+        r->rotten[at / 64] &= ~((uint64_t)1 << at % 64); /* as it was */
+        return;
+    }
+    r->was[at] = was;
+    r->rotten[at / 64] |= (uint64_t)1 << at % 64;
+    r->erred = true;
+}
+
+/* The data changes, and its checksums do not. */
+static void harm_data(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    int k = another(s, i), share = sim_chance(s, 50) ? 100 : 20;
+    const uint8_t *other = r->image && sim_chance(s, 40) ? r->image->data
+                           : k >= 0 && sim_chance(s, 50) ? s->replica[k].disk.data_sure
+                                                         : NULL;
+    for (uint64_t at = 0; at < s->size / SECTOR; at++)
+        if (sim_chance(s, share))
+            spoil(s, r, at, other ? other + at * SECTOR : NULL);
+    sim_trace(s, "replica %d: its data is %s", i, other ? "not its own" : "flipped");
 }
 
 void damage_store(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
-    if (!life_new_disk(s, i, false))
+    bool wiped = r->wiped;
+    if (s->safe && sim_chance(s, 30)) {
+        /* Where a quorum may lose its memory, perhaps nobody else has what is wrong here. */
+        if (!life_new_disk(s, i, false))
+            return;
+        r->wiped = wiped;
+        harm_data(s, i);
+        return;
+    }
+    if (damage_rots(r) || !life_new_disk(s, i, false))
         return;
     r->damaged = true;
-    harm(s, i);
-    if (sim_chance(s, 20))
-        harm(s, i);
+    if (sim_chance(s, 50))
+        harm_meta(s, i);
+    else
+        harm_store(s, i);
 }
 
 /* Its operator does what the message says. */
@@ -117,47 +237,76 @@ void damage_refused(struct sim *s, int i)
     sim_trace(s, "replica %d refuses to start, and is wiped", i);
     replica_wipe(s, i);
     s->replica[i].damaged = false;
+    s->replica[i].gone = s->replica[i].ever ? GONE_DISK : GONE_NO;
     world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_REPLICA, i, 0, 0, NULL);
 }
 
-bool damage_rotten(const struct sim_replica *r, uint64_t sector)
-{
-    return r->rotten[sector / 64] >> sector % 64 & 1;
-}
-
-/* In a sector that is durable and was written: a hole does not rot. */
-void damage_rot(struct sim *s, int i)
+/* A sector that is durable and was written: a hole does not rot. */
+static void rot_sector(struct sim *s, int i, uint64_t at)
 {
     struct sim_replica *r = &s->replica[i];
-    uint64_t at = sim_below(s, s->size / SECTOR);
-    uint8_t *sector = r->disk.data + at * SECTOR;
-    if (!s->served || r->damaged || r->wiped || sim_rotting(s, i) >= sim_limit(s) ||
-        memcmp(sector, r->disk.data_sure + at * SECTOR, SECTOR) != 0)
+    const uint8_t *sector = r->disk.data + at * SECTOR;
+    if (!damage_value(r, at) || memcmp(sector, r->disk.data_sure + at * SECTOR, SECTOR) != 0)
         return;
     for (const struct unsynced *u = r->disk.data_log; u; u = u->next)
         if (at * SECTOR < u->offset + u->length && u->offset < (at + 1) * SECTOR)
             return;
-    flip(s, sector, SECTOR);
-    memcpy(r->disk.data_sure + at * SECTOR, sector, SECTOR);
-    r->rotten[at / 64] |= (uint64_t)1 << at % 64;
+    spoil(s, r, at, NULL);
     sim_trace(s, "replica %d: sector %lu rots", i, at);
 }
 
-/* Written: it is as it should be. */
-void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length)
+void damage_rot(struct sim *s, int i)
 {
-    for (uint64_t at = offset / SECTOR; at < (offset + length) / SECTOR; at++)
-        r->rotten[at / 64] &= ~((uint64_t)1 << at % 64);
+    struct sim_replica *r = &s->replica[i];
+    if (!s->served || r->damaged || r->wiped || !r->p.up ||
+        sim_without_memory(s) + !sim_impaired(r) > sim_limit(s))
+        return;
+    for (int k = 1 + (int)sim_below(s, 12); k > 0; k--)
+        rot_sector(s, i, sim_below(s, s->size / SECTOR));
 }
 
-/* How many others have something wrong. */
-int sim_rotting(const struct sim *s, int but)
+/*
+ * A volume may wait for data that nobody can read: its truth was just elected, nobody else is in sync yet, and all others
+ * must be compared with what it cannot read. No rule promises that it goes on by itself; here the disk is repaired.
+ */
+void damage_relieve(struct sim *s)
 {
-    int n = 0;
     for (int i = 0; i < REPLICAS; i++) {
-        const struct sim_replica *r = &s->replica[i];
-        bool rots = r->rotten[0] || r->rotten[1];
-        n += i != but && r->used && (rots || r->weak || r->wiped);
+        struct sim_replica *r = &s->replica[i];
+        if (damage_rots(r))
+            sim_trace(s, "replica %d: the volume waits for it, and its disk is repaired", i);
+        damage_mended(r, 0, s->size);
     }
-    return n;
+}
+
+/* It is written, or nobody can tell: it is as it should be. */
+void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length)
+{
+    for (uint64_t at = offset / SECTOR; at < (offset + length) / SECTOR; at++) {
+        if (!damage_rotten(r, at))
+            continue;
+        fill(r->disk.data + at * SECTOR, r->was[at]);
+        fill(r->disk.data_sure + at * SECTOR, r->was[at]);
+        r->rotten[at / 64] &= ~((uint64_t)1 << at % 64);
+    }
+}
+
+void damage_mend_snapshot(struct sim_replica *r, uint64_t sector)
+{
+    if (damage_rotten(r, sector))
+        fill(r->disk.snap[r->disk.snaps - 1].data + sector * SECTOR, r->was[sector]);
+}
+
+/* As the program that ships compares some of the data with its checksums when it starts. */
+bool damage_obvious(const struct sim_replica *r)
+{
+    uint64_t zeros = repl_sum((const uint8_t[SECTOR]){0}, SECTOR);
+    int looked = 0, wrong = 0;
+    for (uint64_t at = 0; at < r->disk.size / SECTOR; at++) {
+        if (r->disk.sums[at] == zeros || repl_replica_stale(r->core, at * SECTOR, SECTOR))
+            continue;
+        looked++;
+        wrong += damage_rotten(r, at);
+    }
+    return looked >= 4 && wrong > looked / 4;
 }

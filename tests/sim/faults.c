@@ -21,8 +21,7 @@ static int some_replica(struct sim *s)
 
 static bool may_crash(const struct sim *s, int i)
 {
-    return !s->safe || s->replica[i].weak || s->replica[i].wiped ||
-           sim_without_memory(s) + 1 <= sim_limit(s);
+    return !s->safe || sim_impaired(&s->replica[i]) || sim_without_memory(s) + 1 <= sim_limit(s);
 }
 
 static void crash_and_restart(struct sim *s, int i, int64_t most)
@@ -193,20 +192,21 @@ static void fall_behind(struct sim *s, int lost, int keep)
     }
 }
 
-/* A replica stops and comes back with another disk. */
+/* A replica stops and comes back with another disk, or one that somebody changes meanwhile. */
 bool life_new_disk(struct sim *s, int i, bool blank)
 {
     struct sim_replica *r = &s->replica[i];
-    bool counted = r->weak || r->wiped;
+    bool counted = sim_impaired(r);
     if (calm(s) || !s->served || s->put_away_at || !r->used || !r->p.up ||
         (s->safe ? sim_without_memory(s) + !counted : sim_wiped(s) + !r->wiped) > sim_limit(s))
         return false;
     crash_and_restart(s, i, 50 * MS);
     r->wiped = true;
+    if (!blank)
+        return true;
     if (r->ever)
         r->gone = GONE_DISK;
-    if (blank)
-        replica_wipe(s, i);
+    replica_wipe(s, i);
     sim_trace(s, "replica %d has a new disk", i);
     return true;
 }
@@ -412,11 +412,11 @@ void life_fault(struct sim *s)
     if (calm(s))
         return;
     int r = some_replica(s), t = (int)sim_below(s, TARGETS);
-    if (sim_future & FUTURE_STORES && sim_chance(s, 15)) {
+    if (s->damages && sim_chance(s, 35)) {
         damage_store(s, r);
         return;
     }
-    if (sim_future & FUTURE_ROT && sim_chance(s, 15)) {
+    if (s->rots && sim_chance(s, 40)) {
         damage_rot(s, r);
         return;
     }

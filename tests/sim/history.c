@@ -200,7 +200,7 @@ static struct reign *reign_at(struct sim *s, struct sim_replica *r, const struct
         return NULL; /* nobody knows any more */
     memcpy(base->last, before.last, sizeof(base->last));
     for (uint64_t at = 0; at < SECTORS_MAX; at++) {
-        base->value[at] = value_of(r->disk.data + at * SECTOR);
+        base->value[at] = damage_value(r, at);
         if (base->value[at] != before.value[at])
             base->last[at * SECTOR >> s->region_shift] = end + 1;
     }
@@ -304,7 +304,8 @@ void history_check_write(struct sim *s, int replica, uint64_t offset, const uint
 void history_snapshot(struct sim *s, int replica, uint64_t id)
 {
     struct history *h = s->history;
-    const uint8_t *data = s->replica[replica].disk.data;
+    const struct disk *d = &s->replica[replica].disk;
+    const uint8_t *data = d->snap[disk_find(d, id)].data;
     int i = find_snap(h, id);
     if (i < 0) {
         h->snap = mem_realloc_array(h->snap, h->snaps + 1, sizeof(*h->snap));

@@ -28,11 +28,17 @@ int sim_limit(const struct sim *s)
     return s->rf - s->cf;
 }
 
+/* Something that it had is not there. */
+bool sim_impaired(const struct sim_replica *r)
+{
+    return r->weak || r->wiped || damage_rots(r);
+}
+
 int sim_without_memory(const struct sim *s)
 {
     int n = 0;
     for (int i = 0; i < REPLICAS; i++)
-        n += s->replica[i].used && (s->replica[i].weak || s->replica[i].wiped);
+        n += s->replica[i].used && sim_impaired(&s->replica[i]);
     return n;
 }
 
@@ -134,12 +140,11 @@ static void read_done(struct sim *s, struct client_io *c)
 }
 
 /*
- * An initiator that has lost something which was acknowledged learns it by its next flush: that one fails. A target
- * that went on knows it, and tells one initiator; that all of them are told, whatever became of the target, is FUTURE_FLUSH.
+ * An initiator that has lost something which was acknowledged learns it by its next flush, of whatever target: that one
+ * fails.
  */
 static void flush_done(struct sim *s, struct client_io *c, int status)
 {
-    bool all = sim_future & FUTURE_FLUSH;
     unsigned me = 1u << c->initiator;
     if (status < 0) {
         if (!s->stats.losses && s->safe)
@@ -152,8 +157,8 @@ static void flush_done(struct sim *s, struct client_io *c, int status)
         sim_fail(s, "initiator %d has lost writes, and its flush is good", c->initiator);
     if (!s->lossy)
         model_flushed(s->model, c->started, c->initiator, true, 0);
-    else if (all || s->initiators == 1)
-        model_flushed(s->model, c->started, c->initiator, false, all ? 0 : c->life);
+    else
+        model_flushed(s->model, c->started, c->initiator, false, 0);
 }
 
 void life_complete(struct sim *s, int target, struct repl_io *io, int status)
@@ -505,6 +510,16 @@ static bool disks_equal(struct sim *s, bool fail)
     return equal;
 }
 
+/* A scrub has read everything. */
+static void all_mended(struct sim *s)
+{
+    struct repl_status st;
+    repl_target_status(s->target[sim_serving_target(s)].core, &st);
+    for (int m = 0; m < st.n; m++)
+        if (st.replica[m].link >= 0 && damage_rots(&s->replica[st.replica[m].link]))
+            sim_fail(s, "replica %d was not mended", st.replica[m].link);
+}
+
 static void why_not_healthy(struct sim *s)
 {
     struct repl_status st = {0};
@@ -526,8 +541,7 @@ static void advance(struct sim *s)
         if (!read_all(s))
             return;
         model_check(s);
-        if (sim_future & FUTURE_FLUSH)
-            s->untold |= model_untold(s->model, s->read_values, s->size / SECTOR);
+        s->untold |= model_untold(s->model, s->read_values, s->size / SECTOR);
         model_reset(s, s->read_values);
         for (int i = 0; i < REPLICAS; i++)
             s->replica[i].weak = false;
@@ -560,6 +574,8 @@ static void advance(struct sim *s)
         }
         break;
     case SETTLE:
+        if (s->now > s->stage_at + 4000 * MS && sim_serving_target(s) < 0)
+            damage_relieve(s);
         if (sim_idle(s) && all_healthy(s))
             stage(s, READ_ALL);
         break;
@@ -581,6 +597,7 @@ static void advance(struct sim *s)
                    (disks_equal(s, false) || s->now > s->stage_at + 2000 * MS)) {
             stage(s, END);
             disks_equal(s, true);
+            all_mended(s);
             model_check(s);
         }
         break;
@@ -618,6 +635,9 @@ static void plan_swarm(struct sim *s)
     s->snaps_fail = sim_chance(s, 40);
     s->zeroing = sim_chance(s, 20) ? 25 : 5;
     s->initiators = sim_chance(s, 70) ? INITIATORS : 1;
+    s->damages = sim_chance(s, 35);
+    s->rots =
+        s->safe && sim_chance(s, 35); /* else a quorum may lose what only the rotten one had */
 }
 
 static void plan(struct sim *s)

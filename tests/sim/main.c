@@ -5,7 +5,6 @@
  *     orlop-sim --seed N [--trace]     one, with all that happens
  *     orlop-sim --file FILE            those that are named in a file, one in a line
  *     --until-failure                  ends at the first that fails
- *     --future N                       with what the core is to do and does not do yet: FUTURE_ in sim.h
  *     --mutant N                       with a planted fault (only where these are built in; see tests/sim/mutants.py)
  *
  * Exits 0 when all were good, 1 when one failed, crashed or did not end, 2 when it was asked for something else.
@@ -25,7 +24,6 @@ enum { PATIENCE = 60 }; /* seconds for a life, which takes milliseconds */
 int repl_mutant;
 #endif
 
-unsigned sim_future = FUTURE_FLUSH; /* the core does this by now */
 static struct sim *world;
 
 /* A crash or a hang of the core is a failure of the seed, which must be named. */
@@ -136,8 +134,6 @@ int main(int argc, char **argv)
             trace = true;
         else if (strcmp(argv[i], "--until-failure") == 0)
             until_failure = true;
-        else if (strcmp(argv[i], "--future") == 0)
-            sim_future |= (unsigned)atoi(value), i++;
         else if (strcmp(argv[i], "--mutant") == 0 && *value && plant(value))
             i++;
         else

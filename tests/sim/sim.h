@@ -90,6 +90,7 @@ struct disk {
     } sums_flush[2];
     struct uuid store;
     uint64_t generation; /* that it was stamped with */
+    bool missing;        /* it cannot be opened */
     struct {
         uint64_t id;
         uint8_t *data;
@@ -115,14 +116,17 @@ struct sim_replica {
     struct disk disk;
     struct image {
         uint8_t data[SECTORS_MAX * SECTOR], meta[META_SIZE];
+        uint64_t sums[SECTORS_MAX], generation;
+        struct uuid store;
     } * image;    /* an older copy */
-    bool damaged; /* its store is not what it was, and it was not healthy since */
-    uint64_t rotten[SECTORS_MAX / 64 + 1]; /* sectors, bits: data that changed by itself */
+    bool damaged; /* its store or metadata is not what it was, and it was not healthy since */
+    uint64_t rotten[SECTORS_MAX / 64 + 1]; /* sectors, bits: data is not what it should be */
+    uint64_t was[SECTORS_MAX];             /* of these: what it should be */
     bool used;                             /* was ever meant to be a member */
     bool added; /* to a volume that there was: it may become one at any time */
     bool slow;
     int erring; /* 1: reads, 2: everything */
-    bool erred; /* ever */
+    bool erred; /* ever: some reads failed, and it was mended */
     struct uuid id;
     struct claim {
         bool known; /* else it is to be read from the disk */
@@ -178,17 +182,6 @@ struct conn {
     struct message **held_end[2];
 };
 
-/*
- * What the core does not do yet, and lives have only when it is asked for; see --future in main.c. When the core does it,
- * it belongs to every life: the bit goes.
- */
-enum {
-    FUTURE_FLUSH = 1,  /* every initiator is told of what it lost, by whatever target */
-    FUTURE_STORES = 2, /* stores that are damaged, swapped or old while a replica is stopped */
-    FUTURE_ROT = 4,    /* data that changes by itself */
-};
-extern unsigned sim_future;
-
 /* Why it failed. */
 struct sim_failure {
     bool failed;
@@ -233,6 +226,8 @@ struct sim {
     bool splits;                     /* a target is replaced while it goes on */
     bool snaps;                      /* snapshots are taken, deleted and gone back to */
     bool snaps_fail;                 /* not all stores can take one */
+    bool damages;                    /* stores and metadata are damaged, swapped or old */
+    bool rots;                       /* data changes by itself */
     int64_t split_until, calm_until; /* no other faults until then */
     int64_t reads_until;             /* until then clients only read */
     int split_reader;                /* until then the client of this target only reads; -1: none */
@@ -394,9 +389,13 @@ void damage_keep(struct sim *s, int i); /* a copy, to be put back later */
 void damage_store(struct sim *s, int i);
 void damage_refused(struct sim *s, int i);
 void damage_rot(struct sim *s, int i);
+void damage_relieve(struct sim *s);
 bool damage_rotten(const struct sim_replica *r, uint64_t sector);
+bool damage_rots(const struct sim_replica *r); /* any sector */
+uint64_t damage_value(const struct sim_replica *r, uint64_t sector);
+void damage_mend_snapshot(struct sim_replica *r, uint64_t sector); /* the newest */
+bool damage_obvious(const struct sim_replica *r);                  /* at its start */
 void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length);
-int sim_rotting(const struct sim *s, int but);
 
 /* snaps.c */
 void snaps_admin(struct sim *s, int t,
@@ -432,3 +431,4 @@ int sim_limit(const struct sim *s);
 int sim_wiped(const struct sim *s);
 int sim_serving_target(const struct sim *s);
 int sim_without_memory(const struct sim *s);
+bool sim_impaired(const struct sim_replica *r);

@@ -35,11 +35,22 @@ static bool mismatch(struct sim *s, struct sim_replica *r, const struct repl_req
     for (uint64_t i = q->offset / SECTOR; i < (q->offset + q->length) / SECTOR; i++) {
         if (q->unverified || q->snap || r->disk.sums[i] == sum_of(&r->disk, i))
             continue;
-        if (s->corrupt != r->i && !r->damaged && !damage_rotten(r, i))
+        if (s->corrupt != r->i && !damage_rotten(r, i))
             sim_fail(s, "replica %d trusts the checksum of sector %lu, which is stale", r->i, i);
         return true;
     }
     return false;
+}
+
+/* Whether data is read, or gets a checksum, without a comparison with the one that it has. Only where that may be stale. */
+static bool without_sums(struct sim *s, struct sim_replica *r, const struct repl_req *q)
+{
+    if (q->kind != REPL_STORE_RESUM && !(q->kind == REPL_STORE_READ && q->unverified))
+        return false;
+    if (!repl_replica_stale(r->core, q->offset, q->length))
+        sim_fail(s, "replica %d does not look at a checksum of sector %lu", r->i,
+                 q->offset / SECTOR);
+    return true;
 }
 
 static void flush_begins(struct disk *d, const struct repl_req *q)
@@ -77,12 +88,10 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     case REPL_STORE_WRITE:
         payload_of(q, d->data + q->offset);
         make_sums(d, q->offset, q->length);
-        damage_mended(r, q->offset, q->length);
         break;
     case REPL_STORE_ZERO:
         memset(d->data + q->offset, 0, q->length);
         make_sums(d, q->offset, q->length);
-        damage_mended(r, q->offset, q->length);
         break;
     case REPL_STORE_RESUM:
         make_sums(d, q->offset, q->length);
@@ -100,16 +109,19 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         if (!disk_snapshot(d, q->offset))
             sim_fail(s, "replica %d cannot take snapshot %lx", r->i, q->offset);
         for (uint64_t i = 0; i < d->size / SECTOR; i++)
-            if (d->sums[i] != sum_of(d, i))
+            if (d->sums[i] != sum_of(d, i) && !damage_rotten(r, i))
                 sim_fail(s, "replica %d keeps a stale checksum of sector %lu in a snapshot", r->i,
                          i);
         memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+        for (uint64_t i = 0; i < SECTORS_MAX; i++)
+            damage_mend_snapshot(r, i);
         history_snapshot(s, r->i, q->offset);
         break;
     case REPL_STORE_SNAP_DROP:
         disk_drop(d, q->offset);
         break;
     case REPL_STORE_REVERT:
+        memset(r->rotten, 0, sizeof(r->rotten));
         disk_revert(d, q->offset);
         make_sums(d, 0, sizeof(d->data));
         memcpy(d->sums_sure, d->sums, sizeof(d->sums));
@@ -281,7 +293,7 @@ void store_meta_read(struct sim_replica *r)
 static void check_hot(struct sim *s, struct sim_replica *r, uint64_t offset, uint64_t length)
 {
     /* Mending writes what should be there, over more regions than can be hot, so some are cold again. */
-    if (r->erred || s->stage >= SCRUB || r->damaged || sim_future & FUTURE_ROT)
+    if (r->erred || s->stage >= SCRUB || r->damaged)
         return;
     if (!r->sure.super.view.version)
         return;
@@ -321,7 +333,11 @@ int store_request(void *ctx, struct repl_req *q)
         r->erring && !spared && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
         return -ENOENT;
-    fail |= q->kind == REPL_STORE_READ && mismatch(s, r, q);
+    if (writes || without_sums(s, r, q))
+        damage_mended(r, q->offset, q->length);
+    int error = EIO;
+    if (q->kind == REPL_STORE_READ && mismatch(s, r, q))
+        fail = true, error = EBADMSG;
     if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
         return -EEXIST; /* it could not be dropped */
     for (int k = 0; q->kind == REPL_STORE_SNAPSHOT && k < d->snaps; k++)
@@ -348,14 +364,14 @@ int store_request(void *ctx, struct repl_req *q)
         r->weak = true;
     if (s->sync_io && !r->slow) {
         written(s, r, q, fail);
-        return fail ? -EIO : 1;
+        return fail ? -error : 1;
     }
     /* Reads take effect when they begin or when they end, writes when they end. */
     int64_t delay = r->slow ? 20 * s->disk_delay : s->disk_delay;
     if (q->kind == REPL_STORE_READ && !fail && sim_chance(s, 50))
         perform(s, r, q);
     int64_t at = s->now + 1000 + (int64_t)sim_below(s, (uint64_t)delay);
-    world_event(s, at, EV_STORED, r->i, fail ? -EIO : 0, r->p.life, q);
+    world_event(s, at, EV_STORED, r->i, fail ? -error : 0, r->p.life, q);
     return 0;
 }
 

@@ -266,6 +266,72 @@ static void read_meta(void *ctx, uint64_t offset, void *data, size_t size)
         memcpy(data, r->disk.meta + offset, size < META_SIZE - offset ? size : META_SIZE - offset);
 }
 
+/* An empty one. */
+static void replica_new_store(struct sim *s, int i, uint64_t size)
+{
+    struct disk *d = &s->replica[i].disk;
+    disk_free_snaps(d, 0);
+    memset(d->data, 0, sizeof(d->data));
+    memset(d->data_sure, 0, sizeof(d->data_sure));
+    d->size = size;
+    d->generation = 0;
+    d->missing = false;
+    for (int k = 0; k < SECTORS_MAX; k++)
+        d->sums[k] = d->sums_sure[k] = repl_sum(d->data, SECTOR);
+    for (int k = 0; k < 16; k++)
+        d->store.bytes[k] = (uint8_t)sim_random(s);
+    memset(s->replica[i].rotten, 0, sizeof(s->replica[i].rotten));
+}
+
+static void set_aside(struct sim *s, int i)
+{
+    enum { NEW_SIZE = 4096 };
+    sim_trace(s, "replica %d sets its store aside", i);
+    replica_new_store(s, i, NEW_SIZE);
+}
+
+/* As src/replio/replica_open.c: a store that the metadata does not speak of is set aside, and there is a new one. */
+static void open_store(struct sim *s, int i, struct repl_replica_config *c)
+{
+    struct disk *d = &s->replica[i].disk;
+    struct repl_super super;
+    enum repl_found found =
+        repl_super_choose(d->meta + repl_super_offset(0), d->meta + repl_super_offset(1), &super);
+    bool known = found == REPL_FOUND_GOOD ? repl_super_knows(&super, &d->store, d->generation)
+                                          : uuid_eq(&super.store, &d->store);
+    c->lost |= super.generation ? d->missing || !known : found == REPL_FOUND_BAD || d->generation;
+    c->store_new = c->lost || !super.generation;
+    if (c->lost && !s->replica[i].damaged)
+        sim_fail(s, "replica %d does not know its own store", i);
+    if (c->lost)
+        set_aside(s, i);
+}
+
+static void describe_store(const struct disk *d, struct repl_replica_config *c)
+{
+    c->store = d->store;
+    c->store_generation = d->generation;
+    c->store_size = d->size;
+    c->held.n = 0;
+    for (int k = 0; k < d->snaps; k++)
+        c->held.id[c->held.n++] = d->snap[k].id;
+}
+
+static int load(struct sim *s, int i, const struct repl_replica_config *c)
+{
+    struct sim_replica *r = &s->replica[i];
+    struct err e;
+    r->core = repl_replica_new(c, &replica_ops, r);
+    if (repl_replica_load(r->core, read_meta, &e) == 0)
+        return 0;
+    if (!r->damaged)
+        sim_fail(s, "replica %d cannot start: %s", i, e.msg);
+    repl_replica_free(r->core);
+    r->core = NULL;
+    damage_refused(s, i);
+    return -1;
+}
+
 void replica_start(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
@@ -273,43 +339,32 @@ void replica_start(struct sim *s, int i)
         return;
     struct repl_replica_config c = {.volume = s->volume,
                                     .replica = r->id,
-                                    .store_size = r->disk.size,
                                     .lease_ns = LEASE,
                                     .checkpoint_ns = s->checkpoint,
                                     .idle_ns = 4 * s->checkpoint,
                                     .active_max = ACTIVE_MAX,
                                     .extent_shift = s->extent_shift,
-                                    .store = r->disk.store,
-                                    .store_generation = r->disk.generation,
                                     .checked = true,
                                     .ops = 48};
-    struct repl_super super;
-    repl_super_choose(r->disk.meta + repl_super_offset(0), r->disk.meta + repl_super_offset(1),
-                      &super);
-    c.store_new = !super.generation;
-    if (super.generation && !repl_super_knows(&super, &c.store, c.store_generation)) {
-        if (!r->damaged)
-            sim_fail(s, "replica %d does not know its own store", i);
-        damage_refused(s, i); /* as it is started: data that is not its own is set aside */
+    open_store(s, i, &c);
+    describe_store(&r->disk, &c);
+    if (load(s, i, &c) < 0)
         return;
+    if (!c.store_new && damage_obvious(r)) {
+        repl_replica_free(r->core);
+        r->core = NULL;
+        r->damaged = r->wiped = true;
+        r->gone = r->ever ? GONE_DISK : GONE_NO;
+        set_aside(s, i);
+        c.lost = c.store_new = true;
+        describe_store(&r->disk, &c);
+        if (load(s, i, &c) < 0)
+            return;
     }
-    for (int k = 0; k < r->disk.snaps; k++)
-        c.held.id[c.held.n++] = r->disk.snap[k].id;
-    struct err e;
     r->p.up = true;
     r->p.life++;
     r->p.frozen_until = 0;
     r->p.turn_at = 0;
-    r->core = repl_replica_new(&c, &replica_ops, r);
-    if (repl_replica_load(r->core, read_meta, &e) < 0) {
-        if (!r->damaged)
-            sim_fail(s, "replica %d cannot start: %s", i, e.msg);
-        repl_replica_free(r->core);
-        r->core = NULL;
-        r->p.up = false;
-        damage_refused(s, i);
-        return;
-    }
     store_meta_read(r);
     repl_replica_start(r->core, local_time(s, &r->p));
     sim_trace(s, "replica %d starts", i);
@@ -351,13 +406,8 @@ void replica_wipe(struct sim *s, int i)
     memset(d, 0, sizeof(*d));
     d->data_end = &d->data_log;
     d->meta_end = &d->meta_log;
-    d->size = s->size;
-    for (int k = 0; k < SECTORS_MAX; k++)
-        d->sums[k] = d->sums_sure[k] = repl_sum(d->data, SECTOR);
-    for (int k = 0; k < 16; k++)
-        d->store.bytes[k] = (uint8_t)sim_random(s);
+    replica_new_store(s, i, s->size);
     s->replica[i].sure = s->replica[i].said = (struct claim){0};
-    memset(s->replica[i].rotten, 0, sizeof(s->replica[i].rotten));
 }
 
 static struct process *process_of(struct sim *s, const struct event *e)
