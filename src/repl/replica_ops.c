@@ -421,7 +421,8 @@ void ops_resum(struct repl_replica *r)
         (r->done_owed && r->stale_cold) ||
         (!list_empty(&r->active) && awaits_sums(r, list_first(&r->active, struct op, link)));
     int most = urgent ? URGENT_BATCH : r->ops_n ? 1 : IDLE_BATCH;
-    for (int n = 0; n < most && !r->resums && !r->failed && map_next_stale(r, &r->stale_next);
+    for (int n = 0;
+         n < most && !r->resums && !r->failed && !r->stopping && map_next_stale(r, &r->stale_next);
          n++) {
         uint32_t region = r->stale_next++;
         uint64_t offset = (uint64_t)region << r->sb.view.region_shift;

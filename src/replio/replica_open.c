@@ -19,36 +19,41 @@
 
 enum { NEW_SIZE = 4096, BLOCK = 512 };
 
+static int check_wanted(const struct uuid *id, const struct uuid *wanted, struct err *e)
+{
+    char text[UUID_TEXT_MAX];
+    if (!wanted || uuid_eq(wanted, id))
+        return 0;
+    return err_set(e, ERR_FAILED_PRECONDITION, "OtherReplica",
+                   "this is replica %s, not the one that --id says: check which folder it is",
+                   uuid_format(id, text));
+}
+
 static int parse_id(char *text, const struct uuid *wanted, struct uuid *ret_id, struct err *e)
 {
     text[strcspn(text, "\n")] = '\0';
     if (uuid_from_text(text, ret_id, e) < 0)
         return -1;
-    if (wanted && !uuid_eq(wanted, ret_id))
-        return err_set(e, ERR_FAILED_PRECONDITION, "OtherReplica",
-                       "this is replica %s, not the one that --id says: check which folder it is",
-                       text);
-    return 0;
+    return check_wanted(ret_id, wanted, e);
 }
 
-/* Who it is; of a new one the id that is wanted, or one at random. */
-static int read_id(const char *dir, const struct uuid *wanted, struct uuid *ret_id, struct err *e)
+/* Who it is; *ret_missing: nothing says so. */
+static int read_id(struct replio_replica *r, const char *dir, const struct uuid *wanted,
+                   bool *ret_missing, struct err *e)
 {
     _cleanup_free_ char *path = mem_printf("%s/id", dir);
     _cleanup_(str_done) struct str text = {0};
     struct err why = {0};
+    *ret_missing = false;
     if (file_read(path, 100, &text, &why) == 0)
-        return parse_id(text.len ? text.p : (char[]){""}, wanted, ret_id, e) < 0
+        return parse_id(text.len ? text.p : (char[]){""}, wanted, &r->id, e) < 0
                    ? err_prefix(e, "%s", path)
                    : 0;
-    if (why.code != ERR_NOT_FOUND) {
-        *e = why;
-        return -1;
-    }
-    char text_id[UUID_TEXT_MAX], line[UUID_TEXT_MAX + 1];
-    *ret_id = wanted ? *wanted : uuid_random();
-    int n = snprintf(line, sizeof(line), "%s\n", uuid_format(ret_id, text_id));
-    return file_replace(path, line, (size_t)n, 0600, e);
+    *ret_missing = why.code == ERR_NOT_FOUND;
+    if (*ret_missing)
+        return 0;
+    *e = why;
+    return -1;
 }
 
 static int open_meta(struct replio_replica *r, const char *dir, struct err *e)
@@ -79,6 +84,29 @@ static void read_meta(void *context, uint64_t offset, void *data, size_t size)
     ssize_t n = pread(r->meta_fd, data, size, (off_t)offset);
     size_t have = n > 0 ? (size_t)n : 0;
     memset((uint8_t *)data + have, 0, size - have);
+}
+
+static enum repl_found read_super(struct replio_replica *r, struct repl_super *ret_super)
+{
+    uint8_t slots[2][REPL_SUPER_SLOT];
+    for (uint64_t i = 0; i < 2; i++)
+        read_meta(r, repl_super_offset(i), slots[i], sizeof(slots[i]));
+    return repl_super_choose(slots[0], slots[1], ret_super);
+}
+
+/* There is no file with the id: the metadata has it; a new replica gets the one that is wanted, or one at random. */
+static int make_id(struct replio_replica *r, const char *dir, const struct uuid *wanted,
+                   struct err *e)
+{
+    _cleanup_free_ char *path = mem_printf("%s/id", dir);
+    char text[UUID_TEXT_MAX], line[UUID_TEXT_MAX + 1];
+    struct repl_super super;
+    read_super(r, &super);
+    r->id = super.generation ? super.replica : wanted ? *wanted : uuid_random();
+    int n = snprintf(line, sizeof(line), "%s\n", uuid_format(&r->id, text));
+    if (check_wanted(&r->id, wanted, e) < 0)
+        return err_prefix(e, "%s is missing, and by the metadata", path);
+    return file_replace(path, line, (size_t)n, 0600, e);
 }
 
 /* The store. */
@@ -171,12 +199,9 @@ static void describe_store(const struct replio_replica *r, struct repl_replica_c
 static int open_store(struct replio_replica *r, const struct replio_replica_options *o,
                       struct repl_replica_config *config, struct err *e)
 {
-    uint8_t slots[2][REPL_SUPER_SLOT];
     struct repl_super super;
     struct err why = {0};
-    for (uint64_t i = 0; i < 2; i++)
-        read_meta(r, repl_super_offset(i), slots[i], sizeof(slots[i]));
-    enum repl_found found = repl_super_choose(slots[0], slots[1], &super);
+    enum repl_found found = read_super(r, &super);
     bool used = was_used(o);
     if (super.generation)
         r->store = open_known(o, &super, found, &why);
@@ -250,9 +275,11 @@ int replica_open_all(struct replio_replica *r, const struct replio_replica_optio
     const struct uuid *wanted = uuid_eq(&o->id, &none) ? NULL : &o->id;
     struct repl_replica_config config = {.volume = o->volume};
     struct err why = {0};
-    if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(o->dir, wanted, &r->id, e) < 0 ||
-        open_meta(r, o->dir, e) < 0 || open_store(r, o, &config, e) < 0 ||
-        sync_dir(o->dir, e) < 0 || open_core(r, &config, ops, e) < 0)
+    bool missing;
+    if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(r, o->dir, wanted, &missing, e) < 0 ||
+        open_meta(r, o->dir, e) < 0 || (missing && make_id(r, o->dir, wanted, e) < 0) ||
+        open_store(r, o, &config, e) < 0 || sync_dir(o->dir, e) < 0 ||
+        open_core(r, &config, ops, e) < 0)
         return err_prefix(e, "%s", o->dir);
     if (config.store_new || store_inspect(r->store, is_stale, r, &why) == 0)
         return 0;

@@ -87,14 +87,17 @@ struct sample {
     unsigned looked, wrong;
 };
 
-/* Whether its checksum says something: not one that a copy down has still to make, nor one that a crash left. */
+/*
+ * Whether its checksum says something: not one that a copy down has still to make, nor one that a crash left. A
+ * snapshot's were durable before it was taken, and nobody writes to it.
+ */
 static bool counts(const struct sample *a, uint64_t g)
 {
     const struct layer *l = a->c->layers[a->layer];
     bool merging = !l->snapshot && a->layer + 1 < a->c->n;
     if (!layer_has(l, g) || (merging && layer_has(a->c->layers[a->layer + 1], g)))
         return false;
-    return !a->stale(a->context, g * GRANULE, GRANULE);
+    return l->snapshot || !a->stale(a->context, g * GRANULE, GRANULE);
 }
 
 static int look_at(struct sample *a, uint64_t g, uint32_t sum)

@@ -208,17 +208,20 @@ static bool is_new(const struct chain *c)
     return S_ISREG(st.st_mode) && st.st_blocks == 0 && access(sums, F_OK) < 0 && errno == ENOENT;
 }
 
+/* Of the size that is wanted, or that of the blank file. */
 static int make_bottom(const struct chain *c, const struct store_options *o, struct err *e)
 {
     _cleanup_free_ char *sums = mem_printf("%s.sums", c->path);
-    const struct sums_header h = {.identity = o->identity, .size = o->size};
-    if (!o->size)
+    struct stat st = {0};
+    uint64_t blank = stat(c->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    const struct sums_header h = {.identity = o->identity, .size = o->size ? o->size : blank};
+    if (!h.size)
         return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSize", "%s is not there: give it a size",
                        c->path);
     if (chain_remove(c->path, e) < 0)
         return -1;
     int fd = open(c->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool made = fd >= 0 && ftruncate(fd, (off_t)o->size) == 0 && fsync(fd) == 0;
+    bool made = fd >= 0 && ftruncate(fd, (off_t)h.size) == 0 && fsync(fd) == 0;
     int status = made ? sums_make(sums, &h) : -errno;
     if (fd >= 0)
         close(fd);

@@ -101,8 +101,8 @@ if not own_network() or not own_mounts():
     tap.skip("disks of replicas", "no namespaces here")
     tap.done()
 with Scratch() as scratch:
-    # Of replica 1 half of the data, and of the metadata two pages of the map, for 64 MiB: five pages with all else.
-    disks = {"d1": "16m", "r1": "20k"}
+    # Of replica 1 half of the data, and of the metadata two pages of the map, for 32 MiB: 13 pages with all else.
+    disks = {"d1": "16m", "r1": "52k"}
     try:
         for name, size in disks.items():
             os.mkdir(scratch.file(name))

@@ -32,28 +32,38 @@ def granules(path):
     return out
 
 
-def content(path, size, snapshot=None):
-    """What is there now, or in a snapshot, and zeroes up to size."""
+def _stages(path, size):
+    """From the bottom up: the snapshot of each layer, and what is there with it; the same bytes, changed on the way."""
     out = bytearray(size)
     for number, has in layers(path):
         name = f"{path}.layer{number}" if number else path
         with open(name, "rb") as f:
             data = f.read()
         if not number:
-            out[:len(data)] = data
+            out[:len(data)] = data[:size]
         else:
             bits = granules(name + ".map")
             for byte, eight in enumerate(bits):
                 for bit in range(8) if eight else ():
-                    if eight >> bit & 1:
-                        at = (byte * 8 + bit) * GRANULE
+                    at = (byte * 8 + bit) * GRANULE
+                    if eight >> bit & 1 and at < size:
                         out[at:at + GRANULE] = data[at:at + GRANULE]
+        yield has, out
+
+
+def content(path, size, snapshot=None):
+    """What is there now, or in a snapshot, and zeroes up to size."""
+    out = None
+    for has, out in _stages(path, size):
         if snapshot is not None and has == snapshot:
-            break
-    else:
-        if snapshot is not None:
-            return None
-    return bytes(out[:size])
+            return bytes(out[:size])
+    return bytes(out[:size]) if snapshot is None else None
+
+
+def digests(path, size):
+    """{snapshot: digest}; 0 is what is there now."""
+    found = [(has, hashlib.sha256(memoryview(out)[:size]).hexdigest()) for has, out in _stages(path, size)]
+    return {has: digest for has, digest in found[:-1] if has} | {0: found[-1][1]}
 
 
 def digest(path, size, snapshot=None):

@@ -152,7 +152,11 @@ class Volume:
         run("nft", "delete", "table", "ip", "cut")
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_):
         self.heal()
