@@ -397,8 +397,8 @@ bool damage_rotten(const struct sim_replica *r, uint64_t sector);
 bool damage_rots(const struct sim_replica *r); /* any sector */
 uint64_t damage_value(const struct sim_replica *r, uint64_t sector);
 void damage_mend_snapshot(struct sim_replica *r, uint64_t sector); /* the newest */
-void damage_check_map(struct sim *s, int i); /* when it has loaded its metadata */
-bool damage_obvious(const struct sim_replica *r);                  /* at its start */
+void damage_check_map(struct sim *s, int i);      /* when it has loaded its metadata */
+bool damage_obvious(const struct sim_replica *r); /* at its start */
 void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length);
 
 /* snaps.c */
