@@ -171,12 +171,19 @@ static void answer_ping(struct repl_replica *r)
     replica_send(r, r->bound, &pong, NULL, NULL);
 }
 
+/*
+ * Nobody asked for it: an idle replica makes its position durable soon, one that is busy seldom. What a sync of the data
+ * forces to the disk now, a client may be about to write again, and the kernel would have gathered.
+ */
 static void checkpoint(struct repl_replica *r)
 {
+    enum { BUSY = 6 };
     if (r->now < r->checkpoint_at)
         return;
     r->checkpoint_at = r->now + r->cfg.checkpoint_ns;
-    if (r->complete && r->pos > r->sb.pos)
+    bool idle = r->now - r->touched_at >= r->cfg.checkpoint_ns,
+         late = r->now - r->flushed_at >= BUSY * r->cfg.checkpoint_ns;
+    if (r->complete && r->pos > r->sb.pos && (idle || late))
         flush_request(r);
 }
 

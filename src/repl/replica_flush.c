@@ -91,6 +91,7 @@ void flush_progress(struct repl_replica *r)
     if (r->done_owed && r->stale_cold)
         return;
     r->flush_state = FLUSH_STORE;
+    r->flushed_at = r->now;
     r->flush_arrival = r->flush_want;
     r->flush_applied = r->applied;
     r->flush_pos = r->pos;

@@ -142,7 +142,7 @@ struct repl_replica {
     uint64_t flush_applied, flush_pos, flush_sync;
     uint32_t flush_session;
     struct repl_lineage done_lineage;
-    int64_t checkpoint_at;
+    int64_t checkpoint_at, flushed_at;
 };
 
 /* replica_map.c */
