@@ -3,8 +3,8 @@
 
 `orlop up` runs three nodes with its data folder on a disk; the volumes have one and three replicas and keys, and the client
 reaches them at the address of their Service. tgt serves a sparse file beside that folder, without replicas or encryption.
-The client is `orlop bench`; rounds take turns over the three, and the disk is synced before each. Everything runs in a
-network of its own.
+The client is `orlop bench`; rounds take turns over the three, and the disk is synced before each, and before writes the
+page cache is emptied: what the others keep there is more than the machine has. Everything runs in a network of its own.
 
   fresh     volumes that were just made, for each round
   written   volumes that were written from end to end before
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-from measure import PROGRAMS, TOP, Syncs, disk_folder, medians, memory, processor, sync_disk, turns
+from measure import PROGRAMS, TOP, Syncs, disk_folder, forget_files, medians, memory, processor, sync_disk, turns
 from peers import Tgt, bench
 from report import Report, arguments, parse
 from jiva import Jiva, volume  # noqa: I001
@@ -110,6 +110,8 @@ class File(Tgt):
 def load(target, folder, words):
     """One run of the client, and what it took."""
     sync_disk(folder)
+    if words[words.index("-r") + 1] == "0":
+        forget_files()
     pids = target.parts()
     before = {role: sum(map(processor, found)) for role, found in pids.items()}
     said = bench(target.url(), words)
