@@ -283,12 +283,19 @@ void map_load_log(struct repl_replica *r, const struct repl_log *log)
     }
 }
 
+/* A mark was made when the checksums below it were durable; nobody compares that region with others again. */
+static bool is_marked(const struct repl_replica *r, uint32_t region)
+{
+    bool rebuilt = region < r->sb.mark_region && r->map[region] <= r->sb.mark_pos;
+    return rebuilt || (r->sb.snap_mark && region < r->sb.snap_region);
+}
+
 void map_loaded(struct repl_replica *r)
 {
     for (uint32_t i = 0; i < r->regions; i++) {
         if (r->map[i] == REPL_UNKNOWN && !is_active(r, i))
             map_dirty(r, i); /* its page was damaged */
-        if (is_active(r, i) || (r->map[i] > r->sb.pos && !r->sb.clean))
+        if (is_active(r, i) || (r->map[i] > r->sb.pos && !r->sb.clean && !is_marked(r, i)))
             mark_stale(r, i);
     }
 }

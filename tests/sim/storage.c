@@ -383,9 +383,10 @@ void store_done(struct sim *s, struct event *e)
     bool reads = q->kind == REPL_STORE_READ && !q->snap;
     if (reads && q->unverified)
         damage_mended(r, q->offset, q->length);
-    /* What rots while it is read. */
+    /* What rots while it is read: what is returned is what is compared, however late it changed. */
     for (uint64_t i = q->offset / SECTOR; reads && i < (q->offset + q->length) / SECTOR; i++)
-        if (!status && damage_rotten(r, i))
+        if (!status && (damage_rotten(r, i) || (s->corrupt == r->i && !q->unverified &&
+                                                r->disk.sums[i] != sum_of(&r->disk, i))))
             status = -EBADMSG;
     written(s, r, q, status != 0);
     repl_replica_stored(r->core, q, status);
