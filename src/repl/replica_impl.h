@@ -148,6 +148,7 @@ struct repl_replica {
 /* replica_map.c */
 void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift);
 void map_dirty(struct repl_replica *r, uint32_t region);
+void map_clean(struct repl_replica *r); /* all pages are on disk as they are here */
 uint32_t map_extent(const struct repl_replica *r, uint64_t offset);
 /* Whether all extents of a range can be active. */
 bool map_room(const struct repl_replica *r, uint64_t offset, uint64_t length);

@@ -70,7 +70,7 @@ static void load_pages(struct repl_replica *r, repl_meta_read *read)
 {
     uint64_t entries[REPL_PAGE_ENTRIES];
     uint8_t block[REPL_SUPER_SIZE];
-    memset(r->dirty, 0, ((r->regions / REPL_PAGE_ENTRIES + 1) / 64 + 1) * sizeof(*r->dirty));
+    map_clean(r);
     for (uint32_t i = 0; i < r->regions; i++) {
         uint64_t page = i / REPL_PAGE_ENTRIES;
         if (i % REPL_PAGE_ENTRIES == 0) {

@@ -78,6 +78,11 @@ void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift)
         map_dirty(r, i);
 }
 
+void map_clean(struct repl_replica *r)
+{
+    memset(r->dirty, 0, (pages_of(r->regions) / 64 + 1) * sizeof(*r->dirty));
+}
+
 void map_dirty(struct repl_replica *r, uint32_t region)
 {
     uint32_t page = region / REPL_PAGE_ENTRIES;

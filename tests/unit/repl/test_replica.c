@@ -343,7 +343,7 @@ static void ahead(void **state)
     repl_replica_free(r);
 }
 
-/* After a crash it is where it was durable, and hot regions are unknown. */
+/* After a crash a replica is at its durable position, and the regions of active extents are unknown. */
 static void crash(void **state)
 {
     (void)state;
