@@ -17,7 +17,7 @@ static struct {
     struct repl_req *waiting[32];
     int waiting_n, writes, flushes, meta_writes, syncs, logs, resums, unverified;
     uint64_t generation; /* that the store was stamped with */
-    uint8_t meta[REPL_META_HEAD + 4 * REPL_SUPER_SIZE];
+    uint8_t meta[REPL_META_HEAD + 64 * REPL_SUPER_SIZE];
     struct repl_msg sent[32];
     int sent_n, closed;
     uint8_t data[SIZE];
@@ -444,6 +444,29 @@ static void damage(void **state)
     repl_replica_free(r);
 }
 
+/* A map whose pages are all full, so many that their bits fill a word but for one. */
+static void full_pages(void **state)
+{
+    (void)state;
+    setup();
+    const uint64_t size = (uint64_t)(63 * REPL_PAGE_ENTRIES) << REGION;
+    struct repl_super s = {.generation = 1, .store = STORE};
+    s.view = (struct repl_view){.version = 1,
+                                .size = size,
+                                .rf = 1,
+                                .flags = REPL_FORMED,
+                                .region_shift = REGION,
+                                .block_shift = 12,
+                                .n = 1};
+    s.view.member[0].flags = REPL_VOTER | REPL_OLD;
+    repl_super_slot(&s, world.meta + repl_super_offset(1));
+    struct repl_replica_config c = {.store_size = size, .store = STORE, .checked = true};
+    struct repl_replica *r = repl_replica_new(&c, &ops, NULL);
+    assert_int_equal(repl_replica_load(r, meta_read, NULL), 0);
+    assert_true(repl_replica_region(r, 63 * REPL_PAGE_ENTRIES - 1) == REPL_UNKNOWN);
+    repl_replica_free(r);
+}
+
 /* Each start, and each stop in order, gives metadata and store a new generation. */
 static void generations(void **state)
 {
@@ -714,6 +737,7 @@ int main(void)
         cmocka_unit_test(crash),
         cmocka_unit_test(stale_checksums),
         cmocka_unit_test(damage),
+        cmocka_unit_test(full_pages),
         cmocka_unit_test(generations),
         cmocka_unit_test(stop),
         cmocka_unit_test(stop_incomplete),
