@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "api/kinds/pool_names.h"
 #include "json/json.h"
+#include "kinds/pool_names.h"
 
 #define NODE_DEVICE_TAG "openebs.io/block-device-tag"
 #define NODE_CLAIMABLE  "Claimable" /* condition of a BlockDevice */

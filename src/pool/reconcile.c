@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/kinds/kinds.h"
 #include "api/normalize.h"
 #include "api/report.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "kinds/kinds.h"
 #include "kube/condition.h"
 #include "pool/impl.h"
 

@@ -9,8 +9,9 @@
 #include "base/crash.h"
 #include "base/map.h"
 #include "controllers/cspc/cspc.h"
-#include "embedded/pods.h"
 #include "kube/condition.h"
+#include "kube/names.h"
+#include "kube/object.h"
 
 enum { GRACE_SECONDS = 60, METRICS_PORT = 9500 };
 
@@ -193,7 +194,7 @@ static json_t *deployment_new(struct cspc_run *r, const json_t *instance, json_t
 /* Made for an instance of that name which is no more: the next one gets its own. */
 static bool is_of_another(const json_t *deployment, const json_t *instance)
 {
-    const char *owner = pods_controller(deployment);
+    const char *owner = kube_controller_uid(deployment);
     return *owner && !str_eq(owner, kube_uid(instance));
 }
 
@@ -223,11 +224,11 @@ static int keep(struct cspc_run *r, const json_t *instance, struct err *e)
 {
     json_auto_t *there =
         kube_informer_json(r->c->deployments, kube_namespace(instance), kube_name(instance), NULL);
-    char hash[PODS_HASH];
+    char hash[KUBE_HASH];
     if (there && (kube_deleting(there) || is_of_another(there, instance)))
         return cspc_delete(r->c, &r->c->deployments_r, there, e); /* its going calls us again */
     json_auto_t *spec = deployment_spec(r, instance);
-    pods_template_hash(spec, 0, hash);
+    kube_hash(spec, 0, hash);
     if (there)
         return update(r, there, spec, hash, e);
     json_t *made;

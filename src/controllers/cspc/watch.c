@@ -1,9 +1,9 @@
 /*
  * Which clusters a change is about, and the start: the same for both groups of the API.
  */
-#include "api/kinds/kinds.h"
 #include "controllers/controllers.h"
 #include "controllers/cspc/cspc.h"
+#include "kinds/kinds.h"
 #include "kube/condition.h"
 
 enum { WORKERS = 8 };

@@ -7,16 +7,16 @@
  * capacities only of drivers that say so.
  */
 #include "controllers/topolvm/topolvm.h"
-#include "embedded/pods.h"
 #include "kube/condition.h"
+#include "kube/names.h"
 
 #define NODE_KEY "orlop.io/node"
 
 static char *name_of(const char *node, const char *class)
 {
-    char hash[PODS_HASH];
+    char hash[KUBE_HASH];
     json_auto_t *both = json_pack("[s,s]", node, class);
-    pods_template_hash(both, 0, hash);
+    kube_hash(both, 0, hash);
     return mem_printf("topolvm-%s", hash);
 }
 

@@ -8,8 +8,8 @@
  * themselves leaves no LogicalVolume behind either. A node that does not answer is waited for, not
  * asked again: its LogicalVolume going is what wakes this.
  */
-#include "api/kinds/kinds.h"
 #include "controllers/topolvm/topolvm.h"
+#include "kinds/kinds.h"
 #include "kube/condition.h"
 #include "kube/groups.h"
 
