@@ -208,11 +208,11 @@ static void jiva_free(void *context)
     free(j);
 }
 
-static struct jiva_children children(struct kube_manager *m, const char *version, const char *kind)
+static struct kube_children children(struct kube_manager *m, const char *version, const char *kind)
 {
     struct kube_resource r = kube_resource(version, kind);
-    return (struct jiva_children){
-        r, kube_manager_informer(m, r, NULL, "openebs.io/cas-type=jiva", NULL)};
+    struct kube_informer *i = kube_manager_informer(m, r, NULL, "openebs.io/cas-type=jiva", NULL);
+    return (struct kube_children){r, i};
 }
 
 static struct jiva *jiva_new(struct kube_manager *m)
@@ -243,6 +243,7 @@ int controllers_jiva_volume(struct kube_manager *m, struct err *e)
     struct jiva *j = jiva_new(m);
     j->pvs = kube_manager_informer(m, kube_resource("v1", "PersistentVolume"), NULL, NULL, NULL);
     j->secrets = children(m, "v1", "Secret");
+    kube_informer_add_index(j->secrets.informer, &kube_children_by_owner);
     j->accounts = children(m, "v1", "ServiceAccount");
     j->roles = children(m, "rbac.authorization.k8s.io/v1", "Role");
     j->bindings = children(m, "rbac.authorization.k8s.io/v1", "RoleBinding");

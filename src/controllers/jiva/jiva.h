@@ -1,10 +1,10 @@
 /*
  * Jiva volumes, the part that keeps no data: what a JivaVolume and a JivaVolumeResize become.
  *
- *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     children.c;
+ *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     children.c,
  *                 ├─> Secret NAME-chap      initiators and target prove who they are
- *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       objects.c,
- *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this    pods.c
+ *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       objects.c
+ *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this    and YAML
  *                 │     (account, Role)     volume alone: it fills the volume's status
  *                 └─> Deployment NAME-rep   replicas, one a node: who gets which node,    replicas.c
  *                                           how many there are; lost nodes                rehome.c
@@ -30,6 +30,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "kinds/jiva.h"
+#include "kube/child.h"
 #include "kube/condition.h"
 #include "kube/manager.h"
 
@@ -42,7 +43,7 @@
 #define JIVA_VOLUME_LABEL     "openebs.io/persistent-volume"
 #define JIVA_COMPONENT        "openebs.io/component"
 
-enum { JIVA_ISCSI_PORT = 3260, JIVA_REPLICA_PORT = 6060, JIVA_METRICS_PORT = 9500 };
+enum { JIVA_ISCSI_PORT = 3260 }; /* the others are in the templates */
 
 /* What the program was told; before the setup. */
 struct jiva_settings {
@@ -60,10 +61,7 @@ struct jiva {
     struct kube_recorder *recorder;
     struct kube_resource volumes_r, resizes_r, pods_r;
     struct kube_informer *volumes, *resizes, *pods, *nodes, *pvs, *quotas;
-    struct jiva_children {
-        struct kube_resource r;
-        struct kube_informer *informer;
-    } secrets, accounts, roles, bindings, services, deployments;
+    struct kube_children secrets, accounts, roles, bindings, services, deployments;
     pthread_mutex_t lock;
     struct map rehoming; /* volumes that are re-homed, by key; with the lock */
     struct map promised; /* sizes that volumes may grow to, by uid; with the lock */
@@ -112,27 +110,26 @@ uint64_t jiva_bytes(const json_t *quantity);
 /* The text at a path of two; "". */
 const char *jiva_text(const json_t *object, const char *part, const char *key);
 
-/* objects.c, pods.c: what children look like; pure functions. */
-json_t *jiva_secret(const json_t *volume, const char *key);
+/*
+ * objects.c: what children look like; functions of the volume alone. INTERNAL only for a template that is wrong.
+ */
+enum jiva_child { JIVA_KEY, JIVA_CHAP, JIVA_ACCOUNT, JIVA_ROLE, JIVA_ROLE_BINDING };
+json_t *jiva_child(const json_t *volume, enum jiva_child which, struct err *e);
+/* With the address that it had before; NULL: any. */
+json_t *jiva_service(const json_t *volume, const char *address, struct err *e);
 /* Whether initiators must prove who they are; what they need for that, and the target for its own proof. */
 bool jiva_has_chap(const json_t *volume);
-json_t *jiva_chap(const json_t *volume, const char *password, const char *target_password);
-json_t *jiva_account(const json_t *volume);
-json_t *jiva_role(const json_t *volume);
-json_t *jiva_role_binding(const json_t *volume);
-json_t *jiva_service(const json_t *volume);
+json_t *jiva_chap_data(const json_t *volume, const char *password, const char *target_password);
 /* The uids of the Secrets and of the account, so that pods are made anew with them. */
 struct jiva_uids {
     const char *key, *chap, *account; /* chap: "" without it */
 };
 json_t *jiva_target_deployment(const json_t *volume, const char *address,
-                               const struct jiva_uids *uids);
+                               const struct jiva_uids *uids, struct err *e);
 json_t *jiva_replica_deployment(const json_t *volume, const char *address, const char *key,
-                                unsigned replicas);
+                                unsigned replicas, struct err *e);
 /* A pod that erases the volume's folder on a node. */
-json_t *jiva_eraser(const json_t *volume, const char *node);
-/* Makes live what is wanted, member by member; false when it was so. */
-bool jiva_impose(json_t *live, const json_t *wanted);
+json_t *jiva_eraser(const json_t *volume, const char *node, struct err *e);
 
 /* children.c: all of them are there, and as they have to be. */
 int jiva_ensure_children(struct jiva_work *w, struct err *e);

@@ -164,22 +164,21 @@ int jiva_erase(struct jiva_work *w, const char *node, struct err *e)
 {
     if (!jiva_id_is_sound(w->volume))
         return 1; /* it never had a folder */
-    json_auto_t *wanted = jiva_eraser(w->volume, node);
-    json_auto_t *pod = kube_informer_json(w->j->pods, w->ns, kube_name(wanted), NULL);
+    const struct kube_children pods = {w->j->pods_r, w->j->pods};
+    json_auto_t *wanted = jiva_eraser(w->volume, node, e);
+    json_auto_t *pod =
+        wanted ? kube_informer_json(w->j->pods, w->ns, kube_name(wanted), NULL) : NULL;
+    if (!wanted)
+        return -1;
     if (pod && str_eq(jiva_text(pod, "status", "phase"), "Succeeded"))
         return 1;
     if (pod)
         return is_told(pod, wanted) || kube_deleting(pod)
                    ? 0
                    : jiva_delete(w->j, &w->j->pods_r, pod, false, e);
-    struct err why = {0};
-    crash_point("eraser");
-    json_auto_t *made = kube_create(w->j->client, &w->j->pods_r, wanted, NULL, &why);
-    crash_point("eraser");
-    if (made || why.code == ERR_ALREADY_EXISTS)
-        return 0;
-    *e = why;
-    return -1;
+    const struct kube_child child = {.of = &pods, .owner = w->volume, .wanted = wanted};
+    json_auto_t *made = kube_apply_child(w->j->client, &child, NULL, e);
+    return made ? 0 : -1;
 }
 
 /* The eraser goes before the node is forgotten: it would be taken for one that has erased later. */
@@ -187,8 +186,8 @@ static int forget_stale(struct jiva_work *w, const char *node, struct err *e)
 {
     json_auto_t *nodes = jiva_list(w->volume, JIVA_NODES),
                 *stale = jiva_list(w->volume, JIVA_STALE), *rest = jiva_without(stale, node);
-    json_auto_t *eraser = jiva_eraser(w->volume, node);
-    json_auto_t *pod = kube_informer_json(w->j->pods, w->ns, kube_name(eraser), NULL);
+    _cleanup_free_ char *name = mem_printf("%s-erase-%s", w->name, node);
+    json_auto_t *pod = kube_informer_json(w->j->pods, w->ns, name, NULL);
     if (pod && !kube_deleting(pod) && jiva_delete(w->j, &w->j->pods_r, pod, false, e) < 0)
         return -1;
     return jiva_write_lists(w, nodes, rest, e);

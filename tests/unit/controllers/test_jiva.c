@@ -52,31 +52,6 @@ static void test_replica_count(void **state)
     }
 }
 
-static void test_impose(void **state)
-{
-    static const struct {
-        const char *live, *wanted, *after;
-        bool changed;
-    } cases[] = {
-        {"{'a': 1, 'b': {'c': [1, 2], 'd': 3}}", "{'b': {'c': [1, 2]}}",
-         "{'a': 1, 'b': {'c': [1, 2], 'd': 3}}", false},
-        {"{'a': 1}", "{'b': 2}", "{'a': 1, 'b': 2}", true},
-        {"{'b': {'c': 1, 'd': 3}}", "{'b': {'c': 2}}", "{'b': {'c': 2, 'd': 3}}", true},
-        {"{'l': [{'n': 'a', 'by default': 1}]}", "{'l': [{'n': 'a'}]}",
-         "{'l': [{'n': 'a', 'by default': 1}]}", false},
-        {"{'l': [{'n': 'a'}, {'n': 'b'}]}", "{'l': [{'n': 'a'}]}", "{'l': [{'n': 'a'}]}", true},
-        {"{'l': null}", "{'l': {}}", "{'l': {}}", true},
-    };
-    (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *live = parse_quoted(cases[i].live), *wanted = parse_quoted(cases[i].wanted),
-                    *after = parse_quoted(cases[i].after);
-        assert_int_equal(jiva_impose(live, wanted), cases[i].changed);
-        assert_json(live, after, cases[i].wanted);
-        assert_false(jiva_impose(live, wanted));
-    }
-}
-
 static void test_lists(void **state)
 {
     (void)state;
@@ -91,7 +66,17 @@ static void test_lists(void **state)
     assert_true(json_is_null(empty));
 }
 
-/* No template says anything that changes in the life of a volume, or every change would restart it. */
+static json_t *must(json_t *made, const struct err *e)
+{
+    if (!made)
+        fail_msg("%s", e->msg);
+    return made;
+}
+
+/*
+ * Every template can be filled, and none says anything that changes in the life of a volume, or every change
+ * would restart it.
+ */
 static void test_templates(void **state)
 {
     static const char text[] =
@@ -99,16 +84,58 @@ static void test_templates(void **state)
         "{'jiva.openebs.io/volume-id': 'u'}}, 'iscsi': {'iqn': 'iqn.2016-09.com.openebs.jiva:v'}, "
         "'spec': {'capacity': '1Gi'}}";
     (void)state;
+    struct err e = {0};
     json_auto_t *before = parse_quoted(text), *after = parse_quoted(text);
     json_object_set_new(json_object_get(after, "spec"), "capacity", json_string("2Gi"));
-    json_object_set_new(json_object_get(after, "status"), "capacity", json_string("2Gi"));
+    json_object_set_new(after, "status", json_pack("{s:s}", "capacity", "2Gi"));
     const struct jiva_uids uids = {"k", "c", "s"};
-    json_auto_t *a = jiva_target_deployment(before, "127.96.0.1", &uids),
-                *b = jiva_target_deployment(after, "127.96.0.1", &uids);
-    json_auto_t *c = jiva_replica_deployment(before, "127.96.0.1", "k", 3),
-                *d = jiva_replica_deployment(after, "127.96.0.1", "k", 4);
+    json_auto_t *a = must(jiva_target_deployment(before, "127.96.0.1", &uids, &e), &e),
+                *b = must(jiva_target_deployment(after, "127.96.0.1", &uids, &e), &e);
+    json_auto_t *c = must(jiva_replica_deployment(before, "127.96.0.1", "k", 3, &e), &e),
+                *d = must(jiva_replica_deployment(after, "127.96.0.1", "k", 4, &e), &e);
     assert_json(json_at(a, "spec", "template"), json_at(b, "spec", "template"), "target");
     assert_json(json_at(c, "spec", "template"), json_at(d, "spec", "template"), "replicas");
+    for (enum jiva_child which = JIVA_KEY; which <= JIVA_ROLE_BINDING; which++)
+        json_decref(must(jiva_child(before, which, &e), &e));
+    json_auto_t *service = must(jiva_service(before, NULL, &e), &e),
+                *again = must(jiva_service(before, "10.0.0.1", &e), &e),
+                *eraser = must(jiva_eraser(before, "node", &e), &e);
+    assert_null(json_at(service, "spec", "clusterIP"));
+    assert_string_equal(json_str(json_object_get(again, "spec"), "clusterIP"), "10.0.0.1");
+    assert_string_equal(kube_name(eraser), "v-erase-node");
+}
+
+/* What a policy says is in the pods, and one replica a node is not for it to change. */
+static void test_policy(void **state)
+{
+    static const char text[] =
+        "{'metadata': {'name': 'v', 'namespace': 'n', 'uid': 'u'}, 'iscsi': {'iqn': 'i'}, 'spec': "
+        "{'policy': {'enableBufio': false, 'priorityClassName': 'all', 'target': "
+        "{'disableMonitor': true, 'priorityClassName': 'own', 'tolerations': [{'key': 'a'}]}, "
+        "'replica': {'nodeSelector': {'a': 'b'}, 'affinity': {'nodeAffinity': {'x': 1}, "
+        "'podAntiAffinity': {}}}}}}";
+    (void)state;
+    struct err e = {0};
+    json_auto_t *volume = parse_quoted(text);
+    const struct jiva_uids uids = {"k", "c", "s"};
+    json_auto_t *target = must(jiva_target_deployment(volume, "10.0.0.1", &uids, &e), &e),
+                *replicas = must(jiva_replica_deployment(volume, "10.0.0.1", "k", 3, &e), &e);
+    const json_t *of_target = json_at(target, "spec", "template", "spec"),
+                 *of_replica = json_at(replicas, "spec", "template", "spec");
+    assert_string_equal(json_str(of_target, "priorityClassName"), "own");
+    assert_string_equal(json_str(of_replica, "priorityClassName"), "all");
+    assert_int_equal(json_array_size(json_object_get(of_target, "tolerations")), 3);
+    assert_int_equal(json_array_size(json_object_get(of_replica, "tolerations")), 2);
+    assert_non_null(json_at(of_replica, "nodeSelector", "a"));
+    assert_non_null(json_at(of_replica, "affinity", "nodeAffinity", "x"));
+    assert_int_equal(json_array_size(json_at(of_replica, "affinity", "podAntiAffinity",
+                                             "requiredDuringSchedulingIgnoredDuringExecution")),
+                     1);
+    const json_t *first = json_array_get(json_object_get(of_target, "containers"), 0);
+    assert_int_equal(json_array_size(json_object_get(first, "ports")), 2);
+    assert_string_equal(json_str(json_at(target, "spec", "template", "metadata", "annotations"),
+                                 "prometheus.io/scrape"),
+                        "false");
 }
 
 static bool has_word(const json_t *list, const char *word)
@@ -139,15 +166,16 @@ static void test_chap(void **state)
             mem_printf("%.*s%s%s", (int)(strlen(text) - 4), text, cases[i].spec, "}}");
         json_auto_t *volume = parse_quoted(whole);
         const struct jiva_uids uids = {"k", cases[i].chap ? "c" : "", "s"};
-        json_auto_t *o = jiva_target_deployment(volume, "127.96.0.1", &uids);
+        struct err e = {0};
+        json_auto_t *o = must(jiva_target_deployment(volume, "127.96.0.1", &uids, &e), &e);
         const json_t *pod = json_at(o, "spec", "template", "spec");
         const json_t *args =
             json_object_get(json_array_get(json_object_get(pod, "containers"), 0), "args");
         assert_int_equal(has_word(args, "--chap-secret-file"), cases[i].chap);
         assert_int_equal(has_word(args, "--mutual-secret-file"), cases[i].chap);
         assert_int_equal(json_array_size(json_object_get(pod, "volumes")), cases[i].chap ? 4 : 3);
-        json_auto_t *secret = jiva_chap(volume, "password-one", "password-two");
-        const json_t *data = json_object_get(secret, "stringData");
+        json_auto_t *secret = must(jiva_child(volume, JIVA_CHAP, &e), &e),
+                    *data = jiva_chap_data(volume, "password-one", "password-two");
         assert_string_equal(json_str(secret, "type"), "kubernetes.io/iscsi-chap");
         assert_string_equal(json_str(data, "node.session.auth.username"), "v");
         assert_string_equal(json_str(data, "node.session.auth.password"), "password-one");
@@ -160,8 +188,8 @@ static void test_chap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replica_count), cmocka_unit_test(test_impose),
-        cmocka_unit_test(test_lists),         cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_replica_count), cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_templates),     cmocka_unit_test(test_policy),
         cmocka_unit_test(test_chap),
     };
     return cmocka_run_group_tests_name("jiva", tests, NULL, NULL);
