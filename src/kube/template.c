@@ -170,14 +170,11 @@ static int fill_items(struct filling *f, const json_t *list, json_t *out, struct
 static int fill_string(struct filling *f, const json_t *string, json_t **ret, struct err *e)
 {
     const char *text = json_string_value(string);
-    struct place p;
-    if (!strstr(text, "${")) {
-        *ret = json_incref((json_t *)(uintptr_t)string);
-        return 0;
-    }
-    if (strncmp(text, "${", 2) == 0 && read_place(f, text, &p, e) < 0)
+    struct place p = {.after = ""};
+    bool begins = strncmp(text, "${", 2) == 0;
+    if (begins && read_place(f, text, &p, e) < 0)
         return -1;
-    if (strncmp(text, "${", 2) != 0 || *p.after) {
+    if (!begins || *p.after) {
         *ret = fill_text(f, text, e);
         return *ret ? 0 : -1;
     }
