@@ -14,7 +14,7 @@
  *     boolean                   bool                          false
  *     integer                   int64_t                       0
  *     quantity                  int64_t, rounded up           0
- *     object                    a struct, inline              all its members absent
+ *     object                    a struct, or none of its own  all its members absent
  *     list of objects           API_ITEMS(struct x)           empty
  *     list of strings           API_ITEMS(const char *)       empty
  *     a map, or anything else   const json_t *                NULL
@@ -52,5 +52,7 @@ int64_t api_quantity_int(const json_t *quantity);
 #define API_NUMBER_AT(type, member) .at = API_MEMBER_IS(type, member, int64_t)
 #define API_JSON(type, member)      .at = API_MEMBER_IS(type, member, const json_t *)
 #define API_STRUCT(type, member)    .at = offsetof(type, member) + 1
+/* The members of an object that are members of the struct around it, too. */
+#define API_INLINE                  .at = 1
 #define API_ARRAY(type, member)                                                                    \
     .at = offsetof(type, member) + 1, .item_size = sizeof(*((type *)0)->member.p)
