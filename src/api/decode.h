@@ -10,9 +10,9 @@
  * table, and api_encode() writes it back. What lies behind the border reads members, not strings.
  *
  *     field                     member                        absent
- *     string, time              const char *                  "", never NULL
+ *     string, time, word        const char *                  "", never NULL
  *     boolean                   bool                          false
- *     integer                   int64_t                       0
+ *     integer                   int64_t                       the default of the table, or 0
  *     quantity                  int64_t, rounded up           0
  *     object                    a struct, or none of its own  all its members absent
  *     list of objects           API_ITEMS(struct x)           empty
@@ -35,7 +35,10 @@
         size_t len;                                                                                \
     }
 
-/* Fills *ret by the table. `arena` may be NULL where no table below has lists with members. */
+/*
+ * Fills *ret by the table. `arena` may be NULL for those who read no list; a loop over one that is not
+ * empty would fault then, and not pass for one over nothing.
+ */
 void api_decode(const struct api_field *fields, const json_t *object, void *ret,
                 struct arena *arena);
 /* The members that are not absent, as a new object. */
