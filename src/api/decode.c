@@ -1,5 +1,7 @@
 #include "api/decode.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "base/str.h"
@@ -43,8 +45,9 @@ static void decode_list(const struct api_field *field, const json_t *value, void
     if (!n)
         return;
     items->len = n;
-    items->p = arena_alloc(arena, n * field->item_size);
-    for (size_t i = 0; i < n; i++) {
+    /* Without an arena it points to where nothing is. */
+    items->p = arena ? arena_alloc(arena, n * field->item_size) : (void *)field->item_size;
+    for (size_t i = 0; arena && i < n; i++) {
         const json_t *element = json_array_get(value, i);
         if (is_text(field))
             ((const char **)items->p)[i] = text_or_empty(element);
@@ -53,11 +56,19 @@ static void decode_list(const struct api_field *field, const json_t *value, void
     }
 }
 
+static int64_t int_or_default(const struct api_field *field, const json_t *value)
+{
+    if (json_is_integer(value))
+        return json_integer_value(value);
+    return field->def ? strtoll(field->def, NULL, 10) : 0;
+}
+
 static void decode_value(const struct api_field *field, const json_t *value, void *member,
                          struct arena *arena)
 {
     switch (field->type) {
     case API_STRING:
+    case API_BOOL_OR_STRING:
     case API_TIME:
         *(const char **)member = text_or_empty(value);
         break;
@@ -65,7 +76,7 @@ static void decode_value(const struct api_field *field, const json_t *value, voi
         *(bool *)member = json_is_true(value);
         break;
     case API_INT:
-        *(int64_t *)member = json_integer_value(value);
+        *(int64_t *)member = int_or_default(field, value);
         break;
     case API_QUANTITY:
         *(int64_t *)member = api_quantity_int(value);
@@ -116,6 +127,7 @@ static json_t *encode_value(const struct api_field *field, const void *member)
 {
     switch (field->type) {
     case API_STRING:
+    case API_BOOL_OR_STRING:
     case API_TIME: {
         const char *text = *(const char *const *)member;
         return text && *text ? json_string(text) : NULL;

@@ -10,11 +10,11 @@
  * table, and api_encode() writes it back. What lies behind the border reads members, not strings.
  *
  *     field                     member                        absent
- *     string, time              const char *                  "", never NULL
+ *     string, time, word        const char *                  "", never NULL
  *     boolean                   bool                          false
- *     integer                   int64_t                       0
+ *     integer                   int64_t                       the default of the table, or 0
  *     quantity                  int64_t, rounded up           0
- *     object                    a struct, inline              all its members absent
+ *     object                    a struct, or none of its own  all its members absent
  *     list of objects           API_ITEMS(struct x)           empty
  *     list of strings           API_ITEMS(const char *)       empty
  *     a map, or anything else   const json_t *                NULL
@@ -35,7 +35,10 @@
         size_t len;                                                                                \
     }
 
-/* Fills *ret by the table. `arena` may be NULL where no table below has lists with members. */
+/*
+ * Fills *ret by the table. `arena` may be NULL for those who read no list; a loop over one that is not
+ * empty would fault then, and not pass for one over nothing.
+ */
 void api_decode(const struct api_field *fields, const json_t *object, void *ret,
                 struct arena *arena);
 /* The members that are not absent, as a new object. */
@@ -52,5 +55,7 @@ int64_t api_quantity_int(const json_t *quantity);
 #define API_NUMBER_AT(type, member) .at = API_MEMBER_IS(type, member, int64_t)
 #define API_JSON(type, member)      .at = API_MEMBER_IS(type, member, const json_t *)
 #define API_STRUCT(type, member)    .at = offsetof(type, member) + 1
+/* The members of an object that are members of the struct around it, too. */
+#define API_INLINE                  .at = 1
 #define API_ARRAY(type, member)                                                                    \
     .at = offsetof(type, member) + 1, .item_size = sizeof(*((type *)0)->member.p)

@@ -4,6 +4,7 @@
 #include "api/decode.h"
 #include "api/shared.h"
 #include "jsontest.h"
+#include "kinds/blockdevice.h"
 #include "kinds/logicalvolume.h"
 
 struct part {
@@ -115,12 +116,37 @@ static void test_alias(void **state)
     assert_string_equal(logical_volume_of(NULL).status.volume_id, "");
 }
 
+/* Objects whose members are members of the struct around them, and one that is its own. */
+static void test_inline(void **state)
+{
+    (void)state;
+    json_auto_t *json = parse_quoted(
+        "{'spec':{'nodeAttributes':{'nodeName':'n1'},'capacity':{'storage':4096},'claimRef':"
+        "{'name':'c','uid':'u'},'devlinks':[{'kind':'by-id','links':['/dev/x']}]},"
+        "'status':{'claimState':'Claimed'}}");
+    const struct block_device bd = block_device_of(json);
+    assert_string_equal(bd.spec.node_name, "n1");
+    assert_int_equal(bd.spec.size, 4096);
+    assert_string_equal(bd.spec.claim.name, "c");
+    assert_string_equal(bd.spec.claim.ns, "");
+    assert_string_equal(bd.status.claim_state, "Claimed");
+    assert_string_equal(bd.status.state, "");
+    assert_string_equal(device_links_of(json_array_get(bd.spec.devlinks, 0)).kind, "by-id");
+    json_auto_t *claim = parse_quoted("{'spec':{'blockDeviceNodeAttributes':{'hostName':'h'},"
+                                      "'hostName':'old'},'status':{'phase':'Bound'}}");
+    assert_string_equal(block_device_claim_of(claim).spec.host_name, "h");
+    assert_string_equal(block_device_claim_of(claim).spec.old_host_name, "old");
+    assert_true(block_device_claim_is_bound(claim));
+    assert_false(block_device_claim_is_bound(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_type_of_field),
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_inline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
