@@ -4,12 +4,12 @@
  *     JivaVolume ─┬─> Secret NAME-key       target and replicas know each other by it     children.c,
  *                 ├─> Secret NAME-chap      initiators and target prove who they are
  *                 ├─> Service NAME-svc      iscsi.targetPortal; where replicas dial       objects.c
- *                 ├─> Deployment NAME-ctrl  target + orlop-volume, with rights on this    and YAML
+ *                 ├─> Deployment NAME-ctrl  target + orlop-sidecar, with rights on this    and YAML
  *                 │     (account, Role)     volume alone: it fills the volume's status
  *                 └─> Deployment NAME-rep   replicas, one a node: who gets which node,    replicas.c
  *                                           how many there are; lost nodes                rehome.c
  *     JivaVolume deleted ──> target, replicas, data if that was said, the rest            remove.c
- *     JivaVolumeResize ──lock──order──> orlop-volume grows ──> spec.capacity ──unlock     resize.c
+ *     JivaVolumeResize ──lock──order──> orlop-sidecar grows ──> spec.capacity ──unlock     resize.c
  *
  * Invariants:
  * - A child is what the volume's spec says: it is made when it is not there and mended when it differs.

@@ -4,7 +4,7 @@
  *     ""           finalizer; the volume is there and lets itself be resized; the size is not smaller
  *     INIT         takes the lock, or waits for its turn, the oldest first
  *                  with the lock: waits for a snapshot to end, for quota, for all replicas
- *     IN-PROGRESS  the order is given: orlop-volume takes it (status.resize), the target grows
+ *     IN-PROGRESS  the order is given: orlop-sidecar takes it (status.resize), the target grows
  *     SUCCEEDED    status.capacity of the volume, read back from the target, says so
  *                  the volume controller writes spec.capacity
  *     COMPLETED    the lock is free
@@ -157,7 +157,7 @@ static int init(struct resizing *g, struct err *e)
     return ok <= 0 ? ok : begin(g, e);
 }
 
-/* Whether orlop-volume has taken our order. */
+/* Whether orlop-sidecar has taken our order. */
 static const json_t *taken(const struct resizing *g)
 {
     const json_t *growth = json_at(g->w.volume, "status", "resize");

@@ -3,7 +3,7 @@
  *
  *     finalizer ─> identity, names ─> Secret ─> account, Role ─> Service ─> Deployments ─> portal
  *                                                                   │
- *                      status: the target's, by orlop-volume; Unknown while that is not there
+ *                      status: the target's, by orlop-sidecar; Unknown while that is not there
  *
  * Each step is taken only when the ones before are in place, and all are looked at again each time.
  */

@@ -1,7 +1,7 @@
 #include "base/ask.h"
-#include "volume/volume.h"
+#include "sidecar/sidecar.h"
 
-json_t *volume_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e)
+json_t *sidecar_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e)
 {
     _cleanup_(str_done) struct str line = {0}, text = {0};
     json_auto_t *r = request;
@@ -18,7 +18,7 @@ json_t *volume_ask(const char *control, json_t *request, int64_t timeout_ns, str
     return NULL;
 }
 
-const json_t *volume_shown(const json_t *shown)
+const json_t *sidecar_volume(const json_t *shown)
 {
     return json_array_get(json_object_get(shown, "volumeStatus"), 0);
 }

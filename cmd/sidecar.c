@@ -1,7 +1,7 @@
 /*
- * orlop-volume: flags, and looking after one volume's target until it is told to stop.
+ * orlop-sidecar: flags, and looking after one volume's target until it is told to stop.
  */
-#include "volume/volume.h"
+#include "sidecar/sidecar.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "cmd/flags.h"
 
 struct settings {
-    struct volume_options o;
+    struct sidecar_options o;
     const char *kubeconfig;
     enum log_format log_format;
     enum log_level log_level;
@@ -21,7 +21,7 @@ struct settings {
 
 static int take_kind(struct settings *s, const char *text, struct err *e)
 {
-    s->o.kind = volume_kind_find(text);
+    s->o.kind = sidecar_kind_find(text);
     return s->o.kind
                ? 0
                : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write JivaVolume, not \"%s\"", text);
@@ -82,8 +82,8 @@ int main(int argc, char **argv)
     struct settings s = {.log_format = LOG_FORMAT_TEXT, .log_level = LOG_LEVEL_INFO};
     mallopt(M_ARENA_MAX, 1); /* many threads, of which few work at a time */
     const struct flags flags = {
-        "orlop volume-manager",
-        "Usage: orlop-volume --kind KIND --namespace NAME --name NAME --control PATH\n\n"
+        "orlop-sidecar",
+        "Usage: orlop-sidecar --kind KIND --namespace NAME --name NAME --control PATH\n\n"
         "Runs beside the target of a volume: says in the volume's object how the target is,\n"
         "and tells the target what the object asks for.\n\n",
         table};
@@ -98,8 +98,8 @@ int main(int argc, char **argv)
     int stop_fd;
     s.o.config = &config;
     if (stop_catch(&stop_fd, &e) < 0 || kube_config_load(s.kubeconfig, NULL, &config, &e) < 0 ||
-        volume_run(&s.o, stop_fd, &e) < 0) {
-        fprintf(stderr, "orlop-volume: %s\n", e.msg);
+        sidecar_run(&s.o, stop_fd, &e) < 0) {
+        fprintf(stderr, "orlop-sidecar: %s\n", e.msg);
         status = 1;
     }
     kube_config_done(&config);

@@ -4,7 +4,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "kube/condition.h"
-#include "volume/volume.h"
+#include "sidecar/sidecar.h"
 
 static const int64_t PATIENCE = 5 * CLOCK_SECOND;
 static const int64_t GROWTH_PATIENCE = 30 * CLOCK_SECOND;
@@ -12,8 +12,8 @@ static const int64_t SHORTLY =
     CLOCK_SECOND / 4; /* for what takes its time: it is looked at later */
 static const int64_t IDLE = CLOCK_SECOND, BUSY = CLOCK_SECOND / 4;
 
-int volume_write_status(struct volume_manager *m, json_t **volume, const json_t *status,
-                        const char *what, struct err *e)
+int sidecar_write_status(struct sidecar *m, json_t **volume, const json_t *status, const char *what,
+                         struct err *e)
 {
     if (json_equal(json_object_get(*volume, "status"), status))
         return 0;
@@ -25,21 +25,20 @@ int volume_write_status(struct volume_manager *m, json_t **volume, const json_t 
 
 /* Growth. */
 
-static int end_growth(struct volume_manager *m, json_t **volume, const struct volume_wanted *w,
+static int end_growth(struct sidecar *m, json_t **volume, const struct sidecar_wanted *w,
                       const char *failure, struct err *e)
 {
     json_auto_t *status = json_deep_copy(json_object_get(*volume, "status"));
     m->o->kind->acknowledge(status, w, failure);
-    return volume_write_status(m, volume, status, "growth's end", e);
+    return sidecar_write_status(m, volume, status, "growth's end", e);
 }
 
-static int grow(struct volume_manager *m, json_t **volume, const struct volume_wanted *w,
-                struct err *e)
+static int grow(struct sidecar *m, json_t **volume, const struct sidecar_wanted *w, struct err *e)
 {
     struct err why = {0};
     log_info("volume grows", LOG_S("resize", w->resize), LOG_U("size", w->grow_to));
     crash_point("grow");
-    json_auto_t *shown = volume_ask(
+    json_auto_t *shown = sidecar_ask(
         m->o->control, json_pack("{s:s,s:I}", "command", "grow", "size", (json_int_t)w->grow_to),
         GROWTH_PATIENCE, &why);
     crash_point("grow");
@@ -50,8 +49,8 @@ static int grow(struct volume_manager *m, json_t **volume, const struct volume_w
 }
 
 /* 1 when a growth is under way or was asked for, so that nothing else is. */
-static int follow_growth(struct volume_manager *m, json_t **volume, const json_t *shown,
-                         const struct volume_wanted *w, struct err *e)
+static int follow_growth(struct sidecar *m, json_t **volume, const json_t *shown,
+                         const struct sidecar_wanted *w, struct err *e)
 {
     const char *doing = json_str(shown, "doing");
     bool ready = json_is_true(json_object_get(shown, "ready"));
@@ -66,47 +65,47 @@ static int follow_growth(struct volume_manager *m, json_t **volume, const json_t
     if (!ours) {
         json_auto_t *status = json_deep_copy(json_object_get(*volume, "status"));
         m->o->kind->acknowledge(status, w, NULL);
-        if (volume_write_status(m, volume, status, "acknowledge", e) < 0)
+        if (sidecar_write_status(m, volume, status, "acknowledge", e) < 0)
             return -1;
     }
     /* The object may be another value now; what is wanted was read before and is the same. */
-    struct volume_wanted now;
+    struct sidecar_wanted now;
     m->o->kind->wanted(*volume, &now);
     if (!now.resize)
         return 1;
     return grow(m, volume, &now, e) < 0 ? -1 : 1;
 }
 
-static void take_step(struct volume_manager *m, json_t *step)
+static void take_step(struct sidecar *m, json_t *step)
 {
     struct err why = {0};
     _cleanup_(str_done) struct str text = {0};
     json_format(step, &text);
     log_info("asked of the target", LOG_S("request", str_get(&text)));
-    json_auto_t *shown = volume_ask(m->o->control, json_incref(step), SHORTLY, &why);
+    json_auto_t *shown = sidecar_ask(m->o->control, json_incref(step), SHORTLY, &why);
     if (!shown && why.code != ERR_DEADLINE_EXCEEDED)
         log_warn("the target does not do it", LOG_S("request", str_get(&text)), LOG_ERR(&why));
 }
 
-static int look(struct volume_manager *m, json_t **volume, struct kube_result *ret, struct err *e)
+static int look(struct sidecar *m, json_t **volume, struct kube_result *ret, struct err *e)
 {
     struct err why = {0};
     json_auto_t *shown =
-        volume_ask(m->o->control, json_pack("{s:s}", "command", "show"), PATIENCE, &why);
+        sidecar_ask(m->o->control, json_pack("{s:s}", "command", "show"), PATIENCE, &why);
     json_auto_t *status = m->o->kind->status(*volume, shown, why.msg, m->clock);
-    if (volume_write_status(m, volume, status, "status", e) < 0)
+    if (sidecar_write_status(m, volume, status, "status", e) < 0)
         return -1;
     if (!shown)
         return 0;
-    struct volume_wanted wanted;
+    struct sidecar_wanted wanted;
     m->o->kind->wanted(*volume, &wanted);
     int busy = follow_growth(m, volume, shown, &wanted, e);
     if (busy == 0)
-        busy = volume_follow_order(m, volume, shown, e);
+        busy = sidecar_follow_order(m, volume, shown, e);
     if (busy < 0)
         return -1;
     m->o->kind->wanted(*volume, &wanted);
-    json_auto_t *step = busy ? NULL : volume_next(shown, &wanted);
+    json_auto_t *step = busy ? NULL : sidecar_next_request(shown, &wanted);
     if (step)
         take_step(m, step);
     const char *doing = json_str(shown, "doing");
@@ -118,7 +117,7 @@ static int look(struct volume_manager *m, json_t **volume, struct kube_result *r
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
                      struct err *e)
 {
-    struct volume_manager *m = context;
+    struct sidecar *m = context;
     json_t *volume = kube_informer_json(m->volumes, ns, name, NULL);
     int status = 0;
     ret->again_ns = IDLE;
@@ -139,15 +138,15 @@ static bool is_asked(const struct kube_object *old, const struct kube_object *no
                        json_at(after, "metadata", "annotations"));
 }
 
-int volume_run(const struct volume_options *o, int stop_fd, struct err *e)
+int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e)
 {
     const struct kube_manager_options mo = {
-        .config = o->config, .name = "orlop-volume", .health_port = -1};
+        .config = o->config, .name = "orlop-sidecar", .health_port = -1};
     _cleanup_(kube_manager_freep) struct kube_manager *km = kube_manager_new(&mo, e);
     if (!km)
         return -1;
     _cleanup_free_ char *fields = mem_printf("metadata.name=%s", o->name);
-    struct volume_manager m = {
+    struct sidecar m = {
         .o = o,
         .clock = kube_manager_clock(km),
         .client = kube_manager_client(km),
@@ -166,9 +165,9 @@ int volume_run(const struct volume_options *o, int stop_fd, struct err *e)
     return kube_manager_run(km, stop_fd, e);
 }
 
-const struct volume_kind *volume_kind_find(const char *name)
+const struct sidecar_kind *sidecar_kind_find(const char *name)
 {
-    static const struct volume_kind *const kinds[] = {&volume_jiva};
+    static const struct sidecar_kind *const kinds[] = {&sidecar_jiva};
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         if (str_eq(kinds[i]->kind, name))
             return kinds[i];

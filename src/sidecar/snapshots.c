@@ -9,11 +9,11 @@
  * since what was written after it would be lost.
  */
 #include "base/crash.h"
-#include "volume/volume.h"
+#include "sidecar/sidecar.h"
 
 static const int64_t PATIENCE = 60 * CLOCK_SECOND;
 
-void volume_order_done(struct volume_order *o)
+void sidecar_order_done(struct sidecar_order *o)
 {
     json_decref(o->json);
 }
@@ -40,21 +40,21 @@ static bool exists(const json_t *shown, const char *name)
     return false;
 }
 
-static int say(struct volume_manager *m, json_t **volume, const char *id, const char *phase,
+static int say(struct sidecar *m, json_t **volume, const char *id, const char *phase,
                const char *message, struct err *e)
 {
     json_auto_t *status = json_deep_copy(json_object_get(*volume, "status"));
     m->o->kind->answer(status, id, phase, message);
-    return volume_write_status(m, volume, status, phase, e) < 0 ? -1 : 1;
+    return sidecar_write_status(m, volume, status, phase, e) < 0 ? -1 : 1;
 }
 
 /* Asks the target; what it says is the answer. */
-static int carry_out(struct volume_manager *m, json_t **volume, const struct volume_order *o,
+static int carry_out(struct sidecar *m, json_t **volume, const struct sidecar_order *o,
                      struct err *e)
 {
     struct err why = {0};
     crash_point("snapshot");
-    json_auto_t *done = volume_ask(
+    json_auto_t *done = sidecar_ask(
         m->o->control, json_pack("{s:s,s:s}", "command", verb_of(o->command), "name", o->name),
         PATIENCE, &why);
     crash_point("snapshot");
@@ -63,10 +63,9 @@ static int carry_out(struct volume_manager *m, json_t **volume, const struct vol
     return say(m, volume, o->id, done ? "Done" : "Failed", done ? "" : why.msg, e);
 }
 
-int volume_follow_order(struct volume_manager *m, json_t **volume, const json_t *shown,
-                        struct err *e)
+int sidecar_follow_order(struct sidecar *m, json_t **volume, const json_t *shown, struct err *e)
 {
-    _cleanup_(volume_order_done) struct volume_order o;
+    _cleanup_(sidecar_order_done) struct sidecar_order o;
     m->o->kind->order(*volume, &o);
     const char *doing = json_str(shown, "doing");
     bool running = str_eq(o.phase, "Running");

@@ -1,5 +1,5 @@
 /*
- * orlop-volume: beside a volume's target, the one who speaks with Kubernetes.
+ * orlop-sidecar: beside a volume's target, the program that speaks with Kubernetes.
  *
  *     API ── the volume's object ──> wanted ──┐
  *      ^                                      ├─> one step ──> control socket ──> target
@@ -15,7 +15,7 @@
  * - A growth begins when its order was acknowledged in the object, by a write that names the version
  *   in which the order was read. So whoever withdraws an order knows whether it was taken.
  *
- * What is particular to a kind is behind struct volume_kind.
+ * What is particular to a kind is behind struct sidecar_kind.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #include "kube/manager.h"
 
 /* What the object asks for. Texts are the object's. */
-struct volume_wanted {
+struct sidecar_wanted {
     bool create; /* it was never made */
     uint64_t size;
     unsigned replicas;
@@ -36,58 +36,57 @@ struct volume_wanted {
 };
 
 /* What is asked about snapshots. Texts are the object's. */
-struct volume_order {
+struct sidecar_order {
     json_t *json; /* owned; what was asked, NULL: nothing, or what is no order */
     const char *id, *command, *name;
     const char *phase; /* of what was said of it; "": nothing yet */
 };
-void volume_order_done(struct volume_order *o);
+void sidecar_order_done(struct sidecar_order *o);
 
-struct volume_kind {
+struct sidecar_kind {
     const char *version, *kind;
-    void (*wanted)(const json_t *volume, struct volume_wanted *ret);
+    void (*wanted)(const json_t *volume, struct sidecar_wanted *ret);
     /* The status as it should be: what it was, with what is shown. shown NULL: no answer, `why`. */
     json_t *(*status)(const json_t *volume, const json_t *shown, const char *why,
                       const struct clock *clock);
-    void (*order)(const json_t *volume, struct volume_order *ret);
+    void (*order)(const json_t *volume, struct sidecar_order *ret);
     void (*answer)(json_t *status, const char *id, const char *phase, const char *message);
     /* Writes an acknowledgement into a status: NULL takes it out. */
-    void (*acknowledge)(json_t *status, const struct volume_wanted *wanted, const char *failure);
+    void (*acknowledge)(json_t *status, const struct sidecar_wanted *wanted, const char *failure);
 };
 
-extern const struct volume_kind volume_jiva; /* jiva.c */
+extern const struct sidecar_kind sidecar_jiva; /* jiva.c */
 /* By its name; NULL. */
-const struct volume_kind *volume_kind_find(const char *name);
+const struct sidecar_kind *sidecar_kind_find(const char *name);
 
-struct volume_options {
-    const struct volume_kind *kind;
+struct sidecar_options {
+    const struct sidecar_kind *kind;
     const struct kube_config *config;
     const char *ns, *name;
     const char *control; /* the target's socket */
 };
 
-int volume_run(const struct volume_options *o, int stop_fd, struct err *e);
+int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e);
 
 /* target.c: one request; the answer, or NULL: UNAVAILABLE, DEADLINE_EXCEEDED, or what it refuses. */
-json_t *volume_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e);
+json_t *sidecar_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e);
 
 /* snapshots.c: follows an order about snapshots. 1 when it is at one, so that nothing else is. */
-struct volume_manager;
-int volume_follow_order(struct volume_manager *m, json_t **volume, const json_t *shown,
-                        struct err *e);
+struct sidecar;
+int sidecar_follow_order(struct sidecar *m, json_t **volume, const json_t *shown, struct err *e);
 /* run.c: between two crash points; nothing when the object has this status. */
-struct volume_manager {
-    const struct volume_options *o;
+struct sidecar {
+    const struct sidecar_options *o;
     const struct clock *clock;
     struct kube_client *client;
     struct kube_recorder *recorder;
     struct kube_resource r;
     struct kube_informer *volumes;
 };
-int volume_write_status(struct volume_manager *m, json_t **volume, const json_t *status,
-                        const char *what, struct err *e);
+int sidecar_write_status(struct sidecar *m, json_t **volume, const json_t *status, const char *what,
+                         struct err *e);
 
 /* members.c: what to ask of the target next so that it has the replicas it should; NULL: nothing. */
-json_t *volume_next(const json_t *shown, const struct volume_wanted *wanted);
+json_t *sidecar_next_request(const json_t *shown, const struct sidecar_wanted *wanted);
 /* The part of what is shown that is about replicas; NULL before there is one. */
-const json_t *volume_shown(const json_t *shown);
+const json_t *sidecar_volume(const json_t *shown);

@@ -5,7 +5,7 @@
 
 #include "base/quantity.h"
 #include "kube/condition.h"
-#include "volume/volume.h"
+#include "sidecar/sidecar.h"
 
 enum { BLOCK = 4096 };
 
@@ -15,13 +15,13 @@ static uint64_t bytes_of(const char *text)
     return (api_jiva_bytes(text) + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-static void wanted(const json_t *volume, struct volume_wanted *ret)
+static void wanted(const json_t *volume, struct sidecar_wanted *ret)
 {
     const char *id = kube_annotation(volume, API_JIVA_ID);
     const json_t *taken = json_at(volume, "status", "resize");
     const char *order = kube_annotation(volume, API_JIVA_RESIZE_ORDER);
     const char *lock = kube_annotation(volume, API_JIVA_RESIZE_LOCK);
-    *ret = (struct volume_wanted){
+    *ret = (struct sidecar_wanted){
         .create = !json_at(volume, "status", "capacity") && id && str_eq(id, kube_uid(volume)),
         .size = bytes_of(json_str(json_object_get(volume, "spec"), "capacity")),
         .replicas = api_jiva_factor(volume),
@@ -35,7 +35,7 @@ static void wanted(const json_t *volume, struct volume_wanted *ret)
     }
 }
 
-static void acknowledge(json_t *status, const struct volume_wanted *w, const char *failure)
+static void acknowledge(json_t *status, const struct sidecar_wanted *w, const char *failure)
 {
     if (!w)
         json_object_del(status, "resize");
@@ -45,12 +45,12 @@ static void acknowledge(json_t *status, const struct volume_wanted *w, const cha
                                       "message", failure ? failure : ""));
 }
 
-static void order(const json_t *volume, struct volume_order *ret)
+static void order(const json_t *volume, struct sidecar_order *ret)
 {
     const char *text = kube_annotation(volume, API_JIVA_SNAPSHOT);
     const json_t *said = json_at(volume, "status", "snapshotOrder");
     const char *id = json_str(said, "id"), *phase = json_str(said, "phase");
-    *ret = (struct volume_order){.phase = ""};
+    *ret = (struct sidecar_order){.phase = ""};
     ret->json = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
     ret->id = json_str(ret->json, "id");
     ret->command = json_str(ret->json, "command");
@@ -131,7 +131,7 @@ static json_t *initiators_of(const json_t *shown)
  */
 static json_t *replicas_of(const json_t *volume, const json_t *shown)
 {
-    const json_t *now = json_object_get(volume_shown(shown), "replicaStatus"),
+    const json_t *now = json_object_get(sidecar_volume(shown), "replicaStatus"),
                  *before = json_at(volume, "status", "replicaStatus");
     json_t *list = json_array(), *it;
     size_t i;
@@ -155,7 +155,7 @@ struct health {
 
 static struct health health_of(const json_t *shown)
 {
-    const json_t *v = volume_shown(shown), *replicas = json_object_get(v, "replicaStatus");
+    const json_t *v = sidecar_volume(shown), *replicas = json_object_get(v, "replicaStatus");
     struct health h = {
         .members = (unsigned)json_array_size(replicas),
         .guests = (unsigned)json_array_size(json_object_get(v, "guests")),
@@ -297,7 +297,7 @@ static json_t *status(const json_t *volume, const json_t *shown, const char *why
     return o;
 }
 
-const struct volume_kind volume_jiva = {
+const struct sidecar_kind sidecar_jiva = {
     .version = "openebs.io/v1alpha1",
     .kind = "JivaVolume",
     .wanted = wanted,

@@ -10,7 +10,7 @@
  * Somebody who waits is a pod of this volume on a node that has no member: pods are as many as there are
  * to be members, each on its own node, and a pod that is merely started again is the member it was.
  */
-#include "volume/volume.h"
+#include "sidecar/sidecar.h"
 
 static bool is_offline(const json_t *replica)
 {
@@ -61,9 +61,9 @@ static const json_t *superfluous(const json_t *replicas)
     return worst ? worst : json_array_get(replicas, json_array_size(replicas) - 1);
 }
 
-json_t *volume_next(const json_t *shown, const struct volume_wanted *wanted)
+json_t *sidecar_next_request(const json_t *shown, const struct sidecar_wanted *wanted)
 {
-    const json_t *v = volume_shown(shown), *replicas = json_object_get(v, "replicaStatus");
+    const json_t *v = sidecar_volume(shown), *replicas = json_object_get(v, "replicaStatus");
     const json_t *guest = json_array_get(json_object_get(v, "guests"), 0);
     const char *doing = json_str(shown, "doing");
     size_t n = json_array_size(replicas);

@@ -1,5 +1,5 @@
 #include "jsontest.h"
-#include "volume/volume.h"
+#include "sidecar/sidecar.h"
 
 /*
  * What a target shows, in a line: members as letter and name, H healthy, O offline, R rebuilding, L a learner;
@@ -52,8 +52,8 @@ static void test_next(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         json_auto_t *shown = shown_from(cases[i].shown),
                     *expected = cases[i].next ? parse_quoted(cases[i].next) : json_null();
-        const struct volume_wanted wanted = {.replicas = cases[i].wanted, .size = 4096};
-        json_t *next = volume_next(shown, &wanted);
+        const struct sidecar_wanted wanted = {.replicas = cases[i].wanted, .size = 4096};
+        json_t *next = sidecar_next_request(shown, &wanted);
         json_auto_t *got = next ? next : json_null();
         assert_json(got, expected, cases[i].name);
     }
@@ -63,12 +63,12 @@ static void test_create_and_wait(void **state)
 {
     (void)state;
     json_auto_t *shown = shown_from("!+a"), *busy = shown_from("Ha Hb Oc +d");
-    const struct volume_wanted wanted = {.create = true, .replicas = 3, .size = 8192};
+    const struct sidecar_wanted wanted = {.create = true, .replicas = 3, .size = 8192};
     json_auto_t *expected = parse_quoted("{'command':'create','size':8192,'replicas':3}");
-    json_auto_t *got = volume_next(shown, &wanted);
+    json_auto_t *got = sidecar_next_request(shown, &wanted);
     assert_json(got, expected, "a volume that never was is made");
     json_object_set_new(busy, "doing", json_string("a scrub"));
-    assert_null(volume_next(busy, &wanted));
+    assert_null(sidecar_next_request(busy, &wanted));
 }
 
 int main(void)
