@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "cmd/flags.h"
 #include "controllers/controllers.h"
-#include "controllers/jiva/jiva.h"
+#include "controllers/volume/volume.h"
 #include "k8s/controllers/embedded.h"
 
 enum { HEALTH_PORT = 10281, WEBHOOK_PORT = 9443, QPS = 500, BURST = 1000, RATE_MAX = 100000 };
@@ -186,7 +186,7 @@ static int take_node_grace(struct settings *s, const char *text, struct err *e)
 static int take_jiva_dir(struct settings *s, const char *text, struct err *e)
 {
     (void)s;
-    jiva_settings.dir = text;
+    volume_settings.dir = text;
     return *text == '/' ? 0 : err_set(e, ERR_INVALID_ARGUMENT, "Usage", "write a path from /");
 }
 
@@ -194,20 +194,20 @@ static int take_image_prefix(struct settings *s, const char *text, struct err *e
 {
     (void)s;
     (void)e;
-    jiva_settings.image_prefix = text;
+    volume_settings.image_prefix = text;
     return 0;
 }
 
 static int take_rehome_after(struct settings *s, const char *text, struct err *e)
 {
     (void)s;
-    return flags_duration(text, &jiva_settings.rehome_ns, e);
+    return flags_duration(text, &volume_settings.rehome_ns, e);
 }
 
 static int take_rehome_most(struct settings *s, const char *text, struct err *e)
 {
     (void)s;
-    return flags_number(text, 1000, &jiva_settings.rehome_most, e);
+    return flags_number(text, 1000, &volume_settings.rehome_most, e);
 }
 
 static int take_log_format(struct settings *s, const char *text, struct err *e)

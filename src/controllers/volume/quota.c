@@ -9,14 +9,16 @@
  * one of them. So what has been promised is noted here, by the volume's uid, until its resize has ended.
  */
 #include "base/quantity.h"
-#include "controllers/jiva/resize.h"
+#include "controllers/volume/resize.h"
 
 #define RESOURCE "requests.storage"
 
-static bool is_claimed(struct jiva *j, const json_t *volume)
+static bool is_claimed(struct volume_controller *v, const json_t *volume)
 {
-    const char *name = jiva_text(volume, "spec", "pv");
-    json_auto_t *pv = *name ? kube_informer_json(j->pvs, NULL, name, NULL) : NULL;
+    struct volume_view view;
+    v->engine->view(volume, &view);
+    const char *name = view.pv;
+    json_auto_t *pv = *name ? kube_informer_json(v->pvs, NULL, name, NULL) : NULL;
     return pv && json_at(pv, "spec", "claimRef", "name");
 }
 
@@ -26,28 +28,28 @@ static uint64_t larger(uint64_t a, uint64_t b)
 }
 
 /* What the namespace's volumes without a claim have or are promised, but for one. With the lock. */
-static uint64_t unclaimed(struct jiva *j, const char *ns, const char *but)
+static uint64_t unclaimed(struct volume_controller *v, const char *ns, const char *but)
 {
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     uint64_t sum = 0;
-    kube_informer_list(j->volumes, ns, &found);
+    kube_informer_list(v->volumes, ns, &found);
     for (size_t i = 0; i < found.len; i++) {
         json_auto_t *volume = kube_object_json(found.p[i]);
-        const char *order = kube_annotation(volume, API_JIVA_RESIZE_ORDER);
-        uint64_t promised = (uint64_t)(uintptr_t)map_get(&j->promised, found.p[i]->uid);
-        uint64_t size = jiva_bytes(json_at(volume, "spec", "capacity"));
-        if (!str_eq(found.p[i]->name, but) && !is_claimed(j, volume))
-            sum += larger(size, larger(promised, api_jiva_bytes(order)));
+        struct volume_view view;
+        v->engine->view(volume, &view);
+        uint64_t promised = (uint64_t)(uintptr_t)map_get(&v->promised, found.p[i]->uid);
+        if (!str_eq(found.p[i]->name, but) && !is_claimed(v, volume))
+            sum += larger(view.size, larger(promised, view.ordered));
     }
     return sum;
 }
 
 void resizing_forget(const struct resizing *g)
 {
-    struct jiva *j = g->w.j;
-    pthread_mutex_lock(&j->lock);
-    map_remove(&j->promised, kube_uid(g->w.volume));
-    pthread_mutex_unlock(&j->lock);
+    struct volume_controller *v = g->w.c;
+    pthread_mutex_lock(&v->lock);
+    map_remove(&v->promised, kube_uid(g->w.volume));
+    pthread_mutex_unlock(&v->lock);
 }
 
 /* Says that a quota has no room. */
@@ -68,25 +70,25 @@ static void explain(const struct resizing *g, const char *quota, const uint64_t 
 
 bool resizing_over_quota(const struct resizing *g, struct str *ret_why)
 {
-    struct jiva *j = g->w.j;
+    struct volume_controller *v = g->w.c;
     _cleanup_(kube_objects_done) struct kube_objects quotas = {0};
-    if (is_claimed(j, g->w.volume))
+    if (is_claimed(v, g->w.volume))
         return false;
-    kube_informer_list(j->quotas, g->w.ns, &quotas);
-    uint64_t before = jiva_bytes(json_at(g->w.volume, "spec", "capacity"));
+    kube_informer_list(v->quotas, g->w.ns, &quotas);
+    uint64_t before = volume_look(&g->w).size;
     uint64_t more = g->wanted > before ? g->wanted - before : 0;
-    pthread_mutex_lock(&j->lock);
-    uint64_t volumes = before + unclaimed(j, g->w.ns, g->w.name);
+    pthread_mutex_lock(&v->lock);
+    uint64_t volumes = before + unclaimed(v, g->w.ns, g->w.name);
     for (size_t i = 0; i < quotas.len && !ret_why->len; i++) {
         json_auto_t *quota = kube_object_json(quotas.p[i]);
         const json_t *hard = json_at(quota, "spec", "hard", RESOURCE);
-        uint64_t most = jiva_bytes(hard);
-        uint64_t used = jiva_bytes(json_at(quota, "status", "used", RESOURCE)) + volumes;
+        uint64_t most = volume_bytes(hard);
+        uint64_t used = volume_bytes(json_at(quota, "status", "used", RESOURCE)) + volumes;
         if (hard && used + more > most)
             explain(g, kube_name(quota), (const uint64_t[3]){more, used, most}, ret_why);
     }
     if (!ret_why->len)
-        map_set(&j->promised, kube_uid(g->w.volume), (void *)(uintptr_t)g->wanted);
-    pthread_mutex_unlock(&j->lock);
+        map_set(&v->promised, kube_uid(g->w.volume), (void *)(uintptr_t)g->wanted);
+    pthread_mutex_unlock(&v->lock);
     return ret_why->len > 0;
 }

@@ -1,5 +1,5 @@
 /*
- * jiva-volume-resize-controller: a JivaVolumeResize, from its creation to its end.
+ * The controller of resizes that are objects, such as a JivaVolumeResize: from its creation to its end.
  *
  *     ""           finalizer; the volume is there and lets itself be resized; the size is not smaller
  *     INIT         takes the lock, or waits for its turn, the oldest first
@@ -22,7 +22,7 @@
  * - A resize that is deleted before its order was taken leaves everything as it was. After that it
  *   goes on to its end first, as a target that grows cannot be held.
  */
-#include "controllers/jiva/resize.h"
+#include "controllers/volume/resize.h"
 
 #include "base/rfc3339.h"
 
@@ -31,7 +31,7 @@ static const int64_t LOOK_AGAIN = 30 * CLOCK_SECOND;
 
 static const char *phase_of(const json_t *resize)
 {
-    return jiva_text(resize, "status", "phase");
+    return volume_text(resize, "status", "phase");
 }
 
 bool resizing_is_over(const json_t *resize)
@@ -56,24 +56,24 @@ static int tell(struct resizing *g, const char *phase, const char *reason, const
     json_object_set_new(status, "message", json_string(message));
     if (moved && (str_eq(phase, "COMPLETED") || str_eq(phase, "FAILED")))
         json_object_set_new(status, "completionTime", resizing_now(g));
-    int r = jiva_write_status(g->w.j, &g->w.j->resizes_r, &g->resize, status, e);
+    int r = volume_write_status(g->w.c, &g->w.c->resizes_r, &g->resize, status, e);
     if (r == 0 && moved && str_eq(phase, "FAILED"))
-        kube_event_warning(g->w.j->recorder, g->resize, reason, "%s", message);
+        kube_event_warning(g->w.c->recorder, g->resize, reason, "%s", message);
     else if (r == 0 && moved)
-        kube_event_normal(g->w.j->recorder, g->resize, reason, "%s", message);
+        kube_event_normal(g->w.c->recorder, g->resize, reason, "%s", message);
     return r;
 }
 
 json_t *resizing_now(const struct resizing *g)
 {
     char text[RFC3339_MAX];
-    rfc3339_format(rfc3339_from_ns(clock_real_ns(g->w.j->clock)), RFC3339_SECONDS, text);
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(g->w.c->clock)), RFC3339_SECONDS, text);
     return json_string(text);
 }
 
 int resizing_wait(struct resizing *g, const char *reason, const char *message, struct err *e)
 {
-    jiva_again(&g->w, LOOK_AGAIN);
+    volume_again(&g->w, LOOK_AGAIN);
     const char *phase = phase_of(g->resize);
     return tell(g, *phase ? phase : "INIT", reason, message, NULL, e);
 }
@@ -96,7 +96,7 @@ static int is_feasible(struct resizing *g, struct err *e)
     if (!resizing_why_never(g, text))
         return 1;
     struct err why = {0};
-    json_t *now = kube_get(g->w.j->client, &g->w.j->volumes_r, g->w.ns, g->w.name, &why);
+    json_t *now = kube_get(g->w.c->client, &g->w.c->volumes_r, g->w.ns, g->w.name, &why);
     if (!now && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
@@ -114,17 +114,15 @@ static int is_feasible(struct resizing *g, struct err *e)
 /* The replicas, and the size that each has; of one that is away that is not known. */
 static json_t *progress(const struct resizing *g)
 {
+    const struct volume_view view = volume_look(&g->w);
     const json_t *has = json_at(g->w.volume, "status", "capacity");
     json_t *list = json_array();
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)(uintptr_t)json_at(g->w.volume, "status", "replicaStatus"), i,
-                       it) {
-        const char *address = json_str(it, "address"), *state = json_str(it, "state");
-        if (!address || !*address)
+    for (unsigned i = 0; i < view.members; i++) {
+        const struct volume_member *m = &view.member[i];
+        if (!*m->address)
             continue;
-        json_t *one = json_pack("{s:s,s:s}", "address", address, "state", state ? state : "");
-        if (has && state && !str_eq(state, "Offline"))
+        json_t *one = json_pack("{s:s,s:s}", "address", m->address, "state", m->state);
+        if (has && !m->offline)
             json_object_set(one, "capacity", (json_t *)(uintptr_t)has);
         json_array_append_new(list, one);
     }
@@ -160,14 +158,14 @@ static int init(struct resizing *g, struct err *e)
 /* Whether orlop-sidecar has taken our order. */
 static const json_t *taken(const struct resizing *g)
 {
-    const json_t *growth = json_at(g->w.volume, "status", "resize");
+    const json_t *growth = volume_look(&g->w).growth;
     const char *name = json_str(growth, "name");
     return name && str_eq(name, kube_name(g->resize)) ? growth : NULL;
 }
 
 static bool has_grown(const struct resizing *g)
 {
-    return jiva_bytes(json_at(g->w.volume, "status", "capacity")) >= g->wanted;
+    return volume_look(&g->w).has >= g->wanted;
 }
 
 static int in_progress(struct resizing *g, struct err *e)
@@ -189,9 +187,10 @@ static int in_progress(struct resizing *g, struct err *e)
         _cleanup_free_ char *text = mem_printf("The target could not grow: %s", failure);
         return fail(g, "GrowthFailed", text, e);
     }
-    const char *wanted = jiva_text(g->resize, "spec", "capacity");
-    if (!str_eq(jiva_annotation(g->w.volume, API_JIVA_RESIZE_ORDER), wanted)) {
-        if (jiva_annotate(&g->w, "order", json_pack("{s:s}", API_JIVA_RESIZE_ORDER, wanted), e) < 0)
+    const char *wanted = volume_text(g->resize, "spec", "capacity");
+    if (!str_eq(volume_look(&g->w).order, wanted)) {
+        json_auto_t *patch = g->w.c->engine->resize->order(kube_name(g->resize), wanted);
+        if (volume_patch(&g->w, patch, "order", e) < 0)
             return -1;
     }
     return tell(g, "IN-PROGRESS", "Growing", growth ? "The target grows" : "The target was told",
@@ -201,7 +200,7 @@ static int in_progress(struct resizing *g, struct err *e)
 static int succeeded(struct resizing *g, struct err *e)
 {
     if (g->w.volume && !kube_deleting(g->w.volume) && has_grown(g) &&
-        jiva_bytes(json_at(g->w.volume, "spec", "capacity")) < g->wanted)
+        volume_look(&g->w).size < g->wanted)
         /* That is the volume controller's to write, under the lock, which anybody may have taken off. */
         return resizing_lock(g, e) < 0 ? -1 : 0;
     if (resizing_unlock(g, e) < 0)
@@ -211,7 +210,8 @@ static int succeeded(struct resizing *g, struct err *e)
 
 static int hold(struct resizing *g, bool yes, struct err *e)
 {
-    return jiva_hold(g->w.j, &g->w.j->resizes_r, &g->resize, JIVA_RESIZE_FINALIZER, yes, e);
+    return volume_hold(g->w.c, &g->w.c->resizes_r, &g->resize, g->w.c->engine->resize->finalizer,
+                       yes, e);
 }
 
 static int step(struct resizing *g, struct err *e)
@@ -239,7 +239,7 @@ static int work(struct resizing *g, struct err *e)
                   (has_grown(g) || taken(g)));
     if (!kube_deleting(g->resize))
         return hold(g, true, e) < 0 ? -1 : step(g, e);
-    if (!kube_finalizer_has(g->resize, JIVA_RESIZE_FINALIZER))
+    if (!kube_finalizer_has(g->resize, g->w.c->engine->resize->finalizer))
         return 0;
     if (begun && step(g, e) < 0)
         return -1;
@@ -251,16 +251,16 @@ static int work(struct resizing *g, struct err *e)
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
                      struct err *e)
 {
-    struct jiva *j = context;
-    struct resizing g = {.w = {.j = j, .ns = ns, .result = ret}};
-    g.resize = kube_informer_json(j->resizes, ns, name, NULL);
+    struct volume_controller *v = context;
+    struct resizing g = {.w = {.c = v, .ns = ns, .result = ret}};
+    g.resize = kube_informer_json(v->resizes, ns, name, NULL);
     if (!g.resize)
         return 0;
-    const char *volume = kube_label(g.resize, API_JIVA_NAME);
+    const char *volume = kube_label(g.resize, v->engine->resize->about);
     _cleanup_free_ char *volume_name = mem_strdup(volume ? volume : "");
     g.w.name = volume_name;
-    g.w.volume = kube_informer_json(j->volumes, ns, volume_name, NULL);
-    g.wanted = jiva_bytes(json_at(g.resize, "spec", "capacity"));
+    g.w.volume = kube_informer_json(v->volumes, ns, volume_name, NULL);
+    g.wanted = volume_bytes(json_at(g.resize, "spec", "capacity"));
     int status = work(&g, e);
     json_decref(g.resize);
     json_decref(g.w.volume);
@@ -269,9 +269,9 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
 
 static void map_volume(struct kube_controller *c, const struct kube_object *volume, void *context)
 {
-    struct jiva *j = context;
+    struct volume_controller *v = context;
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    kube_informer_find(j->resizes, "volume", volume->key, &found);
+    kube_informer_find(v->resizes, "volume", volume->key, &found);
     for (size_t i = 0; i < found.len; i++)
         kube_controller_add(c, found.p[i]->ns, found.p[i]->name);
 }
@@ -279,40 +279,40 @@ static void map_volume(struct kube_controller *c, const struct kube_object *volu
 /* All of the same volume: their turn may have come. */
 static void map_resize(struct kube_controller *c, const struct kube_object *resize, void *context)
 {
-    struct jiva *j = context;
+    struct volume_controller *v = context;
     json_auto_t *object = kube_object_json(resize);
-    const char *volume = kube_label(object, API_JIVA_NAME);
+    const char *volume = kube_label(object, v->engine->resize->about);
     _cleanup_free_ char *key = mem_printf("%s/%s", resize->ns, volume ? volume : "");
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     kube_controller_add(c, resize->ns, resize->name);
-    kube_informer_find(j->resizes, "volume", key, &found);
+    kube_informer_find(v->resizes, "volume", key, &found);
     for (size_t i = 0; i < found.len; i++)
         kube_controller_add(c, found.p[i]->ns, found.p[i]->name);
 }
 
 static void map_quota(struct kube_controller *c, const struct kube_object *quota, void *context)
 {
-    struct jiva *j = context;
+    struct volume_controller *v = context;
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    kube_informer_list(j->resizes, quota->ns, &found);
+    kube_informer_list(v->resizes, quota->ns, &found);
     for (size_t i = 0; i < found.len; i++)
         kube_controller_add(c, found.p[i]->ns, found.p[i]->name);
 }
 
-int jiva_setup_resize(struct jiva *j, struct kube_manager *m, struct err *e)
+int volume_setup_resize(struct volume_controller *v, struct kube_manager *m, struct err *e)
 {
-    const struct kube_controller_options o = {.name = "jiva-volume-resize-controller",
+    const struct kube_controller_options o = {.name = v->engine->resize->controller,
                                               .workers = WORKERS,
                                               .reconcile = reconcile,
-                                              .context = j};
+                                              .context = v};
     struct kube_controller *c = kube_manager_controller(m, &o, e);
     if (!c)
         return -1;
     kube_controller_watch(
-        c, (struct kube_source){.informer = j->resizes, .map = map_resize, .context = j});
+        c, (struct kube_source){.informer = v->resizes, .map = map_resize, .context = v});
     kube_controller_watch(
-        c, (struct kube_source){.informer = j->volumes, .map = map_volume, .context = j});
+        c, (struct kube_source){.informer = v->volumes, .map = map_volume, .context = v});
     kube_controller_watch(
-        c, (struct kube_source){.informer = j->quotas, .map = map_quota, .context = j});
+        c, (struct kube_source){.informer = v->quotas, .map = map_quota, .context = v});
     return 0;
 }

@@ -3,12 +3,12 @@
  */
 #pragma once
 
-#include "controllers/jiva/jiva.h"
+#include "controllers/volume/volume.h"
 
 struct resizing {
-    struct jiva_work w; /* of the volume, which may be NULL */
-    json_t *resize;     /* owned */
-    uint64_t wanted;    /* bytes */
+    struct volume_work w; /* of the volume, which may be NULL */
+    json_t *resize;       /* owned */
+    uint64_t wanted;      /* bytes */
 };
 
 /* resize.c */

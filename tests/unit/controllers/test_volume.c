@@ -1,8 +1,8 @@
-#include "controllers/jiva/jiva.h"
+#include "controllers/volume/volume.h"
 #include "jsontest.h"
 
 /* A volume with replicas in these states, "HHO": Healthy, Offline, Rebuilding. */
-static json_t *volume_with(int factor, const char *states, bool made, const char *status)
+static json_t *volume_having(int factor, const char *states, bool made, const char *status)
 {
     json_t *replicas = json_array();
     for (const char *at = states; *at; at++)
@@ -45,8 +45,10 @@ static void test_replica_count(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         json_auto_t *volume =
-            volume_with(cases[i].factor, cases[i].states, cases[i].made, cases[i].status);
-        unsigned got = jiva_replica_count(volume, cases[i].now);
+            volume_having(cases[i].factor, cases[i].states, cases[i].made, cases[i].status);
+        struct volume_view view;
+        volume_jiva.view(volume, &view);
+        unsigned got = volume_replica_count(&view, cases[i].now);
         if (got != cases[i].wanted)
             fail_msg("%s: %u, not %u", cases[i].name, got, cases[i].wanted);
     }
@@ -57,11 +59,12 @@ static void test_lists(void **state)
     (void)state;
     json_auto_t *volume =
         parse_quoted("{'metadata': {'annotations': {'jiva.openebs.io/nodes': 'a,b,,c'}}}");
-    json_auto_t *list = jiva_list(volume, JIVA_NODES), *none = jiva_list(volume, JIVA_STALE);
-    json_auto_t *text = jiva_list_text(list), *empty = jiva_list_text(none);
+    json_auto_t *list = volume_list(volume, volume_jiva.nodes),
+                *none = volume_list(volume, volume_jiva.stale);
+    json_auto_t *text = volume_list_text(list), *empty = volume_list_text(none);
     assert_int_equal(json_array_size(list), 3);
-    assert_true(jiva_listed(list, "b"));
-    assert_false(jiva_listed(list, "d"));
+    assert_true(volume_listed(list, "b"));
+    assert_false(volume_listed(list, "d"));
     assert_string_equal(json_string_value(text), "a,b,c");
     assert_true(json_is_null(empty));
 }
@@ -88,18 +91,18 @@ static void test_templates(void **state)
     json_auto_t *before = parse_quoted(text), *after = parse_quoted(text);
     json_object_set_new(json_object_get(after, "spec"), "capacity", json_string("2Gi"));
     json_object_set_new(after, "status", json_pack("{s:s}", "capacity", "2Gi"));
-    const struct jiva_uids uids = {"k", "c", "s"};
-    json_auto_t *a = must(jiva_target_deployment(before, "127.96.0.1", &uids, &e), &e),
-                *b = must(jiva_target_deployment(after, "127.96.0.1", &uids, &e), &e);
-    json_auto_t *c = must(jiva_replica_deployment(before, "127.96.0.1", "k", 3, &e), &e),
-                *d = must(jiva_replica_deployment(after, "127.96.0.1", "k", 4, &e), &e);
+    const struct volume_uids uids = {"k", "c", "s"};
+    json_auto_t *a = must(volume_target(&volume_jiva, before, "127.96.0.1", &uids, &e), &e),
+                *b = must(volume_target(&volume_jiva, after, "127.96.0.1", &uids, &e), &e);
+    json_auto_t *c = must(volume_jiva_replicas(before, "127.96.0.1", "k", 3, &e), &e),
+                *d = must(volume_jiva_replicas(after, "127.96.0.1", "k", 4, &e), &e);
     assert_json(json_at(a, "spec", "template"), json_at(b, "spec", "template"), "target");
     assert_json(json_at(c, "spec", "template"), json_at(d, "spec", "template"), "replicas");
-    for (enum jiva_child which = JIVA_KEY; which <= JIVA_ROLE_BINDING; which++)
-        json_decref(must(jiva_child(before, which, &e), &e));
-    json_auto_t *service = must(jiva_service(before, NULL, &e), &e),
-                *again = must(jiva_service(before, "10.0.0.1", &e), &e),
-                *eraser = must(jiva_eraser(before, "node", &e), &e);
+    for (enum volume_child which = VOLUME_KEY; which <= VOLUME_ROLE_BINDING; which++)
+        json_decref(must(volume_child(&volume_jiva, before, which, &e), &e));
+    json_auto_t *service = must(volume_service(&volume_jiva, before, NULL, &e), &e),
+                *again = must(volume_service(&volume_jiva, before, "10.0.0.1", &e), &e),
+                *eraser = must(volume_jiva.eraser(before, "node", &e), &e);
     assert_null(json_at(service, "spec", "clusterIP"));
     assert_string_equal(json_str(json_object_get(again, "spec"), "clusterIP"), "10.0.0.1");
     assert_string_equal(kube_name(eraser), "v-erase-node");
@@ -117,9 +120,9 @@ static void test_policy(void **state)
     (void)state;
     struct err e = {0};
     json_auto_t *volume = parse_quoted(text);
-    const struct jiva_uids uids = {"k", "c", "s"};
-    json_auto_t *target = must(jiva_target_deployment(volume, "10.0.0.1", &uids, &e), &e),
-                *replicas = must(jiva_replica_deployment(volume, "10.0.0.1", "k", 3, &e), &e);
+    const struct volume_uids uids = {"k", "c", "s"};
+    json_auto_t *target = must(volume_target(&volume_jiva, volume, "10.0.0.1", &uids, &e), &e),
+                *replicas = must(volume_jiva_replicas(volume, "10.0.0.1", "k", 3, &e), &e);
     const json_t *of_target = json_at(target, "spec", "template", "spec"),
                  *of_replica = json_at(replicas, "spec", "template", "spec");
     assert_string_equal(json_str(of_target, "priorityClassName"), "own");
@@ -165,17 +168,17 @@ static void test_chap(void **state)
         _cleanup_free_ char *whole =
             mem_printf("%.*s%s%s", (int)(strlen(text) - 4), text, cases[i].spec, "}}");
         json_auto_t *volume = parse_quoted(whole);
-        const struct jiva_uids uids = {"k", cases[i].chap ? "c" : "", "s"};
+        const struct volume_uids uids = {"k", cases[i].chap ? "c" : "", "s"};
         struct err e = {0};
-        json_auto_t *o = must(jiva_target_deployment(volume, "127.96.0.1", &uids, &e), &e);
+        json_auto_t *o = must(volume_target(&volume_jiva, volume, "127.96.0.1", &uids, &e), &e);
         const json_t *pod = json_at(o, "spec", "template", "spec");
         const json_t *args =
             json_object_get(json_array_get(json_object_get(pod, "containers"), 0), "args");
         assert_int_equal(has_word(args, "--chap-secret-file"), cases[i].chap);
         assert_int_equal(has_word(args, "--mutual-secret-file"), cases[i].chap);
         assert_int_equal(json_array_size(json_object_get(pod, "volumes")), cases[i].chap ? 4 : 3);
-        json_auto_t *secret = must(jiva_child(volume, JIVA_CHAP, &e), &e),
-                    *data = jiva_chap_data(volume, "password-one", "password-two");
+        json_auto_t *secret = must(volume_child(&volume_jiva, volume, VOLUME_CHAP, &e), &e),
+                    *data = volume_chap_data(volume, "password-one", "password-two");
         assert_string_equal(json_str(secret, "type"), "kubernetes.io/iscsi-chap");
         assert_string_equal(json_str(data, "node.session.auth.username"), "v");
         assert_string_equal(json_str(data, "node.session.auth.password"), "password-one");
@@ -192,5 +195,5 @@ int main(void)
         cmocka_unit_test(test_templates),     cmocka_unit_test(test_policy),
         cmocka_unit_test(test_chap),
     };
-    return cmocka_run_group_tests_name("jiva", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("volume", tests, NULL, NULL);
 }
