@@ -325,8 +325,13 @@ def check_snapshots(s):
     tap.ok(wait_for(lambda: len(s.pids("orlop-sidecar", "my-jiva")) == 1, PATIENCE), "one sidecar runs")
     sidecar = s.pids("orlop-sidecar", "my-jiva")[0]
     kill(sidecar, signal.SIGSTOP)  # the snapshot is ordered and not yet begun
-    order = json.dumps({"id": "1", "command": "create", "name": "third"})
-    s.kubectl("annotate", "jv", "my-jiva", f"snapshot.jiva.openebs.io/order={order}", "--overwrite")
+    last = s.volume("my-jiva")["spec"]["snapshotOrder"]["generation"]
+    order = {"generation": last, "command": "create", "name": "third"}
+    refused(s, "an order with the generation of the one before is refused", {"spec": {"snapshotOrder": order}},
+            "spec.snapshotOrder.generation", f"write {last + 1}")
+    order["generation"] += 1
+    tap.ran(s.kubectl("patch", "jv", "my-jiva", "--type=merge", "-p", json.dumps({"spec": {"snapshotOrder": order}})),
+            "a snapshot is ordered with the next")
     s.apply(resize("meanwhile", "my-jiva", "19Gi"))
     tap.ok(wait_for(lambda: s.resize("meanwhile").get("reason") == "SnapshotRunning", PATIENCE),
            "a resize waits for a snapshot", s.resize("meanwhile"))
