@@ -37,7 +37,7 @@ BELOW = {
     "pool": ["base", "json", "api", "http", "metrics", "kube", "io", "store", "zpool", "ui", "cli"],
     "apiserver": ["base", "json", "cel", "api", "pki", "http", "metrics"],
     "ui": ["base"],
-    "cli": ["base", "json", "api", "ui"],
+    "cli": ["base"],
     "ctl": ["base", "json", "api", "kube", "controllers", "ui", "cli", "up"],
     "bench": ["base", "json", "ui", "cli"],
     "up": ["base", "json", "api", "pki", "kube", "node", "ui", "cli"],

@@ -224,7 +224,7 @@ def check_changes(w):
              stdout="cstorpoolinstance.openebs.io/fast-1 clear requested\n")
     tap.ok("openebs.io/clear-requested-at" in w.get("CStorPoolInstance", "fast-1")["metadata"]["annotations"],
            "is asked for by an annotation too")
-    w.expect("whose pool to forget", "pool forget fast", status=2, stderr="say which pool: --node NODE")
+    w.expect("whose pool to forget", "pool forget fast", status=2, stderr="--node NODE is missing")
     w.expect("a pool to forget that is none", "pool forget fast --node n9", status=1, stderr='has no pool on node "n9"')
     put(w.server, node("n4"))
     for it in "bc":
@@ -236,7 +236,7 @@ def check_changes(w):
 
 def check_wait(w):
     w.expect("no time", "pool expand fast --stripe n4:x --wait --timeout 0", status=2,
-             stderr="--timeout takes seconds")
+             stderr="--timeout: '0' is too short; write at least 1s")
     w.expect("too short a time", "pool create small --stripe n3:sdd --wait --timeout 1", status=1,
              stdout="cstorpoolcluster.openebs.io/small created\n",
              stderr="small: 0 of 1 pools are online: not done in 1 s; `orlop pool show small` shows")
