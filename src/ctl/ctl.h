@@ -17,6 +17,7 @@ struct ctl_settings {
     bool all_namespaces, force, wait, dry_run;
     int64_t timeout;
     const char *size, *class;       /* of a logical volume */
+    bool free;                      /* of disks: only those that nobody uses */
     struct cli_list groups;         /* of disks, for pools, in the order given */
     const char *compression;        /* of a pool */
     bool thin;                      /* the same */
@@ -51,7 +52,7 @@ static inline const struct ctl_settings *ctl_settings(const struct cli_args *arg
 #define CTL_TIMEOUT_OPTION                                                                         \
     {                                                                                              \
         "timeout", 't', "TIME", CLI_SECONDS, CTL_AT(timeout),                                      \
-            .def = "60s", .least = CLOCK_SECOND,                                                    \
+            .def = "60s", .least = CLOCK_SECOND,                                                   \
             .doc = "How long to wait; a number without a unit counts seconds."                     \
     }
 

@@ -20,6 +20,15 @@ static const char *use_of(const json_t *disk)
     return reason && *reason ? reason : ctl_text(disk, "status", "claimState");
 }
 
+/* Whether a claim or a pool can have it. */
+static bool is_free(const json_t *disk)
+{
+    const char *claimable = json_str(kube_condition_get(disk, "Claimable"), "status");
+    return str_eq(ctl_text(disk, "status", "claimState"), "Unclaimed") &&
+           str_eq(ctl_text(disk, "status", "state"), "Active") &&
+           (!claimable || str_eq(claimable, "True"));
+}
+
 /* One read of everything that is shown. */
 struct view {
     json_t *disks, *clusters;
@@ -91,7 +100,8 @@ static json_t *choose(const struct cli_args *args, const struct view *v, struct 
     size_t i;
     json_t *disk;
     json_array_foreach(args->count ? NULL : v->disks, i, disk) {
-        if (!node || str_eq(node, ctl_disk_node(disk)))
+        if ((!node || str_eq(node, ctl_disk_node(disk))) &&
+            (!ctl_settings(args)->free || is_free(disk)))
             json_array_append(chosen, disk);
     }
     return json_incref(chosen);
@@ -112,6 +122,8 @@ static int run_list(const struct cli_args *args)
 }
 
 static const struct cli_option list_options[] = {
+    {"free", 0, NULL, CLI_SWITCH, CTL_AT(free),
+     .doc = "Without names: show only disks that a claim or a pool can have."},
     CTL_LIST_OPTION("model, serial number, claim and namespace"),
     CTL_NODE_OPTION("Show only those of this node."),
     CTL_ALL_NAMESPACES_OPTION,
@@ -133,6 +145,7 @@ CLI_COMMAND(disk_list) = {
     .examples =
         (const char *const[][2]){
             {"orlop disk list --node node-1", "Show those of one node."},
+            {"orlop disk list --free -o name", "Print the names of those that nobody uses."},
             {NULL},
         },
     .run = run_list,
