@@ -181,9 +181,9 @@ static int set_option(struct cli_args *args, int place, const char *text)
 {
     const struct cli_option *o = &args->command->options[place];
     struct err e = {0};
-    if (!(args->given >> place & 1) && o->def && o->member == CLI_MEMBER_LIST)
-        cli_values_done((const struct cli_option[]){*o, {0}},
-                        args->settings); /* the default goes */
+    bool given = args->given >> place & 1; /* else what is there is the default */
+    if (o->member == CLI_MEMBER_LIST && (given ? o->replaces : o->def != NULL))
+        cli_values_done((const struct cli_option[]){*o, {0}}, args->settings);
     args->given |= UINT64_C(1) << place;
     return cli_value_set(o, text, args->settings, &e) < 0
                ? cli_misuse(args, "--%s: %s", o->name, e.msg)

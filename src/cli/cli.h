@@ -96,6 +96,7 @@ struct cli_option {
     const char *off;            /* of an int: the word that means none, and sets -1 */
     uint64_t least, most;       /* of an int; least also of a size, and in ns of a duration */
     bool required;
+    bool replaces;   /* of a list: given again, it is the new list, not more of the same */
     const char *doc; /* a sentence or two */
 };
 
