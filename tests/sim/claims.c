@@ -77,7 +77,7 @@ static void note_acked(struct sim_replica *r, const struct repl_super *now, uint
     had->durable = durable > had->durable ? durable : had->durable;
 }
 
-void claims_replica(struct sim *s, int i, const struct repl_msg *m)
+void claims_replica(struct sim *s, int t, int i, const struct repl_msg *m)
 {
     struct sim_replica *r = &s->replica[i];
     struct repl_replica_status st;
@@ -88,6 +88,7 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
     switch (m->type) {
     case REPL_PROMISED:
         check_promise(s, r, st.super);
+        s->conn[t][i].promised = st.super->owner;
         history_check_memory(s, i, false);
         if (r->gone == GONE_REBUILT || (sure->pos && !r->forgot))
             r->gone = GONE_NO;
@@ -159,17 +160,15 @@ static struct sim_replica *replica_of(struct sim *s, const struct uuid *id)
     return NULL;
 }
 
-static bool has_applied(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                        uint64_t count)
+static bool has_applied(const struct sim *s, const struct sim_replica *r, int t, uint64_t count)
 {
-    (void)s;
-    return had_for(r, owner)->applied >= count;
+    return had_for(r, s->target[t].owner)->applied >= count;
 }
 
 /* How many voters that count have what `has` says, and how many should. */
 static void count_voters(struct sim *s, int t, const char *what,
-                         bool (*has)(const struct sim *s, const struct sim_replica *r,
-                                     uint64_t owner, uint64_t count),
+                         bool (*has)(const struct sim *s, const struct sim_replica *r, int t,
+                                     uint64_t count),
                          uint64_t count)
 {
     struct repl_status st;
@@ -178,7 +177,7 @@ static void count_voters(struct sim *s, int t, const char *what,
     for (int m = 0; m < st.n; m++) {
         struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
         bool insync = strcmp(st.replica[m].mode, "Healthy") == 0;
-        bool one = st.replica[m].quorum && r && has(s, r, s->target[t].owner, count);
+        bool one = st.replica[m].quorum && r && has(s, r, t, count);
         n += one;
         if (one && insync && has == has_applied)
             r->ever = true;
@@ -187,26 +186,22 @@ static void count_voters(struct sim *s, int t, const char *what,
         sim_fail(s, "target %d: %s (%lu) with %d voters of %d", t, what, count, n, st.cf);
 }
 
-static bool has_durably(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                        uint64_t count)
+static bool has_durably(const struct sim *s, const struct sim_replica *r, int t, uint64_t count)
 {
-    (void)s;
-    return had_for(r, owner)->durable >= count;
+    return had_for(r, s->target[t].owner)->durable >= count;
 }
 
-static bool has_lease(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                      uint64_t count)
+static bool has_lease(const struct sim *s, const struct sim_replica *r, int t, uint64_t count)
 {
     (void)count;
-    return r->pong.owner == owner && lease_runs(s, r);
+    return r->pong.owner == s->target[t].owner && lease_runs(s, r);
 }
 
-static bool has_promised(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                         uint64_t epoch)
+/* Durably, as was checked then; since then it may have lost its disk, and the target has not heard of it. */
+static bool has_promised(const struct sim *s, const struct sim_replica *r, int t, uint64_t epoch)
 {
-    (void)s;
-    const struct repl_super *sure = &r->sure.super;
-    return sure->promised > epoch || (sure->promised == epoch && sure->owner == owner);
+    (void)epoch;
+    return s->conn[t][r->i].promised == s->target[t].owner;
 }
 
 /* A view counts: cf voters have it, and so have k whose disk is as it was. */

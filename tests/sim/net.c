@@ -88,6 +88,7 @@ void net_dial(struct sim *s, int r)
             continue;
         c->life++;
         c->up[0] = c->up[1] = true;
+        c->promised = 0;
         c->clear_at[0] = c->clear_at[1] = s->now;
         for (int side = 0; side < 2; side++)
             net_free_held(c, side);

@@ -178,6 +178,7 @@ struct message {
 struct conn {
     bool up[2];
     uint32_t life;
+    uint64_t promised;   /* the owner that side 1 has promised to, on this connection */
     int64_t clear_at[2]; /* messages to side i arrive not before */
     int64_t blocked[2];
     struct message *held[2]; /* could not be taken yet */
@@ -247,6 +248,7 @@ struct sim {
     uint64_t mark_bytes;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
+    bool doubt;  /* the same, on the way back to a snapshot: known when it is there */
     bool quiet;  /* clients submit nothing */
     enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
     int64_t stage_at;
@@ -367,7 +369,7 @@ void history_snapshot(struct sim *s, int replica, uint64_t id);
 
 /* claims.c */
 void claims_dropped(struct sim *s, const char *who, int i, const char *why);
-void claims_replica(struct sim *s, int i, const struct repl_msg *m);
+void claims_replica(struct sim *s, int t, int i, const struct repl_msg *m);
 void claims_given(struct sim *s, int i, const struct repl_msg *m);
 void claims_target(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
 void claims_answered(struct sim *s, int t);

@@ -228,7 +228,7 @@ static void replica_send(void *ctx, int link, const struct repl_msg *m, const vo
     q->buf = (struct repl_buf){1, net_message_free};
     if (m->length)
         memcpy(q->payload, payload, m->length);
-    claims_replica(r->s, r->i, m);
+    claims_replica(r->s, link, r->i, m);
     net_post(r->s, link, r->i, 0, q);
 }
 
