@@ -126,7 +126,8 @@ struct repl_target {
     uint64_t owner;
     uint32_t attempts;
     bool was_active;
-    bool changed; /* something that views depend on */
+    bool has_served; /* what others acknowledged before is durable on cf voters */
+    bool changed;    /* something that views depend on */
     int64_t elect_at;
     int truth;
     struct repl_lineage lineage;

@@ -29,7 +29,9 @@ static struct {
     uint8_t data[N][2 * SIZE];
     bool linked[N], frozen[N], full[N]; /* full: it cannot grow */
     bool cannot_write[N], bad_meta[N];
-    bool rotten[N]; /* what it reads at the beginning does not match its checksums */
+    bool rotten[N];      /* what it reads at the beginning does not match its checksums */
+    bool holds_flush[N]; /* its store answers them later */
+    struct repl_req *held[N];
     bool one_round; /* settle() delivers what is there, and no more */
     struct frame queue[4096];
     int n;
@@ -112,6 +114,10 @@ static int r_store(void *ctx, struct repl_req *q)
         memset(w.data[i] + q->offset, 0, q->length);
     if (q->kind == REPL_STORE_STAMP)
         w.generation[i] = q->length;
+    if (q->kind == REPL_STORE_FLUSH && w.holds_flush[i]) {
+        w.held[i] = q;
+        return 0;
+    }
     bool grows = q->kind == REPL_STORE_RESIZE || q->kind == REPL_STORE_SNAPSHOT;
     return grows && w.full[i] ? -ENOSPC : 1;
 }
