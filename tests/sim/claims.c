@@ -4,7 +4,8 @@
  *
  *   replica   PROMISED, HELLO, VIEW_OK, DONE_OK, ACK: what they name is on its disk, synced
  *             PROMISED: nobody else may still read by a lease; a crash does not end a lease
- *             HELLO, PROMISED: one that has lost something says so until it was rebuilt
+ *             HELLO, PROMISED: one that has lost something says so until it was rebuilt; one that has crashed does
+ *             not say that its memory is whole
  *   target    client's READ: cf voters have a lease for it now, by their own clocks
  *             VIEW: nobody's floor is above what it has; a new snapshot is on cf voters, durably
  *             a write, or a flush, is complete: cf voters in sync have it
@@ -98,6 +99,8 @@ void claims_replica(struct sim *s, int t, int i, const struct repl_msg *m)
             sim_fail(s, "replica %d greets before its start is durable", i);
         if (r->forgot && !(m->flags & (REPL_LOST | REPL_BLANK)))
             sim_fail(s, "replica %d does not say that it has lost something", i);
+        if (r->crashed && m->flags & REPL_INTACT)
+            sim_fail(s, "replica %d says that its memory is whole, and it has crashed", i);
         break;
     case REPL_VIEW_OK:
         if (sure->view.version != m->seq)
@@ -144,7 +147,7 @@ void claims_given(struct sim *s, int i, const struct repl_msg *m)
     struct repl_replica_status st;
     r->rejoined |= m->type == REPL_JOIN;
     if (m->type == REPL_DONE)
-        r->forgot = false;
+        r->forgot = r->crashed = false;
     if (m->type != REPL_BYE)
         return;
     repl_replica_status(r->core, &st);
@@ -205,13 +208,12 @@ static bool has_promised(const struct sim *s, const struct sim_replica *r, int t
 }
 
 /* A view counts: cf voters have it, and so have k whose disk is as it was. */
-void claims_answered(struct sim *s, int t)
+void claims_answered(struct sim *s, int t, uint64_t before)
 {
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
-    if (st.version == s->target[t].view_counts || st.version >> 32 != st.epoch)
+    if (st.version == before || st.version >> 32 != st.epoch)
         return;
-    s->target[t].view_counts = st.version;
     unsigned have = 0, sound = 0, voters = 0;
     for (int m = 0; m < st.n; m++) {
         const struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);

@@ -67,11 +67,12 @@ static bool is_old(const struct sim_replica *r)
            r->image->generation + 1 < r->disk.generation;
 }
 
-/* Another replica that has something; -1: none. */
+/* Another replica that has something of its own; -1: none. */
 static int another(struct sim *s, int i)
 {
     int k = (int)sim_below(s, REPLICAS);
-    return k != i && s->replica[k].used && s->replica[k].disk.generation > 1 ? k : -1;
+    const struct sim_replica *r = &s->replica[k];
+    return k != i && r->used && !r->damaged && r->disk.generation > 1 ? k : -1;
 }
 
 static void put_store(struct disk *d, const uint8_t *data, const uint64_t *sums)

@@ -149,13 +149,13 @@ static void flush_done(struct sim *s, struct client_io *c, int status)
     if (status < 0) {
         if (!s->stats.losses && s->safe)
             sim_fail(s, "a flush failed, and nothing can be lost");
-        model_flush_failed(s->model, c->initiator, s->now);
+        model_flush_failed(s->model, c->initiator, s->now, c->life);
         s->untold &= ~me;
         return;
     }
     if (s->untold & me && c->started > s->reset_at)
         sim_fail(s, "initiator %d has lost writes, and its flush is good", c->initiator);
-    model_flushed(s->model, c->started, c->initiator, !s->lossy && !s->doubt, 0);
+    model_flushed(s->model, c->started, c->initiator, !s->lossy && !s->doubt);
 }
 
 void life_complete(struct sim *s, int target, struct repl_io *io, int status)

@@ -110,8 +110,10 @@ struct sim_replica {
     struct process p; /* first */
     struct sim *s;
     int i;
-    bool weak;  /* lost its memory, and was not healthy since */
-    bool wiped; /* lost its disk, and was not healthy since */
+    bool weak;     /* lost its memory, and was not healthy since */
+    bool crashed;  /* the same, and no rebuild ended since */
+    bool stopping; /* in order */
+    bool wiped;    /* lost its disk, and was not healthy since */
     struct repl_replica *core;
     struct disk disk;
     struct image {
@@ -161,7 +163,7 @@ struct sim_target {
     bool serving, fenced, checked; /* checked: that it may serve */
     uint64_t owner;                /* of its last attempt */
     uint64_t acked;                /* its last write that a client was told of */
-    uint64_t snap_seen, view_counts;
+    uint64_t snap_seen;
     struct repl_view proposed;
 };
 
@@ -283,7 +285,7 @@ struct sim {
     struct model *model;
     struct history *history;
     struct {
-        uint64_t reads, writes, flushes, crashes, elections, admin, losses, serving;
+        uint64_t reads, writes, flushes, crashes, stops, elections, admin, losses, serving;
     } stats;
 };
 
@@ -306,6 +308,7 @@ void target_stop(struct sim *s, int i); /* in order: what it said arrives */
 void target_turn(struct sim *s, int i);
 void replica_start(struct sim *s, int i);
 void replica_crash(struct sim *s, int i);
+void replica_stop(struct sim *s, int i); /* in order; it starts again some time later */
 void replica_wipe(struct sim *s, int i);
 int64_t local_time(const struct sim *s, const struct process *p);
 
@@ -342,9 +345,9 @@ void model_free(struct model *m);
 void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
                  int64_t now, int by);
 void model_written(struct model *m, uint64_t id, int64_t now, bool durable, uint32_t life);
-/* others: what other initiators wrote is flushed, too; life: only what this target acknowledged, 0: any. */
-void model_flushed(struct model *m, int64_t started, int by, bool others, uint32_t life);
-void model_flush_failed(struct model *m, int by, int64_t now);
+/* others: what other initiators wrote is flushed, too. */
+void model_flushed(struct model *m, int64_t started, int by, bool others);
+void model_flush_failed(struct model *m, int by, int64_t now, uint32_t life);
 unsigned model_untold(const struct model *m, const uint64_t *values, uint64_t sectors);
 void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started, int64_t now);
 /* After a loss: what may be there, and from now on is. */
@@ -372,7 +375,7 @@ void claims_dropped(struct sim *s, const char *who, int i, const char *why);
 void claims_replica(struct sim *s, int t, int i, const struct repl_msg *m);
 void claims_given(struct sim *s, int i, const struct repl_msg *m);
 void claims_target(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
-void claims_answered(struct sim *s, int t);
+void claims_answered(struct sim *s, int t, uint64_t before); /* the view that counted before */
 void claims_serves(struct sim *s, int t);
 void claims_complete(struct sim *s, int t, const struct client_io *c);
 
