@@ -65,8 +65,9 @@ static void target_admin_done(void *ctx, enum repl_admin op, int status)
 
 static void target_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
 {
-    static const char *const names[] = {"epoch",    "fenced",    "serving", "dropped", "maybe lost",
-                                        "mismatch", "undecided", "in sync", "forced",  "lost"};
+    static const char *const names[] = {"epoch",      "fenced",   "serving",   "dropped",
+                                        "maybe lost", "mismatch", "undecided", "in sync",
+                                        "forced",     "lost",     "unreadable"};
     struct sim_target *t = ctx;
     sim_trace(t->s, "target %d: %s %lu %lu", t->i, names[what], a, b);
     if (what == REPL_EV_SERVING) {

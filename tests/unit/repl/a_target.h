@@ -38,7 +38,7 @@ static struct {
     int64_t now, round_ns; /* that a message takes */
     int done, status, admin, admin_status, forced, may_be_lost;
     int64_t dropped_at;
-    int undecided;
+    int undecided, unreadable;
     uint8_t meta[N][REPL_META_HEAD + 4 * REPL_SUPER_SIZE]; /* kept when a replica is revived */
     uint64_t generation[N];
     int pieces, most_pieces; /* of a rebuild under way, now and at most */
@@ -93,6 +93,7 @@ static void t_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
     (void)ctx, (void)b;
     w.forced += what == REPL_EV_FORCED;
     w.undecided += what == REPL_EV_UNDECIDED;
+    w.unreadable += what == REPL_EV_UNREADABLE;
     w.may_be_lost += what == REPL_EV_FORCED && a;
 }
 

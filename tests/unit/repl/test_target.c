@@ -390,6 +390,49 @@ static void fua_not_repeated(void **state)
     assert_memory_equal(w.data[0], second, sizeof(second));
 }
 
+/* The replica that is the truth cannot read what all others must be compared with: they go on without it, and it is rebuilt. */
+static void truth_unreadable(void **state)
+{
+    (void)state;
+    write_of(0, 0);
+    assert_int_equal(flush_of(0), 0);
+    w.rotten[0] = true;
+    restart_target(); /* they were written to: what is in active extents is compared */
+    pass(4000 * MS);
+    assert_int_equal(w.unreadable, 1);
+    assert_false(w.rotten[0]);
+    assert_string_equal(status().phase, "Healthy");
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(w.data[i], page, sizeof(page));
+}
+
+/* The same, but nobody else has what it has: the volume waits for it. */
+static void truth_unreadable_alone(void **state)
+{
+    (void)state;
+    write_of(0, 0);
+    assert_int_equal(flush_of(0), 0);
+    w.frozen[1] = w.frozen[2] = true;
+    struct repl_io io = io_of(REPL_IO_WRITE, 8192);
+    repl_target_submit(w.t, &io); /* only the first one gets it */
+    w.one_round = true;
+    for (int i = 0; i < 3; i++)
+        settle();
+    w.one_round = false;
+    repl_replica_turn(w.r[0], w.now + 100000 * MS); /* and makes it durable */
+    w.rotten[0] = true;
+    w.frozen[1] = w.frozen[2] = false;
+    for (int i = 0; i < w.n; i++)
+        free(w.queue[i].payload);
+    restart_target();
+    pass(4000 * MS);
+    assert_int_equal(w.unreadable, 0);
+    assert_false(status().serving);
+    w.rotten[0] = false; /* its disk is repaired */
+    pass(1000 * MS);
+    assert_string_equal(status().phase, "Healthy");
+}
+
 /* An initiator that flushed and logged out has nothing to lose. */
 static void clean_initiator(void **state)
 {
@@ -688,6 +731,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(flush_after_loss, start, stop),
         cmocka_unit_test_setup_teardown(loss_before_serving, start, stop),
         cmocka_unit_test_setup_teardown(fua_not_repeated, start_one, stop),
+        cmocka_unit_test_setup_teardown(truth_unreadable, start, stop),
+        cmocka_unit_test_setup_teardown(truth_unreadable_alone, start, stop),
         cmocka_unit_test_setup_teardown(clean_initiator, start, stop),
         cmocka_unit_test_setup_teardown(many_initiators, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed_busy, start, stop),
