@@ -224,6 +224,42 @@ static void lost_without_view(void **state)
     repl_replica_free(r);
 }
 
+/* A start is cut off before its superblock is durable, in each of its steps; a copy of the metadata is made then. */
+static void copy_of_a_start_cut_off(void **state)
+{
+    (void)state;
+    static uint8_t meta[sizeof(world.meta)];
+    for (int stamped = 0; stamped < 2; stamped++) {
+        setup();
+        repl_replica_free(start());
+        world.sync_later = true;
+        struct repl_replica_config c = {.store_size = SIZE,
+                                        .store = STORE,
+                                        .store_generation = world.generation,
+                                        .checked = true};
+        struct repl_replica *r = repl_replica_new(&c, &ops, NULL);
+        assert_int_equal(repl_replica_load(r, meta_read, NULL), 0);
+        repl_replica_start(r, 0);
+        repl_replica_turn(r, 0); /* notes that it is about to stamp the store */
+        struct repl_super copy = on_disk();
+        memcpy(meta, world.meta, sizeof(meta));
+        assert_int_equal(copy.stamping, 1);
+        if (stamped) {
+            repl_replica_meta_synced(r, 0);
+            repl_replica_turn(r, 0);
+            memcpy(world.meta, meta, sizeof(meta)); /* what says so does not reach the disk */
+        }
+        assert_int_equal(world.generation, 1 + stamped);
+        repl_replica_free(r);
+        world.sync_later = false;
+        repl_replica_free(start());
+        assert_true(world.generation > (uint64_t)1 + (uint64_t)stamped);
+        assert_false(repl_super_knows(&copy, &STORE, world.generation));
+        struct repl_super now = on_disk();
+        assert_true(repl_super_knows(&now, &STORE, world.generation));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +272,7 @@ int main(void)
         cmocka_unit_test(checksums_below_mark),
         cmocka_unit_test(checksums_of_unknown_region),
         cmocka_unit_test(lost_without_view),
+        cmocka_unit_test(copy_of_a_start_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
