@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "apiserver/serve.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,6 +14,7 @@
 #include "base/vec.h"
 #include "cmd/apiserver_backup.h"
 #include "cmd/flags.h"
+#include "k8s/apiserver/serve.h"
 
 struct settings {
     struct apiserver_options server;

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apiserver/control.h"
-#include "apiserver/serve.h"
-#include "apiserver/store.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "k8s/apiserver/control.h"
+#include "k8s/apiserver/serve.h"
+#include "k8s/apiserver/store.h"
 
 enum { DONE = 0, FAILED = 1, USAGE = 2 };
 

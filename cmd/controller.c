@@ -13,6 +13,7 @@
 #include "cmd/flags.h"
 #include "controllers/controllers.h"
 #include "controllers/jiva/jiva.h"
+#include "k8s/controllers/embedded.h"
 
 enum { HEALTH_PORT = 10281, WEBHOOK_PORT = 9443, QPS = 500, BURST = 1000, RATE_MAX = 100000 };
 
@@ -178,7 +179,7 @@ static int take_node_grace(struct settings *s, const char *text, struct err *e)
     int64_t ns = 0;
     if (flags_duration(text, &ns, e) < 0)
         return -1;
-    controllers_node_grace(ns);
+    embedded_node_grace(ns);
     return 0;
 }
 

@@ -18,9 +18,9 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/flags.h"
+#include "k8s/kubelet/pods.h"
+#include "k8s/kubelet/services.h"
 #include "node/join.h"
-#include "node/pods.h"
-#include "node/services.h"
 #include "node/wipe.h"
 
 enum { HEALTH_PORT = 10282, TEXT_MAX = 64 << 10 };

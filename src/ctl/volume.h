@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "api/kinds/jiva.h"
 #include "ctl/ctl.h"
+#include "kinds/jiva.h"
 
 struct ctl_volume {
     const struct cli_args *args;

@@ -1,9 +1,9 @@
 /*
  * volume create and delete: one write each, and with --wait until the volume is ready or gone.
  */
-#include "api/kinds/jiva.h"
 #include "ctl/commands.h"
 #include "ctl/volume.h"
+#include "kinds/jiva.h"
 
 /* What is waited for. */
 struct waiting {
