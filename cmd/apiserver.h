@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "apiserver/serve.h"
 #include "cli/log.h"
+#include "k8s/apiserver/serve.h"
 
 struct apiserver_settings {
     struct apiserver_options server;

@@ -9,13 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apiserver/control.h"
-#include "apiserver/serve.h"
-#include "apiserver/store.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/apiserver.h"
+#include "k8s/apiserver/control.h"
+#include "k8s/apiserver/store.h"
 
 struct arguments {
     const char *file, *folder;

@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "controllers/controllers.h"
+#include "k8s/controllers/embedded.h"
 
 static int remove_webhook(const struct admission_options *o, struct err *e)
 {
@@ -76,7 +77,7 @@ static int run(const struct cli_args *args)
     int stop_fd, status = check(args);
     if (status != CLI_DONE)
         return status;
-    controllers_node_grace(s->node_grace);
+    embedded_node_grace(s->node_grace);
     jiva_settings = s->jiva;
     cli_log_start(&s->log);
     if (stop_catch(&stop_fd, &e) < 0 ||

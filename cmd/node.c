@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "node/services.h"
+#include "k8s/kubelet/services.h"
 #include "node/wipe.h"
 
 enum { TEXT_MAX = 64 << 10 };

@@ -6,9 +6,9 @@
 #include <limits.h>
 
 #include "cli/log.h"
+#include "k8s/kubelet/pods.h"
 #include "node/join.h"
 #include "node/node.h"
-#include "node/pods.h"
 
 struct node_settings {
     struct node_options node;

@@ -41,9 +41,9 @@ struct kube_resource ctl_lvs(struct kube_client *c)
 json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e)
 {
     const struct kube_resource volumes = kube_resource("v1", "PersistentVolume");
-    const char *name = json_str(json_object_get(lv, "spec"), "name");
+    const char *name = logical_volume_of(lv).spec.name;
     struct err why = {0};
-    json_t *volume = kube_get(c, &volumes, NULL, name ? name : kube_name(lv), &why);
+    json_t *volume = kube_get(c, &volumes, NULL, *name ? name : kube_name(lv), &why);
     if (!volume && why.code != ERR_NOT_FOUND)
         *e = why;
     if (volume && !topolvm_is_ours(json_str(json_at(volume, "spec", "csi"), "driver"))) {

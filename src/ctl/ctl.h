@@ -3,10 +3,10 @@
  */
 #pragma once
 
-#include "api/kinds/kinds.h"
 #include "base/age.h"
 #include "cli/cli.h"
 #include "controllers/topolvm/capacity.h"
+#include "kinds/kinds.h"
 #include "kube/groups.h"
 #include "kube/object.h"
 

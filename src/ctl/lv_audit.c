@@ -37,20 +37,17 @@ static void add_orphans(const json_t *node, json_t *found)
 
 static void add_object(const json_t *lv, const json_t *nodes, json_t *found)
 {
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    const json_t *status = json_object_get(lv, "status"), *size = json_at(lv, "spec", "size");
-    const char *id = json_str(status, "volumeID"), *message = json_str(status, "message");
-    json_int_t code = json_integer_value(json_object_get(status, "code"));
-    if (!node)
-        return;
+    const struct logical_volume v = logical_volume_of(lv);
+    const char *node = v.spec.node_name;
+    const json_t *size = json_at(lv, "spec", "size");
     if (!json_object_get(nodes, node)) {
         _cleanup_free_ char *text = mem_printf(
             "%s; if node %s will not be back: orlop node forget %s",
             kube_annotation(lv, TOPOLVM_FORGOTTEN) ? "its node was forgotten" : "its node is gone",
             node, node);
         json_array_append_new(found, finding("NodeGone", node, kube_name(lv), size, text));
-    } else if (id && *id && code == ERR_NOT_FOUND) {
-        json_array_append_new(found, finding("Lost", node, kube_name(lv), size, message));
+    } else if (*v.status.volume_id && v.status.code == ERR_NOT_FOUND) {
+        json_array_append_new(found, finding("Lost", node, kube_name(lv), size, v.status.message));
     }
 }
 

@@ -12,23 +12,17 @@ typedef int (*is_done_fn)(const json_t *lv, struct err *e);
 
 static int node_failed(const json_t *lv, struct err *e)
 {
-    const json_t *status = json_object_get(lv, "status");
-    json_int_t code = json_integer_value(json_object_get(status, "code"));
-    const char *message = json_str(status, "message");
-    if (!code)
-        return 0;
-    return err_set(e, (enum err_code)code, "Failed", "%s: %s", err_code_name((enum err_code)code),
-                   message ? message : "");
+    struct logical_volume v = logical_volume_of(lv);
+    enum err_code code = (enum err_code)v.status.code;
+    return code ? err_set(e, code, "Failed", "%s: %s", err_code_name(code), v.status.message) : 0;
 }
 
 static int is_large(const json_t *lv, struct err *e)
 {
-    const char *id = json_str(json_object_get(lv, "status"), "volumeID");
+    struct logical_volume v = logical_volume_of(lv);
     if (!lv)
         return err_set(e, ERR_NOT_FOUND, "Gone", "it was deleted meanwhile");
-    if (id && *id &&
-        topolvm_bytes(json_at(lv, "status", "currentSize")) >=
-            topolvm_bytes(json_at(lv, "spec", "size")))
+    if (*v.status.volume_id && v.status.current_size >= v.spec.size)
         return 1;
     return node_failed(lv, e);
 }
@@ -54,7 +48,8 @@ static int look(void *context, struct str *ret_progress, struct err *e)
         *e = why;
         return -1;
     }
-    str_appendf(ret_progress, "%s: waiting for node %s", w->name, ctl_text(lv, "spec", "nodeName"));
+    str_appendf(ret_progress, "%s: waiting for node %s", w->name,
+                logical_volume_of(lv).spec.node_name);
     return w->is_done(lv, e);
 }
 
@@ -176,7 +171,7 @@ static int resize(const struct cli_args *args, struct kube_client *client, struc
     if (!lv || refuse_claimed(client, lv, size, e) < 0)
         return -1;
     const struct kube_resource r = kube_resource_of(lv);
-    if (json_integer_value(json_at(lv, "status", "code"))) { /* no answer to what is asked now */
+    if (logical_volume_of(lv).status.code) { /* no answer to what is asked now */
         json_auto_t *wipe = json_pack("{s:{s:i,s:s}}", "status", "code", 0, "message", "");
         json_auto_t *wiped = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, wipe,
                                         &(struct kube_write){.subresource = "status"}, e);

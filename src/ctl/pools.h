@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "api/kinds/kinds.h"
-#include "api/kinds/pool_names.h"
 #include "ctl/ctl.h"
+#include "kinds/kinds.h"
+#include "kinds/pool_names.h"
 
 #define CTL_CLUSTER  "cstorpoolcluster.openebs.io"
 #define CTL_INSTANCE "cstorpoolinstance.openebs.io"

@@ -1,7 +1,7 @@
 #include "ctl/volume.h"
 
-#include "api/kinds/jiva.h"
 #include "base/quantity.h"
+#include "kinds/jiva.h"
 
 int ctl_volume_open(const struct cli_args *args, struct ctl_volume *ret)
 {

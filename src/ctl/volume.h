@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "api/kinds/jiva.h"
 #include "ctl/ctl.h"
+#include "kinds/jiva.h"
 
 #define CTL_VOLUME_OPTIONS                                                                         \
     {"namespace", 'n',        "NAMESPACE",                                                         \

@@ -1,8 +1,8 @@
 /*
  * volume create and delete: one write each, and with --wait until the volume is ready or gone.
  */
-#include "api/kinds/jiva.h"
 #include "ctl/volume.h"
+#include "kinds/jiva.h"
 
 /* What is waited for. */
 struct waiting {
