@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "cli/io.h"
+#include "cli/serving.h"
 #include "target/target.h"
 
 struct target_settings {
