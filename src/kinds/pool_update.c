@@ -9,7 +9,7 @@
  */
 #include "api/update.h"
 #include "base/map.h"
-#include "kinds/kinds.h"
+#include "kinds/pool.h"
 
 const char *api_raid_device(const json_t *device)
 {
@@ -30,10 +30,9 @@ bool api_raid_group_has(const json_t *group, const char *name)
 
 bool api_pool_has(const json_t *pool, const char *name)
 {
-    size_t i;
-    json_t *group;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        if (api_raid_group_has(group, name))
+    pool_each_device(pool, it)
+    {
+        if (str_eq(it.name, name))
             return true;
     }
     return false;
@@ -131,17 +130,6 @@ static void check_same_group(const json_t *old_pool, const json_t *old, const js
     }
 }
 
-/* Which old group, by index + 1, has each device. */
-static void map_owners(const json_t *groups, struct map *owners)
-{
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(groups, i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            map_set(owners, api_raid_device(device), (void *)(i + 1));
-    }
-}
-
 /*
  * The old group, by index + 1, that the group continues; 0: a new group. The devices of a group stay
  * together: it is an error when they come from two groups, or when a group has been continued.
@@ -177,8 +165,8 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
     const struct api_path *groups_at = API_KEY(at, "raidGroups");
     _cleanup_free_ bool *continued = mem_zalloc(json_array_size(old_groups) + 1);
     _cleanup_free_ size_t *match = mem_zalloc((json_array_size(groups) + 1) * sizeof(size_t));
-    struct map owners = {0};
-    map_owners(old_groups, &owners);
+    struct map owners = {0}; /* which old group, by index + 1, has each device */
+    pool_each_device(old, it) map_set(&owners, it.name, (void *)(it.group + 1));
 
     unsigned before = report->errors;
     size_t i;
