@@ -171,7 +171,8 @@ static void map_old_pools(const json_t *pools, struct old_pools *old)
     json_array_foreach(pools, i, pool) {
         _cleanup_free_ char *node = node_text(pool);
         map_set(&old->by_node, node, (void *)(i + 1));
-        pool_each_device(pool, it) map_set(&old->by_device, it.name, (void *)(i + 1));
+        pool_each_device(pool, it)
+            map_set(&old->by_device, it.name, (void *)(i + 1));
     }
 }
 
@@ -184,8 +185,7 @@ static size_t find_by_device(const struct old_pools *old, bool *continued, const
                              const struct api_path *at, struct api_report *report)
 {
     size_t match = 0;
-    pool_each_device(pool, it)
-    {
+    pool_each_device(pool, it) {
         size_t owner = (size_t)map_get(&old->by_device, it.name);
         if (!owner || owner == match)
             continue;

@@ -43,7 +43,8 @@ static void each_device(const json_t *cluster, struct map *into,
     size_t i;
     json_t *pool;
     json_array_foreach(pools_of(cluster), i, pool) {
-        pool_each_device(pool, it) map_set(into, it.name, value(cluster, i, it.group));
+        pool_each_device(pool, it)
+            map_set(into, it.name, value(cluster, i, it.group));
     }
 }
 
@@ -103,8 +104,7 @@ static void view_done(struct api_cspc_view *v)
 /* The place, in the old cluster, of a device of the pool that was in it; NULL: it is a new pool. */
 static const void *old_place(const struct api_cspc_view *v, const json_t *pool)
 {
-    pool_each_device(pool, it)
-    {
+    pool_each_device(pool, it) {
         const void *place = map_get(&v->place_of, it.name);
         if (place)
             return place;
@@ -165,8 +165,7 @@ static const json_t *find_node(const struct api_cspc_view *v, const json_t *pool
 /* Whether the pool gets a device that it had not. */
 static bool gets_device(const struct api_cspc_view *v, const json_t *pool)
 {
-    pool_each_device(pool, it)
-    {
+    pool_each_device(pool, it) {
         if (!map_has(&v->place_of, it.name))
             return true;
     }
@@ -231,8 +230,7 @@ static int check_move(const struct api_cspc_view *v, const json_t *pool, const j
                       const struct api_path *at, struct err *e)
 {
     bool fine = true;
-    pool_each_device(pool, it)
-    {
+    pool_each_device(pool, it) {
         if (!map_has(&v->place_of, it.name))
             continue; /* it is looked at as one that is new */
         if (api_cspc_check_moved(v, it.name, node, API_KEY(at, "nodeSelector"), &fine, e) < 0)

@@ -37,8 +37,7 @@ static bool is_instance_of(const struct api_cspc_view *v, const json_t *instance
                            const json_t *pool)
 {
     const json_t *spec = json_object_get(instance, "spec");
-    pool_each_device(spec, it)
-    {
+    pool_each_device(spec, it) {
         const void *place = map_get(&v->place_of, it.name);
         if (place && api_cspc_place_pool(place) == index)
             return true;

@@ -30,8 +30,7 @@ bool api_raid_group_has(const json_t *group, const char *name)
 
 bool api_pool_has(const json_t *pool, const char *name)
 {
-    pool_each_device(pool, it)
-    {
+    pool_each_device(pool, it) {
         if (str_eq(it.name, name))
             return true;
     }
@@ -166,7 +165,8 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
     _cleanup_free_ bool *continued = mem_zalloc(json_array_size(old_groups) + 1);
     _cleanup_free_ size_t *match = mem_zalloc((json_array_size(groups) + 1) * sizeof(size_t));
     struct map owners = {0}; /* which old group, by index + 1, has each device */
-    pool_each_device(old, it) map_set(&owners, it.name, (void *)(it.group + 1));
+    pool_each_device(old, it)
+        map_set(&owners, it.name, (void *)(it.group + 1));
 
     unsigned before = report->errors;
     size_t i;

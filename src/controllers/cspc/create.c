@@ -16,8 +16,7 @@ static int claim_devices(struct cspc_run *r, const struct cspc_pool *pool, const
 {
     const json_t *from = cspc_groups_from(pool);
     int all = 1;
-    pool_each_device(from, it)
-    {
+    pool_each_device(from, it) {
         /* The pool exists: devices that were claimed for it need not be well. */
         json_auto_t *claim = from == pool->record ? cspc_claim_of(r, it.name) : NULL;
         if (block_device_claim_is_bound(claim) &&

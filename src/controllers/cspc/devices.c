@@ -93,7 +93,8 @@ static void describe(struct cspc_run *r, const char *name, json_t *entry)
 
 void cspc_describe(struct cspc_run *r, json_t *spec)
 {
-    pool_each_device(spec, it) describe(r, it.name, (json_t *)it.json);
+    pool_each_device(spec, it)
+        describe(r, it.name, (json_t *)it.json);
 }
 
 /* Whether it can be used on that node; what is wrong is noted. */

@@ -45,8 +45,7 @@ int cspc_forget(struct cspc_run *r, const json_t *instance, struct err *e)
     const char *word = kube_annotation(instance, API_POOL_FORGOTTEN); /* who said so, and when */
     size_t i;
     json_t *device;
-    pool_each_device(json_object_get(instance, "spec"), it)
-    {
+    pool_each_device(json_object_get(instance, "spec"), it) {
         if (mark_device(r, it.name, word, e) < 0)
             return -1;
     }

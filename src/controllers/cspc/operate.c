@@ -76,7 +76,8 @@ static bool migrate(struct operation *o, json_t **ret_node)
         return false;
     if (!from || !str_eq(from, kube_name(node))) {
         bool all = true;
-        pool_each_device(o->spec, it) all &= is_attached(o, it.name, kube_name(node));
+        pool_each_device(o->spec, it)
+            all &= is_attached(o, it.name, kube_name(node));
         if (!all)
             return false;
         const char *host = kube_label(node, API_POOL_HOSTNAME);
@@ -118,8 +119,7 @@ static int64_t device_size(struct operation *o, const char *name)
     int64_t size = block_device_of(device).spec.size;
     if (size)
         return size;
-    pool_each_device(o->spec, it)
-    {
+    pool_each_device(o->spec, it) {
         if (str_eq(it.name, name))
             return api_quantity_int(json_object_get(it.json, "capacity"));
     }

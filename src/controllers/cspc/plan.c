@@ -15,8 +15,7 @@ static const json_t *groups_of(const json_t *pool)
 
 static void own_devices(const json_t *pool, size_t number, struct map *owners)
 {
-    pool_each_device(pool, it)
-    {
+    pool_each_device(pool, it) {
         if (!map_has(owners, it.name))
             map_set(owners, it.name, (void *)number);
     }
@@ -25,8 +24,7 @@ static void own_devices(const json_t *pool, size_t number, struct map *owners)
 static size_t owner_of(const struct map *owners, const json_t *pool)
 {
     size_t found = 0;
-    pool_each_device(pool, it)
-    {
+    pool_each_device(pool, it) {
         if (!found)
             found = (size_t)map_get(owners, it.name);
     }

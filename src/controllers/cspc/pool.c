@@ -148,7 +148,8 @@ static json_t *pod_spec_new(struct cspc_run *r, const json_t *instance)
     static const char *const settings[] = {"tolerations", "priorityClassName"};
     struct mounting m = {.r = r, .volumes = json_array(), .mounts = json_array()};
     add_mount(&m, "/dev");
-    pool_each_device(json_object_get(instance, "spec"), it) mount_device(&m, it.name);
+    pool_each_device(json_object_get(instance, "spec"), it)
+        mount_device(&m, it.name);
     map_done(&m.seen);
     const char *host = kube_label(instance, API_POOL_HOSTNAME);
     json_t *spec = json_pack("{s:s,s:{s:s},s:i,s:[o],s:o}", "serviceAccountName", CSPC_ACCOUNT,

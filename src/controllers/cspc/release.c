@@ -21,7 +21,8 @@ static void need(struct map *needed, const char *name)
 
 static void need_pool(struct map *needed, const json_t *pool)
 {
-    pool_each_device(pool, it) need(needed, it.name);
+    pool_each_device(pool, it)
+        need(needed, it.name);
 }
 
 static const char *device_of(const json_t *claim)

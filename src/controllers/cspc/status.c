@@ -38,8 +38,7 @@ static json_t *groups_of(const json_t *instance)
 {
     json_auto_t *spec = json_deep_copy(json_object_get(instance, "spec"));
     json_t *groups = json_object_get(spec, "raidGroups");
-    pool_each_device(spec, it)
-    {
+    pool_each_device(spec, it) {
         json_object_del((json_t *)it.json, "capacity");
         json_object_del((json_t *)it.json, "devLink");
     }

@@ -33,7 +33,8 @@ static void by_device(const json_t *object, struct kube_index_values *out)
     json_t *pool;
     cspc_normalize(&api_cstor_pool_cluster, cluster);
     json_array_foreach((json_t *)pool_cluster_of(cluster).pools, n, pool) {
-        pool_each_device(pool, it) index_device(cluster, it.name, out);
+        pool_each_device(pool, it)
+            index_device(cluster, it.name, out);
     }
 }
 

@@ -179,7 +179,8 @@ static void test_walk_over_devices(void **state)
     pool_each_device(json_object_get(json, "spec"), it)
         str_appendf(&seen, "%s %zu.%zu ", it.name, it.group, it.device);
     assert_string_equal(str_get(&seen), "a 0.0 b 0.1 s 2.0 ");
-    pool_each_device(NULL, it) fail_msg("%s", it.name);
+    pool_each_device(NULL, it)
+        fail_msg("%s", it.name);
 }
 
 int main(void)
