@@ -208,14 +208,12 @@ static int check_group(const struct api_cspc_view *v, const json_t *old, const j
                        const json_t *node, const struct api_path *at, struct err *e)
 {
     const void *place = NULL;
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        const void *its = map_get(&v->place_of, api_raid_device(device));
+    raid_each_device(group, it) {
+        const void *its = map_get(&v->place_of, it.name);
+        const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), it.device);
         if (its)
             place = its;
-        else if (api_cspc_check_device(v, device, node, API_AT(API_KEY(at, "blockDevices"), i), e) <
-                 0)
+        else if (api_cspc_check_device(v, it.json, node, device_at, e) < 0)
             return -1;
     }
     if (!old || !place)

@@ -10,6 +10,7 @@
 #include "api/update.h"
 #include "kinds/blockdevice.h"
 #include "kinds/cspc.h"
+#include "kinds/pool.h"
 
 static const char *predecessor_of(const struct api_cspc_view *v, const char *device)
 {
@@ -20,16 +21,14 @@ static const char *predecessor_of(const struct api_cspc_view *v, const char *dev
 static bool is_group_busy(const struct api_cspc_view *v, const json_t *old, const char *name,
                           const struct api_path *at)
 {
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(old, "blockDevices"), i, device) {
-        const char *before = predecessor_of(v, api_raid_device(device));
+    raid_each_device(old, it) {
+        const char *before = predecessor_of(v, it.name);
         if (!*before)
             continue;
         api_problem(v->a->report, at, API_FORBIDDEN, NULL,
                     "\"%s\" must wait: in this group \"%s\" is still taking the place of \"%s\"; "
                     "`orlop pool show` says how far it is [replacement-under-way]",
-                    name, api_raid_device(device), before);
+                    name, it.name, before);
         return true;
     }
     return false;
@@ -95,12 +94,10 @@ static void wish_claim(const struct api_cspc_view *v, const json_t *bd, const ch
 /* The device that a has and b has not; there is at most one. */
 static const json_t *only_in(const json_t *a, const json_t *b, size_t *ret_index)
 {
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(a, "blockDevices"), i, device) {
-        *ret_index = i;
-        if (!api_raid_group_has(b, api_raid_device(device)))
-            return device;
+    raid_each_device(a, it) {
+        *ret_index = it.device;
+        if (!api_raid_group_has(b, it.name))
+            return it.json;
     }
     return NULL;
 }

@@ -101,10 +101,8 @@ static int claim(struct operation *o, const char *device, const char *predecesso
 static int claim_group(struct operation *o, const json_t *group, struct err *e)
 {
     int all = 1;
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        int bound = claim(o, api_raid_device(device), NULL, e);
+    raid_each_device(group, it) {
+        int bound = claim(o, it.name, NULL, e);
         if (bound < 0)
             return -1;
         all &= bound;
@@ -142,23 +140,21 @@ static bool is_large_enough(struct operation *o, const struct cspc_change *chang
 static bool has_to_wait(struct operation *o, const struct cspc_change *change)
 {
     const json_t *group = json_array_get(json_object_get(o->spec, "raidGroups"), change->group);
-    size_t i, n;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        json_auto_t *claim = cspc_claim_of(o->r, api_raid_device(device));
+    raid_each_device(group, it) {
+        json_auto_t *claim = cspc_claim_of(o->r, it.name);
         const char *old = claim ? cspc_predecessor(claim) : NULL;
         if (!old)
             continue;
         cspc_trouble(o->r, CSPC_OPERATION, true, "ReplacementInProgress",
                      "pool %s: %s replaces %s when %s has replaced %s", kube_name(o->instance),
-                     change->device, change->old, api_raid_device(device), old);
+                     change->device, change->old, it.name, old);
         return true;
     }
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     _cleanup_free_ char *key =
         mem_printf("%s/%s", kube_namespace(o->r->cluster), kube_name(o->r->cluster));
     kube_informer_find(o->r->c->claims, CSPC_BY_CLUSTER, key, &found);
-    for (n = 0; n < found.len; n++) {
+    for (size_t n = 0; n < found.len; n++) {
         json_auto_t *claim = kube_object_json(found.p[n]);
         const char *old = cspc_predecessor(claim);
         if (!old || !str_eq(old, change->device))

@@ -189,12 +189,9 @@ static void compare_groups(const json_t *pool, const json_t *instance, size_t at
     if (replacements && d.removed == 1)
         add(ret, (struct cspc_change){CSPC_REPLACE_DEVICE, at, wanted, api_raid_device(d.gained),
                                       api_raid_device(d.lost), .why = NULL});
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(wanted, "blockDevices"), i, device) {
-        if (!replacements && !d.removed && !api_raid_group_has(was, api_raid_device(device)))
-            add(ret, (struct cspc_change){CSPC_ADD_DEVICE, at, wanted,
-                                          .device = api_raid_device(device)});
+    raid_each_device(wanted, it) {
+        if (!replacements && !d.removed && !api_raid_group_has(was, it.name))
+            add(ret, (struct cspc_change){CSPC_ADD_DEVICE, at, wanted, .device = it.name});
     }
 }
 
@@ -204,10 +201,8 @@ static size_t continues(const json_t *instance, const json_t *wanted)
     size_t i;
     json_t *group;
     json_array_foreach((json_t *)groups_of(instance), i, group) {
-        size_t j;
-        json_t *device;
-        json_array_foreach(json_object_get(wanted, "blockDevices"), j, device) {
-            if (api_raid_group_has(group, api_raid_device(device)))
+        raid_each_device(wanted, it) {
+            if (api_raid_group_has(group, it.name))
                 return i + 1;
         }
     }
