@@ -39,18 +39,13 @@
 #include "kube/manager.h"
 
 #define CSPC_INSTANCE   API_ACCESS_POOL_LABEL
-/* On a Deployment: what it was made from. */
-#define CSPC_TEMPLATE   "orlop.io/template-hash"
 /* Which Deployments are of pools; and the indexes of the caches. */
 #define CSPC_APP        "app=cstor-pool"
 #define CSPC_BY_CLUSTER "cspc-cluster"
 #define CSPC_BY_DEVICE  "cspc-device"
 #define CSPC_BY_LABEL   "cspc-label"
-/* The account, role and image of the pods. */
+/* The account of the pods. */
 #define CSPC_ACCOUNT    API_ACCESS_POOL_ACCOUNT
-#define CSPC_ROLE       "system:orlop:pool"
-#define CSPC_NODES_ROLE "system:orlop:pool-nodes"
-#define CSPC_IMAGE      "orlop-pool"
 
 enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
 
