@@ -38,8 +38,10 @@ ALLOWED = (
     ("src/node/lv_ src/controllers/topolvm/ src/ctl/lv_ src/ctl/forget",
      "at before by finding force freeBytes lv node owner until vg", "our annotations of volumes"),
     ("src/pool/", "Available replaced", "reports of the engine"),
+    ("src/controllers/", "account chap cluster direct monitored mounts", "values of the templates of children"),
+    ("src/kube/template", "$items $when", "words of such templates"),
     ("src/controllers/", "app serviceAccountToken sources", "a label, and volumes of pods"),
-    ("src/volume/ src/ctl/volume",
+    ("src/sidecar/ src/controllers/volume/ src/ctl/volume",
      "chap discovery doing force guests initiator instead portal rebuildSecondsLeft sessions "
      "volumeStatus voter", "the control socket of a target"),
 )
