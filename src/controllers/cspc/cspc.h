@@ -33,7 +33,6 @@
 
 #include "api/kind.h"
 #include "base/map.h"
-#include "base/quantity.h"
 #include "controllers/cspc/plan.h"
 #include "kinds/access.h"
 #include "kinds/pool_names.h"
@@ -137,8 +136,6 @@ json_t *cspc_claim_of(struct cspc_run *r, const char *device);
 const char *cspc_predecessor(const json_t *claim);
 /* Fills in what the system knows of the devices that an instance's spec names: capacity and devLink. */
 void cspc_describe(struct cspc_run *r, json_t *spec);
-/* A size, which may be a number; false for what is no quantity, such as ZFS's own words. */
-bool cspc_size(const json_t *value, struct quantity *ret);
 
 /* pool.c: the account of the pods of this namespace, and what it may. */
 int cspc_ensure_account(struct cspc_run *r, struct err *e);

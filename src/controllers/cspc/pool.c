@@ -82,9 +82,8 @@ static void add_mount(struct mounting *m, const char *path)
 }
 
 /* A device that is a file is reached by its folder. */
-static void mount_device(void *context, const char *name)
+static void mount_device(struct mounting *m, const char *name)
 {
-    struct mounting *m = context;
     json_auto_t *device = cspc_device(m->r->c, kube_namespace(m->r->cluster), name);
     const struct block_device its = block_device_of(device);
     const char *slash = strrchr(its.spec.path, '/');
@@ -107,7 +106,8 @@ static json_t *pool_values(struct cspc_run *r, const json_t *instance)
     struct mounting m = {.r = r, .volumes = json_array(), .mounts = json_array()};
     const char *host = kube_label(instance, API_POOL_HOSTNAME);
     add_mount(&m, "/dev");
-    cspc_each_device(json_object_get(instance, "spec"), mount_device, &m);
+    pool_each_device(json_object_get(instance, "spec"), it)
+        mount_device(&m, it.name);
     map_done(&m.seen);
     json_t *values =
         json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", kube_name(instance), "namespace",
