@@ -18,12 +18,12 @@ static char *of_folder(const char *folder)
 
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e)
 {
-    const char *given = cli_get(args, "kubeconfig"), *data = cli_get(args, "data");
+    const char *given = ctl_settings(args)->kubeconfig, *data = ctl_settings(args)->data;
     const char *variable = getenv("KUBECONFIG");
     bool named = given || (!data && variable && *variable);
     _cleanup_free_ char *found = named ? NULL : of_folder(data);
     struct kube_config config = {0};
-    if (kube_config_load(given ? given : found, cli_get(args, "context"), &config, e) < 0)
+    if (kube_config_load(given ? given : found, ctl_settings(args)->context, &config, e) < 0)
         return NULL;
     const struct kube_client_options o = {.config = &config, .field_manager = "orlop"};
     struct kube_client *client = kube_client_new(&o, e);

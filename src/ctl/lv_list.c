@@ -1,5 +1,4 @@
 #include "base/age.h"
-#include "ctl/commands.h"
 #include "ctl/ctl.h"
 
 /* What there is to say of it. */
@@ -64,7 +63,7 @@ static void print_table(const json_t *lvs, const json_t *volumes, bool wide)
 
 static bool is_wanted(const struct cli_args *args, const json_t *lv)
 {
-    const char *node = cli_get(args, "node");
+    const char *node = ctl_settings(args)->node;
     return !node || str_eq(logical_volume_of(lv).spec.node_name, node);
 }
 
@@ -93,7 +92,7 @@ static json_t *find(const struct cli_args *args, struct kube_client *client, str
 static int show(const struct cli_args *args, struct kube_client *client, const json_t *lvs,
                 struct err *e)
 {
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     bool wide = output && str_eq(output, "wide");
     size_t i;
     json_t *lv;
@@ -115,7 +114,7 @@ static int show(const struct cli_args *args, struct kube_client *client, const j
     return 0;
 }
 
-int ctl_lv_list(const struct cli_args *args)
+static int run_list(const struct cli_args *args)
 {
     struct err e = {0};
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
@@ -124,3 +123,29 @@ int ctl_lv_list(const struct cli_args *args)
         return cli_fail(args, "%s", e.msg);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    CTL_LIST_OPTION("claims and volume ids"),
+    {"node", 'n', "NODE", CLI_STRING, CTL_AT(node), .doc = "Show only those of this node."},
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(lv_list) = {
+    .name = "lv list",
+    .topic = CLI_STORAGE,
+    .arguments = "[NAME]...",
+    .most = -1,
+    .summary = "Show logical volumes",
+    .doc = "Shows LogicalVolumes: where they are, how large they are and should be, and what is "
+           "wrong with them.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop lv list -o wide", "Show all, with their claims."},
+            {"orlop lv list --node node-1 -o name", "Print names, for a script."},
+            {NULL},
+        },
+    .run = run_list,
+};
