@@ -97,7 +97,7 @@ static bool lacks_birth(const json_t *live, const json_t *birth)
 }
 
 /* What is wanted, with owner and hash. */
-static json_t *complete(const struct kube_child *child)
+static json_t *make_complete(const struct kube_child *child)
 {
     json_t *o = json_deep_copy(child->wanted), *metadata = json_object_get(o, "metadata");
     json_t *annotations = json_object_get(metadata, "annotations");
@@ -184,7 +184,7 @@ static json_t *write_child(struct kube_client *c, const struct kube_child *child
                                 NULL, e);
 }
 
-static enum kube_applied judge(const json_t *live, const json_t *wanted)
+static enum kube_applied judge_child(const json_t *live, const json_t *wanted)
 {
     const char *has = kube_annotation(live, KUBE_CHILD_HASH);
     if (!live)
@@ -202,10 +202,10 @@ json_t *kube_apply_child(struct kube_client *c, const struct kube_child *child,
     json_t *found;
     if (find_live(c, child, &found, e) < 0)
         return NULL;
-    json_auto_t *live = found, *wanted = complete(child);
+    json_auto_t *live = found, *wanted = make_complete(child);
     if (live && check_owner(child, live, e) < 0)
         return NULL;
-    enum kube_applied what = judge(live, wanted);
+    enum kube_applied what = judge_child(live, wanted);
     bool reborn = live && lacks_birth(live, child->birth);
     if (what == KUBE_CHILD_KEPT && reborn && !kube_deleting(live))
         what = KUBE_CHILD_REPAIRED;

@@ -1,17 +1,18 @@
 /*
- * The objects that a controller keeps for an object of its own: a volume's Service, a pool's Deployment.
+ * The objects that a controller keeps for an object of its own: a volume's Service, a pool's
+ * Deployment.
  *
  *     template ──fill──> wanted ──> the same hash, and the cache has all of it: nothing is sent
  *                                └─> else: server-side apply with our field manager, by force
  *
  * Invariants:
- * - What is wanted is there in the end: a field of ours that somebody changed is put right, one that
- *   is no longer wanted is taken out. What others add beside stays theirs.
+ * - What is wanted is there in the end: a field of ours that somebody changed is put right, one
+ *   that is no longer wanted is taken out. What others add beside stays theirs.
  * - A child carries the hash of what it was made from. One that is as wanted costs no request.
- * - An object of that name that is not ours is never written. Ours is what our owner controls, or what
- *   nobody controls and has our hash: somebody took the owner off, and it comes back.
- * - What a child has from its birth (a key) is written by whoever creates it, and creating is what the
- *   server lets one do: no second key takes the place of the first.
+ * - An object of that name that is not ours is never written. Ours is what our owner controls, or
+ *   what nobody controls and has our hash: somebody took the owner off, and it comes back.
+ * - What a child has from its birth (a key) is written by whoever creates it, and creating is what
+ *   the server lets one do: no second key takes the place of the first.
  * - No value of a Secret is in a hash, an error or a log.
  */
 #pragma once
@@ -42,15 +43,15 @@ enum kube_applied {
 };
 
 /*
- * Makes the child what is wanted: the object as it is now, and what was done in *ret_applied, if given.
- * FAILED_PRECONDITION, NotOurs: the name is taken. UNAVAILABLE, Leftover: by a child of an owner of the same
- * name that was deleted; it is about to go.
+ * Makes the child what is wanted: the object as it is now, and what was done in *ret_applied, if
+ * given. FAILED_PRECONDITION, NotOurs: the name is taken. UNAVAILABLE, Leftover: by a child of an
+ * owner of the same name that was deleted; it is about to go.
  */
 json_t *kube_apply_child(struct kube_client *c, const struct kube_child *child,
                          enum kube_applied *ret_applied, struct err *e);
 /*
- * Deletes the owner's children of a kind that are in the cache and not named here; names ends with NULL. The
- * informer has the index kube_children_by_owner.
+ * Deletes the owner's children of a kind that are in the cache and not named here; names ends with
+ * NULL. The informer has the index kube_children_by_owner.
  */
 int kube_prune_children(struct kube_client *c, const struct kube_children *of, const json_t *owner,
                         const char *const *names, struct err *e);

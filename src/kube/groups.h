@@ -1,10 +1,11 @@
 /*
- * Kinds that have more than one API group, such as CStorPoolCluster of openebs.io and cstor.openebs.io, or
- * LogicalVolume of topolvm.cybozu.com and topolvm.io.
+ * Kinds that have more than one API group, such as CStorPoolCluster of openebs.io and
+ * cstor.openebs.io, or LogicalVolume of topolvm.cybozu.com and topolvm.io.
  *
- * A cluster has such a kind in one group, in the other, in both, or not yet: what comes later is found. Where both
- * are names of the same objects, as on the embedded server, each object counts once, as the first group has it: a
- * uid says which are the same. Whatever is written of an object goes to the group that it was read from.
+ * A cluster has such a kind in one group, in the other, in both, or not yet: what comes later is
+ * found. Where both are names of the same objects, as on the embedded server, each object counts
+ * once, as the first group has it: a uid says which are the same. Whatever is written of an object
+ * goes to the group that it was read from.
  *
  *     struct kube_groups       the collection in caches, for controllers
  *     kube_get_any() and so    the same, asked of the server itself
@@ -34,8 +35,8 @@ void kube_groups_find(struct kube_groups *g, const char *index, const char *valu
 struct kube_object *kube_groups_get(struct kube_groups *g, const char *ns, const char *name);
 json_t *kube_groups_json(struct kube_groups *g, const char *ns, const char *name); /* NULL */
 /*
- * Whether an object of the second group is one that the first has too, and so sees to. The cache may not have it
- * yet: then the server is asked. 1, 0, -1.
+ * Whether an object of the second group is one that the first has too, and so sees to. The cache
+ * may not have it yet: then the server is asked. 1, 0, -1.
  */
 int kube_groups_is_first(struct kube_groups *g, struct kube_client *c, const json_t *object,
                          struct err *e);
@@ -47,8 +48,8 @@ const struct kube_resource *kube_groups_prefer(const struct kube_groups *g, cons
 bool kube_groups_served(const struct kube_groups *g, const char *group);
 
 /*
- * Asked of the server, in the order of the kind's table. What comes back is as the server has it, and its
- * apiVersion and kind say where it was found.
+ * Asked of the server, in the order of the kind's table. What comes back is as the server has it,
+ * and its apiVersion and kind say where it was found.
  */
 /* NULL with NOT_FOUND, in the words of the first, when none has it. */
 json_t *kube_get_any(struct kube_client *c, const struct api_kind *kind, const char *ns,
@@ -56,5 +57,8 @@ json_t *kube_get_any(struct kube_client *c, const struct api_kind *kind, const c
 /* An array; NULL with NOT_FOUND when the server has none of the kind's groups. q may be NULL. */
 json_t *kube_list_any(struct kube_client *c, const struct api_kind *kind, const char *ns,
                       const struct kube_query *q, struct err *e);
-/* Where the object is written, which one of these two, or a cache, has given. Lives as long as it does. */
+/*
+ * Where the object is written, which one of these two, or a cache, has given. Lives as long as it
+ * does.
+ */
 struct kube_resource kube_resource_of(const json_t *object);

@@ -3,13 +3,13 @@
  *
  *     name: ${name}-svc        a text with values in it: strings and integers
  *     replicas: ${count}       the whole scalar is one placeholder: any JSON value takes its place
- *     affinity: ${affinity?}   the member, or the item of a list, is left out when there is no value
+ *     affinity: ${affinity?}   the member or item is left out when there is no value
  *     - ${tolerations...}      in a list: the items of an array; none when there is no value
- *     - $when: chap            in a list: the items stand there when the value of that name is given and
+ *     - $when: chap            in a list: the items stand there when that value is given and
  *       $items: [...]          not false
  *
- * The template is parsed first and its values are put into the tree, so no value can change the structure
- * around it, whatever characters it has. "$(VAR)" is Kubernetes' own and is left alone.
+ * The template is parsed first and its values are put into the tree, so no value can change the
+ * structure around it, whatever characters it has. "$(VAR)" is Kubernetes' own and is left alone.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct kube_template {
 };
 
 /*
- * The object that the template becomes with the values, an object by name. INTERNAL, with the file and the
- * line, when a placeholder has no value, has one that does not fit, or is none.
+ * The object that the template becomes with the values, an object by name. INTERNAL, with the file
+ * and the line, when a placeholder has no value, has one that does not fit, or is none.
  */
 json_t *kube_template_fill(const struct kube_template *t, const json_t *values, struct err *e);

@@ -15,7 +15,7 @@ static uint64_t bytes_of(const char *text)
     return (api_jiva_bytes(text) + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-static void wanted(const json_t *volume, struct sidecar_wanted *ret)
+static void read_wanted(const json_t *volume, struct sidecar_wanted *ret)
 {
     const char *id = kube_annotation(volume, API_JIVA_ID);
     const json_t *taken = json_at(volume, "status", "resize");
@@ -37,7 +37,8 @@ static void wanted(const json_t *volume, struct sidecar_wanted *ret)
     }
 }
 
-static void acknowledge(json_t *status, const struct sidecar_wanted *w, const char *failure)
+static void write_acknowledgement(json_t *status, const struct sidecar_wanted *w,
+                                  const char *failure)
 {
     if (!w)
         json_object_del(status, "resize");
@@ -47,7 +48,7 @@ static void acknowledge(json_t *status, const struct sidecar_wanted *w, const ch
                                       "message", failure ? failure : ""));
 }
 
-static void order(const json_t *volume, struct sidecar_order *ret)
+static void read_order(const json_t *volume, struct sidecar_order *ret)
 {
     static const char *const words[SIDECAR_COMMANDS] = {"create", "delete", "revert"};
     const json_t *given = json_at(volume, "spec", "snapshotOrder"),
@@ -64,7 +65,7 @@ static void order(const json_t *volume, struct sidecar_order *ret)
         ret->phase = str_eq(phase, "Running") ? SIDECAR_RUNNING : SIDECAR_ENDED;
 }
 
-static void answer(json_t *status, int64_t generation, const char *phase, const char *message)
+static void write_answer(json_t *status, int64_t generation, const char *phase, const char *message)
 {
     json_object_set_new(status, "snapshotOrder",
                         json_pack("{s:I,s:s,s:s}", "generation", (json_int_t)generation, "phase",
@@ -117,8 +118,8 @@ static json_t *initiators_of(const struct sidecar_shown *shown)
 }
 
 /*
- * A target that has just been started does not know the replicas before enough of them have come: they
- * are still who they were, and none is in sync.
+ * A target that has just been started does not know the replicas before enough of them have come:
+ * they are still who they were, and none is in sync.
  */
 static json_t *replicas_of(const json_t *volume, const struct sidecar_volume *v)
 {
@@ -235,7 +236,7 @@ static json_t *snapshots_of(const struct sidecar_shown *shown)
     return list;
 }
 
-static void show(json_t *status, const json_t *volume, const struct sidecar_shown *shown)
+static void write_shown(json_t *status, const json_t *volume, const struct sidecar_shown *shown)
 {
     const struct sidecar_volume *v = sidecar_shown_volume(shown);
     struct health h = health_of(v);
@@ -253,8 +254,8 @@ static void show(json_t *status, const json_t *volume, const struct sidecar_show
         json_object_set_new(status, "capacity", quantity_of((uint64_t)shown->size));
 }
 
-static json_t *status(const json_t *volume, const struct sidecar_shown *shown, const char *why,
-                      const struct clock *clock)
+static json_t *make_status(const json_t *volume, const struct sidecar_shown *shown, const char *why,
+                           const struct clock *clock)
 {
     json_t *o = json_deep_copy(json_object_get(volume, "status"));
     if (!json_is_object(o)) {
@@ -269,7 +270,7 @@ static json_t *status(const json_t *volume, const struct sidecar_shown *shown, c
     set_reachable(conditions, shown ? NULL : why, clock);
     if (shown) {
         struct health h = health_of(sidecar_shown_volume(shown));
-        show(o, volume, shown);
+        write_shown(o, volume, shown);
         set_serving(conditions, &h, api_jiva_factor(volume), json_at(volume, "status", "capacity"),
                     clock);
         set_authenticated(conditions, shown->chap, clock);
@@ -283,9 +284,9 @@ static json_t *status(const json_t *volume, const struct sidecar_shown *shown, c
 const struct sidecar_kind sidecar_jiva = {
     .version = "openebs.io/v1alpha1",
     .kind = "JivaVolume",
-    .wanted = wanted,
-    .status = status,
-    .acknowledge = acknowledge,
-    .order = order,
-    .answer = answer,
+    .wanted = read_wanted,
+    .status = make_status,
+    .acknowledge = write_acknowledgement,
+    .order = read_order,
+    .answer = write_answer,
 };

@@ -7,8 +7,9 @@
  *     one is offline, and somebody is waiting       add in its place
  *     more than wanted, and the others are well     remove: who is offline, or the last
  *
- * Somebody who waits is a pod of this volume on a node that has no member: pods are as many as there are
- * to be members, each on its own node, and a pod that is merely started again is the member it was.
+ * Somebody who waits is a pod of this volume on a node that has no member: pods are as many as
+ * there are to be members, each on its own node, and a pod that is merely started again is the
+ * member it was.
  */
 #include "sidecar/sidecar.h"
 

@@ -33,7 +33,8 @@ static int end_growth(struct sidecar *m, json_t **volume, const struct sidecar_w
     return sidecar_write_status(m, volume, status, "growth's end", e);
 }
 
-static int grow(struct sidecar *m, json_t **volume, const struct sidecar_wanted *w, struct err *e)
+static int grow_target(struct sidecar *m, json_t **volume, const struct sidecar_wanted *w,
+                       struct err *e)
 {
     struct err why = {0};
     log_info("volume grows", LOG_S("resize", w->resize), LOG_U("size", w->grow_to));
@@ -71,7 +72,7 @@ static int follow_growth(struct sidecar *m, json_t **volume, const struct sideca
     m->o->kind->wanted(*volume, &now);
     if (!now.resize)
         return 1;
-    return grow(m, volume, &now, e) < 0 ? -1 : 1;
+    return grow_target(m, volume, &now, e) < 0 ? -1 : 1;
 }
 
 static void take_step(struct sidecar *m, json_t *step)
@@ -85,7 +86,10 @@ static void take_step(struct sidecar *m, json_t *step)
         log_warn("the target does not do it", LOG_S("request", str_get(&text)), LOG_ERR(&why));
 }
 
-/* Follows orders, else has the replicas as they should be; whether the target is to be looked at soon. */
+/*
+ * Follows orders, else has the replicas as they should be; whether the target is to be looked at
+ * soon.
+ */
 static int take_steps(struct sidecar *m, json_t **volume, const struct sidecar_shown *shown,
                       struct err *e)
 {
@@ -103,7 +107,8 @@ static int take_steps(struct sidecar *m, json_t **volume, const struct sidecar_s
     return busy || step || sidecar_is_busy(shown) || !shown->ready;
 }
 
-static int look(struct sidecar *m, json_t **volume, struct kube_result *ret, struct err *e)
+static int look_at_target(struct sidecar *m, json_t **volume, struct kube_result *ret,
+                          struct err *e)
 {
     struct err why = {0};
     struct sidecar_shown shown = {0};
@@ -121,15 +126,15 @@ static int look(struct sidecar *m, json_t **volume, struct kube_result *ret, str
     return busy < 0 ? -1 : 0;
 }
 
-static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
-                     struct err *e)
+static int reconcile_volume(void *context, const char *ns, const char *name,
+                            struct kube_result *ret, struct err *e)
 {
     struct sidecar *m = context;
     json_t *volume = kube_informer_json(m->volumes, ns, name, NULL);
     int status = 0;
     ret->again_ns = IDLE;
     if (volume && !kube_deleting(volume)) /* its end is not told by this */
-        status = look(m, &volume, ret, e);
+        status = look_at_target(m, &volume, ret, e);
     json_decref(volume);
     return status;
 }
@@ -162,7 +167,7 @@ int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e)
     };
     m.volumes = kube_manager_informer(km, m.r, o->ns, NULL, fields);
     const struct kube_controller_options co = {.name = "volume",
-                                               .reconcile = reconcile,
+                                               .reconcile = reconcile_volume,
                                                .context = &m,
                                                .backoff_max_ns = 5 * CLOCK_SECOND};
     struct kube_controller *c = kube_manager_controller(km, &co, e);

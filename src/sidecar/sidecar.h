@@ -5,15 +5,16 @@
  *      ^                                      ├─> one step ──> control socket ──> target
  *      └───── status <── what it shows <──────┘
  *
- * The target knows nothing of objects; this knows nothing of data. It watches one object, its volume's,
- * and asks the target again and again how things are.
+ * The target knows nothing of objects; this knows nothing of data. It watches one object, its
+ * volume's, and asks the target again and again how things are.
  *
  * Invariants:
  * - The status says what the target showed, or that it does not answer; nothing is remembered.
  * - One thing at a time is asked of the target, and only while it is at nothing else.
  * - A volume is made only if its object says that it never was, and was born here.
- * - An order is a field of the object's spec, and begins when it was acknowledged in the status, by a write that
- *   names the version in which the order was read. So whoever withdraws an order knows whether it was taken.
+ * - An order is a field of the object's spec, and begins when it was acknowledged in the status, by
+ *   a write that names the version in which the order was read. So whoever withdraws an order knows
+ *   whether it was taken.
  *
  * What is particular to a kind is behind struct sidecar_kind.
  */
@@ -72,7 +73,9 @@ struct sidecar_options {
 
 int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e);
 
-/* target.c: one request; the answer, or NULL: UNAVAILABLE, DEADLINE_EXCEEDED, or what it refuses. */
+/*
+ * target.c: one request; the answer, or NULL: UNAVAILABLE, DEADLINE_EXCEEDED, or what it refuses.
+ */
 json_t *sidecar_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e);
 
 /* snapshots.c: follows an order about snapshots. 1 when it is at one, so that nothing else is. */
@@ -91,6 +94,8 @@ struct sidecar {
 int sidecar_write_status(struct sidecar *m, json_t **volume, const json_t *status, const char *what,
                          struct err *e);
 
-/* members.c: what to ask of the target next so that it has the replicas it should; NULL: nothing. */
+/*
+ * members.c: what to ask of the target next so that it has the replicas it should; NULL: nothing.
+ */
 json_t *sidecar_next_request(const struct sidecar_shown *shown,
                              const struct sidecar_wanted *wanted);

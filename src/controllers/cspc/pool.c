@@ -2,8 +2,8 @@
  * What runs a pool: a Deployment of one pod on the pool's node, and the account that the pods of a
  * namespace have (kube/child.h, and the templates beside this file).
  *
- * A Deployment goes with its instance: we delete it, because an instance that is deleted "in the foreground"
- * would take it away before the pool is closed.
+ * A Deployment goes with its instance: we delete it, because an instance that is deleted "in the
+ * foreground" would take it away before the pool is closed.
  */
 #include "base/map.h"
 #include "controllers/cspc/cspc.h"

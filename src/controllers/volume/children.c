@@ -1,7 +1,8 @@
 /*
- * The children of a volume: applied in this order, each when those before it are there (kube/child.h).
+ * The children of a volume: applied in this order, each when those before it are there
+ * (kube/child.h).
  *
- *     Secrets ─> account, Role, RoleBinding ─> Service, which has the address ─> Deployments ─> portal
+ *     Secrets ─> account, Role, binding ─> Service with the address ─> Deployments ─> portal
  *
  * Caches hold what has the label openebs.io/cas-type of the engine.
  */
@@ -75,7 +76,10 @@ static int apply_chap(struct volume_work *w, json_t **ret_secret, struct err *e)
     return status;
 }
 
-/* Without CHAP there is no Secret for it; one that was there goes, so that nobody takes it for valid. */
+/*
+ * Without CHAP there is no Secret for it; one that was there goes, so that nobody takes it for
+ * valid.
+ */
 static int apply_secrets(struct volume_work *w, json_t **ret_key, json_t **ret_chap, struct err *e)
 {
     bool chap = volume_look(w).authenticated;

@@ -216,8 +216,8 @@ static void free_controller(void *context)
 }
 
 /* What has the engine's label. */
-static struct kube_children children(struct volume_controller *v, struct kube_manager *m,
-                                     const char *version, const char *kind)
+static struct kube_children follow_children(struct volume_controller *v, struct kube_manager *m,
+                                            const char *version, const char *kind)
 {
     struct kube_resource r = kube_resource(version, kind);
     _cleanup_free_ char *labels = mem_printf(VOLUME_ENGINE "=%s", v->engine->name);
@@ -240,7 +240,7 @@ static struct volume_controller *controller_new(const struct volume_engine *x,
     v->volumes = kube_manager_informer(m, v->volumes_r, NULL, NULL, NULL);
     v->nodes = kube_manager_informer(m, kube_resource("v1", "Node"), NULL, NULL, NULL);
     v->pvs = kube_manager_informer(m, kube_resource("v1", "PersistentVolume"), NULL, NULL, NULL);
-    struct kube_children pods = children(v, m, "v1", "Pod");
+    struct kube_children pods = follow_children(v, m, "v1", "Pod");
     v->pods_r = pods.r;
     v->pods = pods.informer;
     kube_informer_add_index(v->pods, &of_pods);
@@ -256,13 +256,13 @@ static struct volume_controller *controller_new(const struct volume_engine *x,
 static int setup_volumes(const struct volume_engine *x, struct kube_manager *m, struct err *e)
 {
     struct volume_controller *v = controller_new(x, m);
-    v->secrets = children(v, m, "v1", "Secret");
+    v->secrets = follow_children(v, m, "v1", "Secret");
     kube_informer_add_index(v->secrets.informer, &kube_children_by_owner);
-    v->accounts = children(v, m, "v1", "ServiceAccount");
-    v->roles = children(v, m, "rbac.authorization.k8s.io/v1", "Role");
-    v->bindings = children(v, m, "rbac.authorization.k8s.io/v1", "RoleBinding");
-    v->services = children(v, m, "v1", "Service");
-    v->deployments = children(v, m, "apps/v1", "Deployment");
+    v->accounts = follow_children(v, m, "v1", "ServiceAccount");
+    v->roles = follow_children(v, m, "rbac.authorization.k8s.io/v1", "Role");
+    v->bindings = follow_children(v, m, "rbac.authorization.k8s.io/v1", "RoleBinding");
+    v->services = follow_children(v, m, "v1", "Service");
+    v->deployments = follow_children(v, m, "apps/v1", "Deployment");
     return volume_setup(v, m, e);
 }
 

@@ -1,12 +1,13 @@
 /*
  * The storage quota of a namespace, for volumes that grow without a claim.
  *
- * A ResourceQuota counts claims. A volume that stands behind a claim was counted with it, when the claim
- * asked for more. One without a claim uses storage of the namespace all the same: of a quota on
- * requests.storage there is left what claims and such volumes do not use.
+ * A ResourceQuota counts claims. A volume that stands behind a claim was counted with it, when the
+ * claim asked for more. One without a claim uses storage of the namespace all the same: of a quota
+ * on requests.storage there is left what claims and such volumes do not use.
  *
- * Several resizes are looked at side by side, and the cache does not have at once what was written for
- * one of them. So what has been promised is noted here, by the volume's uid, until its resize has ended.
+ * Several resizes are looked at side by side, and the cache does not have at once what was written
+ * for one of them. So what has been promised is noted here, by the volume's uid, until its resize
+ * has ended.
  */
 #include "base/quantity.h"
 #include "controllers/volume/resize.h"
@@ -28,7 +29,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 }
 
 /* What the namespace's volumes without a claim have or are promised, but for one. With the lock. */
-static uint64_t unclaimed(struct volume_controller *v, const char *ns, const char *but)
+static uint64_t sum_unclaimed(struct volume_controller *v, const char *ns, const char *but)
 {
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     uint64_t sum = 0;
@@ -53,8 +54,8 @@ void resizing_forget(const struct resizing *g)
 }
 
 /* Says that a quota has no room. */
-static void explain(const struct resizing *g, const char *quota, const uint64_t n[3],
-                    struct str *ret_why)
+static void explain_quota(const struct resizing *g, const char *quota, const uint64_t n[3],
+                          struct str *ret_why)
 {
     char text[3][QUANTITY_TEXT_MAX];
     for (size_t k = 0; k < 3; k++) {
@@ -78,14 +79,14 @@ bool resizing_over_quota(const struct resizing *g, struct str *ret_why)
     uint64_t before = volume_look(&g->w).size;
     uint64_t more = g->wanted > before ? g->wanted - before : 0;
     pthread_mutex_lock(&v->lock);
-    uint64_t volumes = before + unclaimed(v, g->w.ns, g->w.name);
+    uint64_t volumes = before + sum_unclaimed(v, g->w.ns, g->w.name);
     for (size_t i = 0; i < quotas.len && !ret_why->len; i++) {
         json_auto_t *quota = kube_object_json(quotas.p[i]);
         const json_t *hard = json_at(quota, "spec", "hard", RESOURCE);
         uint64_t most = volume_bytes(hard);
         uint64_t used = volume_bytes(json_at(quota, "status", "used", RESOURCE)) + volumes;
         if (hard && used + more > most)
-            explain(g, kube_name(quota), (const uint64_t[3]){more, used, most}, ret_why);
+            explain_quota(g, kube_name(quota), (const uint64_t[3]){more, used, most}, ret_why);
     }
     if (!ret_why->len)
         map_set(&v->promised, kube_uid(g->w.volume), (void *)(uintptr_t)g->wanted);

@@ -81,7 +81,7 @@ static int take_capacity(struct volume_work *w, struct err *e)
     return 0;
 }
 
-static int work(struct volume_work *w, struct err *e)
+static int keep_volume(struct volume_work *w, struct err *e)
 {
     if (kube_deleting(w->volume))
         return volume_remove(w, e);
@@ -106,14 +106,14 @@ static int tell_configured(struct volume_work *w, const struct err *why, struct 
     return volume_say(w, NULL, &c, e);
 }
 
-static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
-                     struct err *e)
+static int reconcile_volume(void *context, const char *ns, const char *name,
+                            struct kube_result *ret, struct err *e)
 {
     struct volume_work w = {.c = context, .ns = ns, .name = name, .result = ret};
     w.volume = kube_informer_json(w.c->volumes, ns, name, NULL);
     if (!w.volume)
         return 0;
-    int status = work(&w, e);
+    int status = keep_volume(&w, e);
     bool lasts = status < 0 && e->code != ERR_NOT_FOUND &&
                  (err_is_infeasible(e->code) || e->code == ERR_PERMISSION_DENIED);
     if (lasts) {
@@ -167,8 +167,10 @@ static void map_all(struct kube_controller *c, const struct kube_object *object,
 
 int volume_setup(struct volume_controller *v, struct kube_manager *m, struct err *e)
 {
-    const struct kube_controller_options o = {
-        .name = v->engine->controller, .workers = WORKERS, .reconcile = reconcile, .context = v};
+    const struct kube_controller_options o = {.name = v->engine->controller,
+                                              .workers = WORKERS,
+                                              .reconcile = reconcile_volume,
+                                              .context = v};
     struct kube_controller *c = kube_manager_controller(m, &o, e);
     if (!c)
         return -1;

@@ -4,9 +4,9 @@
  *     node silent for the delay ──> node: listed ──> stale, its pod goes ──> another node is chosen
  *     stale node back, volume healthy ──> its folder is erased ──> forgotten
  *
- * A node is given up only while the volume serves without it and misses a replica. So there is always
- * somebody to copy from; and a volume that lost too many nodes at once waits for them, since what they
- * have is needed, and its pods go back to them.
+ * A node is given up only while the volume serves without it and misses a replica. So there is
+ * always somebody to copy from; and a volume that lost too many nodes at once waits for them, since
+ * what they have is needed, and its pods go back to them.
  *
  * Re-homing copies a whole replica, so only some volumes do it at a time. A volume counts from the
  * moment its node becomes stale until it is healthy again, as long as it serves.
@@ -69,8 +69,9 @@ static bool misses_replica(const struct volume_view *view)
 }
 
 /*
- * One of the volumes that may be re-homed at a time? Those that are, are known by their stale nodes, also
- * those of before this process began; or by what was noted here, until the cache has that.
+ * One of the volumes that may be re-homed at a time? Those that are, are known by their stale
+ * nodes, also those of before this process began; or by what was noted here, until the cache has
+ * that.
  */
 static bool take_place(struct volume_work *w)
 {

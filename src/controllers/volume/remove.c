@@ -1,10 +1,10 @@
 /*
  * The end of a volume, behind its finalizer:
  *
- *     target ends (flushes, says goodbye) ─> replicas end ─> their folders, if that was said ─> the rest
+ *     target ends (it flushes) ─> replicas end ─> their data, if that was said ─> the rest
  *
- * Each waits until the one before is gone: pods, not only their Deployment. What has no say in it, the
- * Service, Secret and account, goes with the volume by its owner reference.
+ * Each waits until the one before is gone: pods, not only their Deployment. What has no say in it,
+ * the Service, Secret and account, goes with the volume by its owner reference.
  *
  * Whether data goes is said by the engine's annotation `reclaim` of the volume, else by the reclaim
  * policy of its PersistentVolume; when neither says Delete, data stays where it is.
@@ -13,7 +13,10 @@
 
 static const int64_t LOOK_AGAIN = 10 * CLOCK_SECOND;
 
-/* 1 when neither the Deployment nor a pod of it is left; else *ret_lost, if a pod is on a lost node. */
+/*
+ * 1 when neither the Deployment nor a pod of it is left; else *ret_lost, if a pod is on a lost
+ * node.
+ */
 static int end_part(struct volume_work *w, const char *suffix, const char *component,
                     char **ret_lost, struct err *e)
 {

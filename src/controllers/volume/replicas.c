@@ -96,8 +96,8 @@ static bool is_member(const struct volume_view *view, const json_t *pod)
 }
 
 /*
- * A node has a folder from when its pod is bound to it. One that was given up, is back, and was given a
- * pod that is a member, has one that is needed.
+ * A node has a folder from when its pod is bound to it. One that was given up, is back, and was
+ * given a pod that is a member, has one that is needed.
  */
 static int note_nodes(struct volume_work *w, const json_t *pods, struct err *e)
 {

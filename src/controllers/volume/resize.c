@@ -1,7 +1,8 @@
 /*
- * The controller of resizes that are objects, such as a JivaVolumeResize: from its creation to its end.
+ * The controller of resizes that are objects, such as a JivaVolumeResize: from its creation to its
+ * end.
  *
- *     ""           finalizer; the volume is there and lets itself be resized; the size is not smaller
+ *     ""           finalizer; the volume is there, may be resized, and is not larger
  *     INIT         takes the lock, or waits for its turn, the oldest first
  *                  with the lock: waits for a snapshot to end, for quota, for all replicas
  *     IN-PROGRESS  the order is given: orlop-sidecar takes it (status.resize), the target grows
@@ -14,8 +15,8 @@
  *              resize.../name    .../capacity    status.resize
  *
  * Invariants:
- * - The lock is written over an empty one only, with the volume's version as the precondition. So there
- *   is one holder at a time, and nothing of a volume grows without it.
+ * - The lock is written over an empty one only, with the volume's version as the precondition. So
+ *   there is one holder at a time, and nothing of a volume grows without it.
  * - The order is taken by an acknowledgement that carries the version, and is withdrawn, with the
  *   lock, by a write that does: so it is withdrawn only when nobody has acted on it.
  * - What is told is told in this order: lock free, then FAILED or COMPLETED.
@@ -42,8 +43,8 @@ bool resizing_is_over(const json_t *resize)
 /* Telling. */
 
 /* Writes phase, reason and message, and what is in `more` (taken over; may be NULL). */
-static int tell(struct resizing *g, const char *phase, const char *reason, const char *message,
-                json_t *more, struct err *e)
+static int tell_phase(struct resizing *g, const char *phase, const char *reason,
+                      const char *message, json_t *more, struct err *e)
 {
     json_auto_t *status = json_deep_copy(json_object_get(g->resize, "status"));
     if (!status)
@@ -75,20 +76,20 @@ int resizing_wait(struct resizing *g, const char *reason, const char *message, s
 {
     volume_again(&g->w, LOOK_AGAIN);
     const char *phase = phase_of(g->resize);
-    return tell(g, *phase ? phase : "INIT", reason, message, NULL, e);
+    return tell_phase(g, *phase ? phase : "INIT", reason, message, NULL, e);
 }
 
-static int fail(struct resizing *g, const char *reason, const char *message, struct err *e)
+static int fail_resize(struct resizing *g, const char *reason, const char *message, struct err *e)
 {
     if (resizing_unlock(g, e) < 0)
         return -1;
-    return tell(g, "FAILED", reason, message, NULL, e);
+    return tell_phase(g, "FAILED", reason, message, NULL, e);
 }
 
 /*
- * Whether it can be done at all: 1 when it can, 0 when it has failed. That is final, so it is judged by
- * what the server has: the cache may not know yet of a volume that was made with its resize, or that
- * was just allowed to be resized.
+ * Whether it can be done at all: 1 when it can, 0 when it has failed. That is final, so it is
+ * judged by what the server has: the cache may not know yet of a volume that was made with its
+ * resize, or that was just allowed to be resized.
  */
 static int is_feasible(struct resizing *g, struct err *e)
 {
@@ -106,13 +107,13 @@ static int is_feasible(struct resizing *g, struct err *e)
     const char *reason = resizing_why_never(g, text);
     if (!reason)
         return 1;
-    return fail(g, reason, text, e) < 0 ? -1 : 0;
+    return fail_resize(g, reason, text, e) < 0 ? -1 : 0;
 }
 
 /* With the lock. */
 
 /* The replicas, and the size that each has; of one that is away that is not known. */
-static json_t *progress(const struct resizing *g)
+static json_t *list_progress(const struct resizing *g)
 {
     const struct volume_view view = volume_look(&g->w);
     const json_t *has = json_at(g->w.volume, "status", "capacity");
@@ -129,7 +130,7 @@ static json_t *progress(const struct resizing *g)
     return json_pack("{s:o}", "replicas", list);
 }
 
-static int begin(struct resizing *g, struct err *e)
+static int begin_resize(struct resizing *g, struct err *e)
 {
     _cleanup_(str_done) struct str text = {0};
     const char *reason = NULL;
@@ -137,26 +138,26 @@ static int begin(struct resizing *g, struct err *e)
         json_t *more =
             json_pack("{s:O,s:o}", "fromCapacity", json_at(g->w.volume, "spec", "capacity"),
                       "startTime", resizing_now(g));
-        if (tell(g, "INIT", "Locked", "Has the volume's lock", more, e) < 0)
+        if (tell_phase(g, "INIT", "Locked", "Has the volume's lock", more, e) < 0)
             return -1;
     }
     if (resizing_why_not_now(g, &reason, &text))
         return resizing_wait(g, reason, str_get(&text), e);
-    return tell(g, "IN-PROGRESS", "Growing", "Target and replicas grow", NULL, e);
+    return tell_phase(g, "IN-PROGRESS", "Growing", "Target and replicas grow", NULL, e);
 }
 
-static int init(struct resizing *g, struct err *e)
+static int take_turn(struct resizing *g, struct err *e)
 {
     int ok = is_feasible(g, e);
     if (ok > 0)
         ok = resizing_lock(g, e);
     if (ok > 0)
         ok = is_feasible(g, e); /* while it waited another may have made it larger */
-    return ok <= 0 ? ok : begin(g, e);
+    return ok <= 0 ? ok : begin_resize(g, e);
 }
 
 /* Whether orlop-sidecar has taken our order. */
-static const json_t *taken(const struct resizing *g)
+static const json_t *get_growth(const struct resizing *g)
 {
     const json_t *growth = volume_look(&g->w).growth;
     const char *name = json_str(growth, "name");
@@ -168,7 +169,7 @@ static bool has_grown(const struct resizing *g)
     return volume_look(&g->w).has >= g->wanted;
 }
 
-static int in_progress(struct resizing *g, struct err *e)
+static int follow_growth(struct resizing *g, struct err *e)
 {
     if (!g->w.volume || kube_deleting(g->w.volume)) {
         int ok = is_feasible(g, e);
@@ -178,14 +179,14 @@ static int in_progress(struct resizing *g, struct err *e)
     int locked = resizing_lock(g, e); /* taken off by hand: it is taken again, or waited for */
     if (locked <= 0)
         return locked;
-    const json_t *growth = taken(g);
+    const json_t *growth = get_growth(g);
     const char *failure = json_str(growth, "message");
     if (has_grown(g))
-        return tell(g, "SUCCEEDED", "Grown", "Target and replicas have the new size", progress(g),
-                    e);
+        return tell_phase(g, "SUCCEEDED", "Grown", "Target and replicas have the new size",
+                          list_progress(g), e);
     if (failure && *failure) {
         _cleanup_free_ char *text = mem_printf("The target could not grow: %s", failure);
-        return fail(g, "GrowthFailed", text, e);
+        return fail_resize(g, "GrowthFailed", text, e);
     }
     const char *wanted = volume_text(g->resize, "spec", "capacity");
     if (!str_eq(volume_look(&g->w).order, wanted)) {
@@ -193,36 +194,39 @@ static int in_progress(struct resizing *g, struct err *e)
         if (volume_patch(&g->w, patch, "order", e) < 0)
             return -1;
     }
-    return tell(g, "IN-PROGRESS", "Growing", growth ? "The target grows" : "The target was told",
-                progress(g), e);
+    return tell_phase(g, "IN-PROGRESS", "Growing",
+                      growth ? "The target grows" : "The target was told", list_progress(g), e);
 }
 
-static int succeeded(struct resizing *g, struct err *e)
+static int end_resize(struct resizing *g, struct err *e)
 {
     if (g->w.volume && !kube_deleting(g->w.volume) && has_grown(g) &&
         volume_look(&g->w).size < g->wanted)
-        /* That is the volume controller's to write, under the lock, which anybody may have taken off. */
+        /*
+         * That is the volume controller's to write, under the lock, which anybody may have taken
+         * off.
+         */
         return resizing_lock(g, e) < 0 ? -1 : 0;
     if (resizing_unlock(g, e) < 0)
         return -1;
-    return tell(g, "COMPLETED", "Resized", "The volume has the new size", NULL, e);
+    return tell_phase(g, "COMPLETED", "Resized", "The volume has the new size", NULL, e);
 }
 
-static int hold(struct resizing *g, bool yes, struct err *e)
+static int hold_resize(struct resizing *g, bool yes, struct err *e)
 {
     return volume_hold(g->w.c, &g->w.c->resizes_r, &g->resize, g->w.c->engine->resize->finalizer,
                        yes, e);
 }
 
-static int step(struct resizing *g, struct err *e)
+static int take_step(struct resizing *g, struct err *e)
 {
     static const struct {
         const char *phase;
         int (*step)(struct resizing *g, struct err *e);
-    } steps[] = {{"", init},
-                 {"INIT", init},
-                 {"IN-PROGRESS", in_progress},
-                 {"SUCCEEDED", succeeded},
+    } steps[] = {{"", take_turn},
+                 {"INIT", take_turn},
+                 {"IN-PROGRESS", follow_growth},
+                 {"SUCCEEDED", end_resize},
                  {"COMPLETED", resizing_unlock},
                  {"FAILED", resizing_unlock}};
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -232,24 +236,24 @@ static int step(struct resizing *g, struct err *e)
     return 0;
 }
 
-static int work(struct resizing *g, struct err *e)
+static int advance_resize(struct resizing *g, struct err *e)
 {
     bool begun = str_eq(phase_of(g->resize), "SUCCEEDED") ||
                  (str_eq(phase_of(g->resize), "IN-PROGRESS") && resizing_holds_lock(g) &&
-                  (has_grown(g) || taken(g)));
+                  (has_grown(g) || get_growth(g)));
     if (!kube_deleting(g->resize))
-        return hold(g, true, e) < 0 ? -1 : step(g, e);
+        return hold_resize(g, true, e) < 0 ? -1 : take_step(g, e);
     if (!kube_finalizer_has(g->resize, g->w.c->engine->resize->finalizer))
         return 0;
-    if (begun && step(g, e) < 0)
+    if (begun && take_step(g, e) < 0)
         return -1;
     if (begun && !resizing_is_over(g->resize))
         return 0;
-    return resizing_unlock(g, e) < 0 ? -1 : hold(g, false, e);
+    return resizing_unlock(g, e) < 0 ? -1 : hold_resize(g, false, e);
 }
 
-static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
-                     struct err *e)
+static int reconcile_resize(void *context, const char *ns, const char *name,
+                            struct kube_result *ret, struct err *e)
 {
     struct volume_controller *v = context;
     struct resizing g = {.w = {.c = v, .ns = ns, .result = ret}};
@@ -261,7 +265,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     g.w.name = volume_name;
     g.w.volume = kube_informer_json(v->volumes, ns, volume_name, NULL);
     g.wanted = volume_bytes(json_at(g.resize, "spec", "capacity"));
-    int status = work(&g, e);
+    int status = advance_resize(&g, e);
     json_decref(g.resize);
     json_decref(g.w.volume);
     return status;
@@ -303,7 +307,7 @@ int volume_setup_resize(struct volume_controller *v, struct kube_manager *m, str
 {
     const struct kube_controller_options o = {.name = v->engine->resize->controller,
                                               .workers = WORKERS,
-                                              .reconcile = reconcile,
+                                              .reconcile = reconcile_resize,
                                               .context = v};
     struct kube_controller *c = kube_manager_controller(m, &o, e);
     if (!c)

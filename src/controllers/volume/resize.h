@@ -35,8 +35,8 @@ int resizing_unlock(struct resizing *g, struct err *e);
 
 /* quota.c */
 /*
- * Whether the namespace has no room for the growth; then why. When it has, the growth is promised, so that
- * another, which is looked at beside it, counts it.
+ * Whether the namespace has no room for the growth; then why. When it has, the growth is promised,
+ * so that another, which is looked at beside it, counts it.
  */
 bool resizing_over_quota(const struct resizing *g, struct str *ret_why);
 /* What was promised is none any more: it has grown, or will not. */

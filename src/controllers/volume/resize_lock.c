@@ -1,8 +1,9 @@
 /*
- * Whose turn it is: the lock of a volume, which is the name of a resize in the volume's annotations.
+ * Whose turn it is: the lock of a volume, which is the name of a resize in the volume's
+ * annotations.
  *
- * It is written over an empty one only, and every write of it names the version of the volume that was
- * read. A lock whose holder is no more is nobody's, and is taken off by who comes next.
+ * It is written over an empty one only, and every write of it names the version of the volume that
+ * was read. A lock whose holder is no more is nobody's, and is taken off by who comes next.
  */
 #include "controllers/volume/resize.h"
 
@@ -12,7 +13,9 @@ bool resizing_holds_lock(const struct resizing *g)
                                  kube_name(g->resize));
 }
 
-/* The oldest resize of the volume that waits, other than ours, and came before; NULL. To be freed. */
+/*
+ * The oldest resize of the volume that waits, other than ours, and came before; NULL. To be freed.
+ */
 static char *who_is_before(struct resizing *g)
 {
     _cleanup_free_ char *key = mem_printf("%s/%s", g->w.ns, g->w.name);

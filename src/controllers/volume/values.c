@@ -1,6 +1,6 @@
 /*
- * What the children of a volume are made from: their templates, and the values that fill them, which are
- * functions of the volume and of nothing else. Paths in containers are below /run/orlop.
+ * What the children of a volume are made from: their templates, and the values that fill them,
+ * which are functions of the volume and of nothing else. Paths in containers are below /run/orlop.
  */
 #include "base/net.h"
 #include "controllers/volume/volume.h"
@@ -45,7 +45,7 @@ json_t *volume_values(const struct volume_engine *x, const json_t *volume)
     return values;
 }
 
-static json_t *fill(const struct kube_template *template, json_t *values, struct err *e)
+static json_t *fill_template(const struct kube_template *template, json_t *values, struct err *e)
 {
     json_auto_t *given = values;
     return kube_template_fill(template, given, e);
@@ -61,7 +61,7 @@ json_t *volume_child(const struct volume_engine *x, const json_t *volume, enum v
         [VOLUME_ROLE] = &controllers_volume_role,
         [VOLUME_ROLE_BINDING] = &controllers_volume_rolebinding,
     };
-    return fill(templates[which], volume_values(x, volume), e);
+    return fill_template(templates[which], volume_values(x, volume), e);
 }
 
 json_t *volume_service(const struct volume_engine *x, const json_t *volume, const char *address,
@@ -70,7 +70,7 @@ json_t *volume_service(const struct volume_engine *x, const json_t *volume, cons
     json_t *values = volume_values(x, volume);
     if (address)
         volume_set_text(values, "clusterIP", address);
-    return fill(x->service, values, e);
+    return fill_template(x->service, values, e);
 }
 
 json_t *volume_chap_data(const json_t *volume, const char *password, const char *target_password)
@@ -108,5 +108,5 @@ json_t *volume_target(const struct volume_engine *x, const json_t *volume, const
         volume_set_text(values, "metricsPort", "9500");
     }
     x->target_values(volume, values);
-    return fill(x->target, values, e);
+    return fill_template(x->target, values, e);
 }

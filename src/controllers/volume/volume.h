@@ -1,6 +1,6 @@
 /*
- * Replicated volumes, the part that keeps no data: what a volume and its resize become. What differs between
- * engines is in struct volume_engine; jiva/ has the first.
+ * Replicated volumes, the part that keeps no data: what a volume and its resize become. What
+ * differs between engines is in struct volume_engine; jiva/ has the first.
  *
  *     volume ─┬─> Secret NAME-key       target and replicas know each other by it       children.c,
  *             ├─> Secret NAME-chap      initiators and target prove who they are        values.c
@@ -13,13 +13,13 @@
  *     resize ──lock──order──> orlop-sidecar grows ──> spec.capacity ──unlock            resize.c
  *
  * Invariants:
- * - A child is what the volume's spec says: it is made when it is not there and mended when it differs.
- *   What others add beside stays (kube/child.h).
- * - A volume's identity is an annotation, its uid unless somebody brought one; data of another identity is never
- *   touched, and a volume that brought its identity is never made anew.
- * - A replica's folder belongs to a node, and an annotation lists those that have one. A replica's pod is let to
- *   the scheduler only when it is decided where it may go: to a node of the list that has no pod, or, when all
- *   of them have, to a new one.
+ * - A child is what the volume's spec says: it is made when it is not there and mended when it
+ *   differs. What others add beside stays (kube/child.h).
+ * - A volume's identity is an annotation, its uid unless somebody brought one; data of another
+ *   identity is never touched, and a volume that brought its identity is never made anew.
+ * - A replica's folder belongs to a node, and an annotation lists those that have one. A replica's
+ *   pod is let to the scheduler only when it is decided where it may go: to a node of the list that
+ *   has no pod, or, when all of them have, to a new one.
  * - A folder is erased when its replica was removed from a volume that has all its others, or
  *   with the volume if that was said. By a pod on that node, which looks whose folder it is first.
  */
@@ -87,8 +87,10 @@ struct volume_engine {
     const char *version, *kind, *singular, *plural, *group;
     const char *controller; /* its name in logs */
     const char *finalizer;
-    /* Annotations: who the volume is, whether its data goes with it, nodes that have a replica each and those whose
-     * folders are to be erased; and the gate of its replicas' pods. */
+    /*
+     * Annotations: who the volume is, whether its data goes with it, nodes that have a replica each
+     * and those whose folders are to be erased; and the gate of its replicas' pods.
+     */
     const char *id, *reclaim, *nodes, *stale, *gate;
     const char *target_suffix, *service_suffix;       /* of the names of its children */
     const char *target_component, *replica_component; /* the label VOLUME_COMPONENT of pods */
@@ -189,7 +191,8 @@ uint64_t volume_bytes(const json_t *quantity);
 const char *volume_text(const json_t *object, const char *part, const char *key);
 
 /*
- * values.c: what children look like; functions of the volume alone. INTERNAL only for a template that is wrong.
+ * values.c: what children look like; functions of the volume alone. INTERNAL only for a template
+ * that is wrong.
  */
 /* What all templates may name. */
 json_t *volume_values(const struct volume_engine *x, const json_t *volume);
@@ -210,8 +213,8 @@ json_t *volume_target(const struct volume_engine *x, const json_t *volume, const
 /* children.c: all of them are there, and as they have to be. */
 int volume_ensure_children(struct volume_work *w, struct err *e);
 /*
- * Makes the child what is wanted, which is taken over and may be NULL with an error set; *ret_live, if given, is
- * what there is then. `birth` as in kube/child.h.
+ * Makes the child what is wanted, which is taken over and may be NULL with an error set; *ret_live,
+ * if given, is what there is then. `birth` as in kube/child.h.
  */
 int volume_apply_child(struct volume_work *w, const struct kube_children *of, json_t *wanted,
                        const json_t *birth, json_t **ret_live, struct err *e);
@@ -245,7 +248,9 @@ int volume_erase(struct volume_work *w, const char *node, struct err *e);
 
 /* remove.c */
 int volume_remove(struct volume_work *w, struct err *e);
-/* Ends a Deployment of the volume and its pods, or says what that waits for; 1 when all are gone. */
+/*
+ * Ends a Deployment of the volume and its pods, or says what that waits for; 1 when all are gone.
+ */
 int volume_end_part(struct volume_work *w, const char *suffix, const char *component,
                     const char *reason, const char *message, struct err *e);
 /* Erases the folders on all nodes of the lists; 1 when none has one any more. */

@@ -1,6 +1,6 @@
 /*
- * What is particular to Jiva volumes: their object, the policy in it, and replicas that are pods of one
- * Deployment, one a node, with their data in a folder of it.
+ * What is particular to Jiva volumes: their object, the policy in it, and replicas that are pods of
+ * one Deployment, one a node, with their data in a folder of it.
  */
 #include "controllers/volume/volume.h"
 #include "kinds/jiva.h"
