@@ -403,7 +403,8 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     o->arrival = ++r->arrivals;
     op_payload(r, o, m, iov, n, owner);
     op_init(r, o, m);
-    bool wait = o->need || o->need_log || repl_busy_maybe(&r->busy, o->offset, o->length);
+    bool wait = o->need || o->need_log || MUTANT(126, awaits_sums(r, o), false) ||
+                repl_busy_maybe(&r->busy, o->offset, o->length);
     op_push(r, o);
     bool nothing = m->type == REPL_DATA && !next_part(o, 0);
     if (nothing)
