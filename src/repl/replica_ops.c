@@ -401,6 +401,8 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     o->session = r->session;
     o->seq = m->seq;
     o->arrival = ++r->arrivals;
+    if (m->type == REPL_SUMS)
+        r->compared_at = r->now;
     op_payload(r, o, m, iov, n, owner);
     op_init(r, o, m);
     bool wait = o->need || o->need_log || MUTANT(126, awaits_sums(r, o), false) ||
@@ -414,14 +416,22 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     return true;
 }
 
-/* One at a time while there is other work; more when there is none, or when the end of a rebuild waits for it. */
+/*
+ * One at a time while there is other work; more when there is none, or when the end of a rebuild waits for it. Very few
+ * while data is compared, here or elsewhere: clients may be waiting for that, and it wants the same disks.
+ */
 void ops_resum(struct repl_replica *r)
 {
     enum { IDLE_BATCH = 16, URGENT_BATCH = 64 };
+    const int64_t SECOND = 1000 * 1000000LL, SELDOM = SECOND / 100;
     bool urgent =
         (r->done_owed && r->stale_cold) ||
         (!list_empty(&r->active) && awaits_sums(r, list_first(&r->active, struct op, link)));
-    int most = urgent ? URGENT_BATCH : r->ops_n ? 1 : IDLE_BATCH;
+    bool comparing = (r->joined && !r->complete) || r->now - r->compared_at < SECOND;
+    int most = urgent ? URGENT_BATCH : r->ops_n || comparing ? 1 : IDLE_BATCH;
+    if (!urgent && comparing && r->now - r->resummed_at < SELDOM)
+        return;
+    r->resummed_at = r->now;
     for (int n = 0;
          n < most && !r->resums && !r->failed && !r->stopping && map_next_stale(r, &r->stale_next);
          n++) {

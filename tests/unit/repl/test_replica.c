@@ -15,7 +15,7 @@ static struct {
     bool sync_later; /* so do syncs of the metadata */
     bool log_later;  /* and writes of the log */
     struct repl_req *waiting[32];
-    int waiting_n, writes, flushes, meta_writes, syncs, logs, resums, unverified;
+    int waiting_n, writes, flushes, meta_writes, syncs, logs, resums, unverified, snapshots;
     uint64_t generation; /* that the store was stamped with */
     uint8_t meta[REPL_META_HEAD + 64 * REPL_SUPER_SIZE];
     struct repl_msg sent[32];
@@ -29,6 +29,7 @@ static int store(void *ctx, struct repl_req *q)
     world.writes += q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
     world.flushes += q->kind == REPL_STORE_FLUSH;
     world.resums += q->kind == REPL_STORE_RESUM;
+    world.snapshots += q->kind == REPL_STORE_SNAPSHOT;
     world.unverified += q->unverified;
     if (q->kind == REPL_STORE_STAMP) {
         world.generation = q->length;
@@ -397,6 +398,32 @@ static void stale_checksums(void **state)
     repl_replica_free(r);
 }
 
+/* A snapshot that comes when nothing is under way waits for checksums that may be stale all the same. */
+static void snapshot_awaits_checksums(void **state)
+{
+    (void)state;
+    struct repl_replica *r = written_once();
+    give(r, write_at(2, 0), page);
+    give(r, (struct repl_msg){.type = REPL_SUMS, .seq = 9, .count = 4096}, NULL);
+    repl_replica_stored(r, world.waiting[0],
+                        -EIO); /* regions of active extents are in doubt again */
+    world.later = false;
+    assert_int_equal(status_of(r).stale, 2);
+    repl_replica_open(r, 0);
+    give(r, (struct repl_msg){.type = REPL_PROMISE, .seq = 43, .epoch = 2}, NULL);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(last().type, REPL_PROMISED);
+    assert_int_equal(status_of(r).stale, 2); /* they can wait, since sums were asked for just now */
+    world.snapshots = 0;
+    give(r, (struct repl_msg){.type = REPL_SNAP, .seq = 5, .epoch = 2}, NULL);
+    assert_int_equal(world.snapshots, 0);
+    repl_replica_turn(r, 3 * S);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(status_of(r).stale, 0);
+    assert_int_equal(world.snapshots, 1);
+    repl_replica_free(r);
+}
+
 /* Start anew with metadata that was damaged, or a store that is new; what the replica says of itself. */
 static struct repl_replica *damaged(uint64_t offset, size_t size, bool store_new)
 {
@@ -736,6 +763,7 @@ int main(void)
         cmocka_unit_test(ahead),
         cmocka_unit_test(crash),
         cmocka_unit_test(stale_checksums),
+        cmocka_unit_test(snapshot_awaits_checksums),
         cmocka_unit_test(damage),
         cmocka_unit_test(full_pages),
         cmocka_unit_test(generations),

@@ -272,7 +272,7 @@ static void write_of(uint64_t client, uint64_t offset)
     assert_int_equal(w.status, 0);
 }
 
-static void restart_target(void)
+static void restart_all(void)
 {
     repl_target_free(w.t);
     struct repl_target_config c = {.owner_seed = 100, .window = 64, .reads = 16};
@@ -282,7 +282,29 @@ static void restart_target(void)
         repl_replica_free(w.r[i]);
         revive_replica(i);
     }
+}
+
+static void restart_target(void)
+{
+    restart_all();
     pass(2000 * MS);
+}
+
+/*
+ * All replicas lose their memory: first as many are compared as it takes for the volume to serve, in pieces as long as
+ * there may be, and then the others.
+ */
+static void quorum_first(void **state)
+{
+    (void)state;
+    write_of(7, 0);
+    restart_all();
+    struct repl_io io = io_of(REPL_IO_WRITE, 0);
+    repl_target_submit(w.t, &io);
+    pass(2000 * MS);
+    assert_int_equal(w.begun_first, SIZE / REPL_PIECE);
+    assert_int_equal(w.begun, 2 * SIZE / REPL_PIECE);
+    assert_string_equal(status().phase, "Healthy");
 }
 
 /* Replicas and target lose their memory: every initiator that wrote is told by one failing flush, and only then. */
@@ -608,6 +630,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(scrub_majority_wrong, start, stop),
         cmocka_unit_test_setup_teardown(scrub_undecided, start, stop),
         cmocka_unit_test_setup_teardown(flush_after_loss, start, stop),
+        cmocka_unit_test_setup_teardown(quorum_first, start, stop),
         cmocka_unit_test_setup_teardown(clean_initiator, start, stop),
         cmocka_unit_test_setup_teardown(many_initiators, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed_busy, start, stop),
