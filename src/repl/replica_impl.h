@@ -193,6 +193,7 @@ void ops_resum(struct repl_replica *r); /* checksums of stale regions, a few at 
 void pieces_forget(struct repl_replica *r);
 
 /* replica_flush.c */
+bool flush_awaits_sums(const struct repl_replica *r);
 void flush_request(struct repl_replica *r);
 void flush_progress(struct repl_replica *r);
 void flush_stored(struct repl_replica *r, int status);

@@ -41,9 +41,10 @@ static bool awaits_sums(const struct repl_replica *r, const struct op *o)
 bool op_conflicts(const struct repl_replica *r, const struct op *o)
 {
     list_for_each(&r->active, before, struct op, link) {
-        if (before == o)
+        /* What a snapshot waits for passes it, and what is held behind it: none of that has begun. */
+        if (before == o || (o->type == OP_RESUM && awaits_sums(r, before)))
             break;
-        if (conflict(before, o) && !(o->type == OP_RESUM && awaits_sums(r, before)))
+        if (conflict(before, o))
             return true;
     }
     return false;
@@ -424,9 +425,8 @@ void ops_resum(struct repl_replica *r)
 {
     enum { IDLE_BATCH = 16, URGENT_BATCH = 64 };
     const int64_t SECOND = 1000 * 1000000LL, SELDOM = SECOND / 100;
-    bool urgent =
-        (r->done_owed && r->stale_cold) ||
-        (!list_empty(&r->active) && awaits_sums(r, list_first(&r->active, struct op, link)));
+    bool urgent = flush_awaits_sums(r) || (!list_empty(&r->active) &&
+                                           awaits_sums(r, list_first(&r->active, struct op, link)));
     bool comparing = (r->joined && !r->complete) || r->now - r->compared_at < SECOND;
     int most = urgent ? URGENT_BATCH : r->ops_n || comparing ? 1 : IDLE_BATCH;
     if (!urgent && comparing && r->now - r->resummed_at < SELDOM)

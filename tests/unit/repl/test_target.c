@@ -327,6 +327,34 @@ static void flush_after_loss(void **state)
     assert_int_equal(flush_of(8), 0);
 }
 
+/* One place is read from one replica, as long as that has not much more to do than the others. */
+static void read_from_one(void **state)
+{
+    (void)state;
+    static struct repl_io io[16];
+    for (int i = 0; i < 16; i++) {
+        io[i] = io_of(REPL_IO_READ, 4096 * (uint64_t)i);
+        repl_target_submit(w.t, &io[i]);
+        settle();
+    }
+    int most = 0, all = 0;
+    for (int i = 0; i < 3; i++) {
+        most = w.reads[i] > most ? w.reads[i] : most;
+        all += w.reads[i];
+        w.reads[i] = 0;
+    }
+    assert_int_equal(most, 16);
+    assert_int_equal(all, 16);
+    for (int i = 0; i < 16; i++) {
+        io[i] = io_of(REPL_IO_READ, 4096 * (uint64_t)i);
+        repl_target_submit(w.t, &io[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_in_range(w.reads[i], 1, 12);
+    settle();
+    assert_int_equal(w.done, 32);
+}
+
 /* An initiator that flushed and logged out has nothing to lose. */
 static void clean_initiator(void **state)
 {
@@ -631,6 +659,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(scrub_undecided, start, stop),
         cmocka_unit_test_setup_teardown(flush_after_loss, start, stop),
         cmocka_unit_test_setup_teardown(quorum_first, start, stop),
+        cmocka_unit_test_setup_teardown(read_from_one, start, stop),
         cmocka_unit_test_setup_teardown(clean_initiator, start, stop),
         cmocka_unit_test_setup_teardown(many_initiators, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed_busy, start, stop),
