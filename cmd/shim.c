@@ -4,7 +4,7 @@
  *     orlop-shim                      reads what to run on stdin; ends when it runs, or could not
  *     orlop-shim --enter PID ARGV...  in the environment and among the mounts of a process
  */
-#include "shim/shim.h"
+#include "k8s/shim/shim.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,9 +13,9 @@
  * installation: when that is deleted, the cluster removes it, too.
  */
 #include "admission/impl.h"
-#include "api/access.h"
-#include "api/kinds/kinds.h"
 #include "base/base64.h"
+#include "kinds/access.h"
+#include "kinds/kinds.h"
 #include "kube/resource.h"
 
 enum { TIMEOUT_SECONDS = 5, TRIES = 5 };

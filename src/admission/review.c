@@ -1,7 +1,7 @@
 #include "admission/review.h"
 
-#include "api/access.h"
 #include "api/admit.h"
+#include "kinds/access.h"
 
 #define REVIEW_VERSION "admission.k8s.io/v1"
 

@@ -4,7 +4,6 @@
 #include "api/metadata.h"
 #include "api/normalize.h"
 #include "api/prune.h"
-#include "api/schema.h"
 #include "api/update.h"
 
 /* A kind of ours or of Kubernetes whose name is near, to suggest. */
@@ -73,7 +72,7 @@ json_t *api_read(const struct api_kind *kind, const json_t *object)
     json_t *normal = json_deep_copy(object);
     api_normalize(kind, normal, &ignored);
     if (kind->schema)
-        api_schema_prune(kind->schema, normal, API_UNKNOWN_IGNORE, &ignored);
+        kind->schema_rules->prune(kind->schema, normal, API_UNKNOWN_IGNORE, &ignored);
     api_default(kind, normal);
     api_report_done(&ignored);
     return normal;
@@ -105,7 +104,7 @@ bool api_admit_form(const struct api_kind *kind, json_t *object, enum api_unknow
     api_normalize(kind, object, report);
     api_check_structure(kind, object, unknown, report);
     if (kind->schema)
-        api_schema_prune(kind->schema, object, unknown, report);
+        kind->schema_rules->prune(kind->schema, object, unknown, report);
     if (report->errors)
         return false;
     if (unknown != API_UNKNOWN_ERROR)
@@ -123,7 +122,7 @@ bool api_admit_rules(const struct api_kind *kind, const json_t *object, const js
                      struct api_report *report)
 {
     if (kind->schema)
-        api_schema_validate(kind->schema, object, old, report);
+        kind->schema_rules->validate(kind->schema, object, old, report);
     if (kind->validate)
         kind->validate(object, report);
     if (old && !report->errors)

@@ -1,7 +1,5 @@
 #include "api/default.h"
 
-#include "api/schema.h"
-
 /* The commonest without parsing: this runs for every object. */
 static json_t *default_value(const struct api_field *f)
 {
@@ -44,7 +42,7 @@ static void default_object(const struct api_field *fields, json_t *object)
 bool api_default(const struct api_kind *kind, json_t *object)
 {
     default_object(api_kind_structure(kind), object);
-    bool all = !kind->schema || api_schema_default(kind->schema, object);
+    bool all = !kind->schema || kind->schema_rules->set_defaults(kind->schema, object);
     if (kind->derive)
         kind->derive(object);
     return all;

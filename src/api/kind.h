@@ -53,6 +53,13 @@ struct api_among;
 struct api_schema;
 struct api_conversion;
 
+/* What to do about members that the table does not name. */
+enum api_unknown {
+    API_UNKNOWN_ERROR,
+    API_UNKNOWN_WARN,
+    API_UNKNOWN_IGNORE,
+};
+
 struct api_kind {
     const char *kind, *plural, *singular;
     const char *const *short_names;           /* ends with NULL */
@@ -81,7 +88,8 @@ struct api_kind {
      * look like, and `fields` only how they merge.
      */
     const struct api_schema *schema;
-    const struct api_group_version *stored; /* the version that objects are kept in */
+    const struct api_schema_rules *schema_rules; /* with `schema`: how it is applied */
+    const struct api_group_version *stored;      /* the version that objects are kept in */
     /* Who turns objects into this version and back; NULL: they differ by name only. */
     const struct api_conversion *conversion;
     uint64_t since; /* objects that were written after this revision are as the schema has them */
@@ -111,10 +119,24 @@ struct api_kind {
     const char *doc;
 };
 
-/* All kinds; ends with NULL. Ours first, then Kubernetes' own. */
+/*
+ * How the schema of a kind that a user defined is applied. The tables of fields know nothing of
+ * schemas: whoever compiles one (k8s/schema/schema.h) names these with it.
+ */
+struct api_schema_rules {
+    void (*prune)(const struct api_schema *s, json_t *object, enum api_unknown unknown,
+                  struct api_report *report);
+    bool (*set_defaults)(const struct api_schema *s, json_t *object);
+    void (*validate)(const struct api_schema *s, const json_t *object, const json_t *old,
+                     struct api_report *report);
+};
+
+/*
+ * The kinds that a program knows; ends with NULL. Programs that speak to a Kubernetes API know
+ * Orlop's own (kinds/kinds.c). Those that are one, or check manifests of any kind, link Kubernetes'
+ * own too (k8s/kinds/kinds.c), which come after ours.
+ */
 extern const struct api_kind *const api_kinds[];
-/* The end of them that is Kubernetes' own. */
-const struct api_kind *const *api_kinds_of_kubernetes(void);
 
 /* By "group/version" (or "v1") and kind; NULL. *ret_other, if given: a kind of that name in
  * another group or version, to say so. */

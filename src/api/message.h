@@ -53,10 +53,3 @@ const struct api_message_field *api_message_member(const struct api_message_fiel
                                                    const char *name);
 /* What a table would say of the member: its name, type and shape. Its members are not in it. */
 struct api_field api_message_as_field(const struct api_message_field *member);
-
-/* Those that many kinds have. */
-extern const struct api_message_field message_label_selector[];
-extern const struct api_message_field message_metadata[];
-extern const struct api_message_field message_persistent_volume_claim_spec[];
-extern const struct api_message_field message_pod_spec[];
-extern const struct api_message_field message_pod_template_spec[];

@@ -1,7 +1,6 @@
 #include "api/openapi.h"
 
 #include "api/format.h"
-#include "api/kinds/kinds.h"
 
 /* What a quantity looks like, for API servers; the exact rules are in base/quantity.h. */
 #define QUANTITY_PATTERN                                                                           \
@@ -11,18 +10,6 @@
 struct form {
     bool v2;
     bool patch; /* says how strategic merge goes about it, which is for Kubernetes' own kinds */
-};
-
-/* Objects that are in many kinds: OpenAPI v2 has them once and refers to them. */
-static const struct api_openapi_shared shared[] = {
-    {"io.k8s.api.core.v1.PersistentVolumeClaimSpec", api_claim_spec,
-     message_persistent_volume_claim_spec},
-    {"io.k8s.api.core.v1.PodSpec", api_pod_spec, message_pod_spec},
-    {"io.k8s.api.core.v1.PodTemplateSpec", api_pod_template, message_pod_template_spec},
-    {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", api_label_selector,
-     message_label_selector},
-    {"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", api_object_meta, message_metadata},
-    {0},
 };
 
 static json_t *object_schema(const struct form *form, const struct api_field *fields,
@@ -57,7 +44,7 @@ static void add_string_rules(const struct api_field *field, json_t *schema)
 
 static json_t *reference(const struct api_field *fields)
 {
-    for (const struct api_openapi_shared *s = shared; fields && s->name; s++) {
+    for (const struct api_openapi_shared *s = api_openapi_shared(); fields && s->name; s++) {
         if (s->fields == fields)
             return json_pack("{s:o}", "$ref", json_sprintf("#/definitions/%s", s->name));
     }
@@ -326,11 +313,6 @@ json_t *api_openapi_schema_v2(const struct api_kind *kind)
     }
     json_decref(schema);
     return json_pack("{s:s}", "type", "object");
-}
-
-const struct api_openapi_shared *api_openapi_shared(void)
-{
-    return shared;
 }
 
 json_t *api_openapi_shared_schema(const struct api_openapi_shared *s)

@@ -2,35 +2,6 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "embedded/embedded.h"
-
-/* In alphabetical order. */
-const struct controller controllers[] = {
-    {"blockdevice-lifecycle", "marks devices whose node is silent", false,
-     controllers_device_lifecycle},
-    {"cspc-operator", "the pools of CStorPoolClusters: made, grown, mended, moved, removed", false,
-     controllers_cspc},
-    {"daemonset", "pods of DaemonSets, one on every node", true, embedded_daemon_sets},
-    {"deployment", "ReplicaSets of Deployments, and moving from one to the next", true,
-     embedded_deployments},
-    {"endpoints", "the addresses behind services", true, embedded_endpoints},
-    {"jiva-volume-controller", "targets, replicas and addresses of JivaVolumes", false,
-     controllers_jiva_volume},
-    {"jiva-volume-resize-controller", "JivaVolumes that grow, by JivaVolumeResizes", false,
-     controllers_jiva_resize},
-    {"node-lifecycle", "marks nodes that are silent, and their pods", true,
-     controllers_node_lifecycle},
-    {"persistentvolume-binder", "binds claims to volumes", true, embedded_binder},
-    {"pod-eviction", "ends pods whose node is lost", true, embedded_evictor},
-    {"replicaset", "pods of ReplicaSets", true, embedded_replica_sets},
-    {"scheduler", "gives pods a node", true, embedded_scheduler},
-    {"statefulset", "pods and claims of StatefulSets", true, embedded_stateful_sets},
-    {"topolvm-controller", "LogicalVolumes of nodes that were forgotten", false,
-     controllers_topolvm},
-    {"topolvm-provisioner", "volumes for claims on LVM: made, grown, removed; room of nodes", true,
-     controllers_topolvm_provisioner},
-    {0},
-};
 
 /* The word at *list, without blanks; false at the end. */
 static bool next_word(const char **list, const char **ret_word, size_t *ret_len)
@@ -78,9 +49,9 @@ static bool is_named(const char *list, const char *name)
 
 int controllers_check(const char *list, struct err *e)
 {
-    const char *word, *names[ARRAY_SIZE(controllers)];
-    for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
-        names[i] = controllers[i].name; /* the last ends both */
+    const char *word, *names[CONTROLLERS_MAX] = {0};
+    for (size_t i = 0; controllers[i].name && i + 1 < ARRAY_SIZE(names); i++)
+        names[i] = controllers[i].name;
     size_t n;
     while (next_word(&list, &word, &n)) {
         bool minus = *word == '-';

@@ -17,7 +17,9 @@ struct controller {
     int (*setup)(struct kube_manager *m, struct err *e);
 };
 
-extern const struct controller controllers[]; /* ends with one without a name */
+/* Of the program (cmd/controllers.c); ends with one without a name. */
+enum { CONTROLLERS_MAX = 64 };
+extern const struct controller controllers[];
 
 /*
  * Whether a list in the syntax of kube-controller-manager asks for it: "*" is all, "name" this one,
@@ -41,7 +43,3 @@ int controllers_jiva_resize(struct kube_manager *m, struct err *e);
 /* topolvm/ */
 int controllers_topolvm(struct kube_manager *m, struct err *e);
 int controllers_topolvm_provisioner(struct kube_manager *m, struct err *e);
-/* nodelife.c */
-int controllers_node_lifecycle(struct kube_manager *m, struct err *e);
-/* How long a node may be silent; before the setup. */
-void controllers_node_grace(int64_t ns);

@@ -176,3 +176,37 @@ void kube_objects_done(struct kube_objects *l)
         kube_object_unref(*o);
     vec_done(l);
 }
+
+const char *kube_controller_uid(const json_t *object)
+{
+    size_t i;
+    json_t *owner;
+    json_array_foreach((json_t *)json_at(object, "metadata", "ownerReferences"), i, owner) {
+        const char *uid = json_str(owner, "uid");
+        if (json_is_true(json_object_get(owner, "controller")) && uid)
+            return uid;
+    }
+    return "";
+}
+
+bool kube_class_allows(const json_t *class, const json_t *node)
+{
+    const json_t *terms = json_object_get(class, "allowedTopologies");
+    const json_t *labels = json_at(node, "metadata", "labels");
+    size_t i, j, k;
+    json_t *term, *x, *value;
+    json_array_foreach((json_t *)terms, i, term) {
+        bool all = true;
+        json_array_foreach(json_object_get(term, "matchLabelExpressions"), j, x) {
+            const char *key = json_str(x, "key");
+            const json_t *label = key ? json_object_get(labels, key) : NULL;
+            bool one = false;
+            json_array_foreach(json_object_get(x, "values"), k, value)
+                one |= label && json_equal(label, value);
+            all &= one;
+        }
+        if (all)
+            return true;
+    }
+    return !json_array_size(terms);
+}

@@ -15,6 +15,12 @@ struct kube_resource {
     bool optional; /* set by whoever can do without: a server that lacks the kind has none of it */
 };
 
-/* Of a kind in the tables of src/api, in that version of it; one that is not there is a mistake in
- * the program and ends it. Points to what lives for ever, if api_version does: a literal. */
+/* The collections of Kubernetes' own kinds that Orlop uses; ends with one without a kind. */
+extern const struct kube_resource kube_builtin_resources[];
+
+/*
+ * Of one of those, or of a kind in the tables of src/kinds, in that version of it; one that is not
+ * there is a mistake in the program and ends it. Points to what lives for ever, if api_version does:
+ * a literal.
+ */
 struct kube_resource kube_resource(const char *api_version, const char *kind);

@@ -1,6 +1,7 @@
 #include "node/object.h"
 
 #include "base/str.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 #include "node/claim_match.h"
 
@@ -110,10 +111,10 @@ static void set_condition(json_t *status, bool claimable, const char *reason, co
 static void set_status(json_t *object, const struct node_device *d, const struct clock *clock)
 {
     json_t *status = child(object, "status");
-    const char *claim = json_str(status, "claimState");
-    const char *name = json_string_value(json_at(object, "spec", "claimRef", "name"));
+    const struct block_device was = block_device_of(object);
+    const char *claim = was.status.claim_state, *name = was.spec.claim.name;
     _cleanup_free_ char *why = NULL;
-    if (!claim || !*claim) {
+    if (!*claim) {
         claim = "Unclaimed";
         json_object_set_new(status, "claimState", json_string(claim));
     }
@@ -122,7 +123,7 @@ static void set_status(json_t *object, const struct node_device *d, const struct
         bool released = str_eq(claim, "Released");
         why = mem_printf(released ? "it was released by the claim %s and is not yet clean"
                                   : "the claim %s has it",
-                         name ? name : "that is gone");
+                         *name ? name : "that is gone");
         set_condition(status, false, released ? "Released" : "Claimed", why, clock);
     } else {
         set_condition(status, !d->obstacle, d->obstacle ? d->obstacle : "Free", d->why, clock);
@@ -162,7 +163,6 @@ json_t *node_object_gone(const json_t *object, const struct clock *clock)
 
 bool node_object_is_labelled(const json_t *object)
 {
-    const char *scheme =
-        json_string_value(json_at(object, "metadata", "annotations", NODE_SCHEME_ANNOTATION));
+    const char *scheme = kube_annotation(object, NODE_SCHEME_ANNOTATION);
     return scheme && str_eq(scheme, node_scheme_name(NODE_BY_LABEL));
 }

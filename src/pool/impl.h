@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-#include "api/kinds/pool_names.h"
 #include "base/arena.h"
 #include "json/json.h"
+#include "kinds/pool_names.h"
 #include "pool/pool.h"
 #include "zpool/zpool.h"
 

@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "api/kinds/kinds.h"
 #include "base/quantity.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
+#include "kinds/kinds.h"
 #include "kube/condition.h"
 #include "pool/impl.h"
 

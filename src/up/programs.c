@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "node/pods.h"
+#include "k8s/kubelet/pods.h"
 #include "up/cluster.h"
 
 #define GRACE (5 * CLOCK_SECOND)

@@ -1,7 +1,7 @@
 /*
  * JivaVolume: what its object asks for, and what its status says.
  */
-#include "api/kinds/jiva.h"
+#include "kinds/jiva.h"
 
 #include "base/quantity.h"
 #include "kube/condition.h"

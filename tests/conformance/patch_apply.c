@@ -12,8 +12,8 @@
  */
 #include <stdio.h>
 
-#include "api/smp.h"
 #include "base/mem.h"
+#include "k8s/schema/smp.h"
 
 static json_t *apply_strategic(const json_t *doc, const json_t *patch, struct err *e)
 {

@@ -5,9 +5,9 @@
  */
 #include "api/admit.h"
 #include "api/normalize.h"
-#include "apiserver/managed.h"
 #include "fuzz.h"
 #include "json/doc.h"
+#include "k8s/apiserver/managed.h"
 
 static void check_text(struct arena *a, const struct fieldset *set)
 {

@@ -2,8 +2,8 @@
  * Expressions: what compiles can be evaluated, ends, and gives the same result twice; what does not
  * has a message. Every input is tried with variables of known type and of none.
  */
-#include "cel/cel.h"
 #include "fuzz.h"
+#include "k8s/cel/cel.h"
 
 static const char object[] =
     "{\"a\":{\"b\":[1,2,3],\"e\":null,\"f\":1.5,\"t\":\"2026-01-02T03:04:05Z\"},\"g\":\"h\","

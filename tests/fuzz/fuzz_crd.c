@@ -5,10 +5,10 @@
  * one, it is a valid update of itself.
  */
 #include "api/admit.h"
-#include "api/kinds/kinds.h"
-#include "api/schema.h"
 #include "fuzz.h"
 #include "json/doc.h"
+#include "k8s/kinds/kinds.h"
+#include "k8s/schema/schema.h"
 
 static json_t *definition_with(json_t *schema)
 {

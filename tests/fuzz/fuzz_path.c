@@ -2,10 +2,10 @@
  * Requests: a method, a space, a path. What is accepted has names that are safe to use as they are
  * and belongs to the tables; what is refused makes a Status that can be sent.
  */
-#include "apiserver/path.h"
-#include "apiserver/status.h"
 #include "base/mem.h"
 #include "fuzz.h"
+#include "k8s/apiserver/path.h"
+#include "k8s/apiserver/status.h"
 
 static void check_name(const char *name)
 {

@@ -2,9 +2,9 @@
  * Bodies in protobuf: whatever comes in makes an object or an error that can be sent; what is an
  * object can be written again, and comes back as the same one.
  */
-#include "apiserver/protobuf.h"
 #include "base/mem.h"
 #include "fuzz.h"
+#include "k8s/apiserver/protobuf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "node/pods.h"
+#include "k8s/kubelet/pods.h"
 
 static const char *value_of(int argc, char **argv, const char *name, const char *missing)
 {

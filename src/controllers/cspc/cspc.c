@@ -1,10 +1,10 @@
 #include "controllers/cspc/cspc.h"
 
-#include "api/kinds/kinds.h"
 #include "api/normalize.h"
 #include "base/crash.h"
-#include "embedded/pods.h"
+#include "kinds/kinds.h"
 #include "kube/condition.h"
+#include "kube/object.h"
 
 /* What all parts use. */
 
@@ -26,7 +26,7 @@ void cspc_trouble(struct cspc_run *r, enum cspc_part part, bool progress, const 
 
 bool cspc_is_of(const json_t *object, const json_t *cluster)
 {
-    const char *of = kube_label(object, API_POOL_CLUSTER), *owner = pods_controller(object);
+    const char *of = kube_label(object, API_POOL_CLUSTER), *owner = kube_controller_uid(object);
     return of && str_eq(of, kube_name(cluster)) && (!*owner || str_eq(owner, kube_uid(cluster)));
 }
 

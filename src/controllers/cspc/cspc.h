@@ -31,12 +31,12 @@
 
 #include <pthread.h>
 
-#include "api/access.h"
 #include "api/kind.h"
-#include "api/kinds/pool_names.h"
 #include "base/map.h"
 #include "base/quantity.h"
 #include "controllers/cspc/plan.h"
+#include "kinds/access.h"
+#include "kinds/pool_names.h"
 #include "kube/manager.h"
 
 #define CSPC_INSTANCE   API_ACCESS_POOL_LABEL

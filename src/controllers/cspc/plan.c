@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "api/kinds/kinds.h"
 #include "base/map.h"
-#include "embedded/pods.h"
+#include "kinds/kinds.h"
+#include "kube/names.h"
 #include "kube/object.h"
 
 static const json_t *groups_of(const json_t *pool)
@@ -142,7 +142,7 @@ char *cspc_instance_name(const json_t *cluster, const struct cspc_pool *pool,
         char suffix[CSPC_SUFFIX];
         _cleanup_free_ char *text =
             mem_printf("%s %s %u", kube_uid(cluster), selector ? selector : "", attempt);
-        pods_suffix(text, suffix);
+        kube_suffix(text, suffix);
         char *name = mem_printf("%s-%s", kube_name(cluster), suffix);
         if (!is_taken(instances, name))
             return name;

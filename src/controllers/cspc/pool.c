@@ -9,8 +9,10 @@
 #include "base/crash.h"
 #include "base/map.h"
 #include "controllers/cspc/cspc.h"
-#include "embedded/pods.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
+#include "kube/names.h"
+#include "kube/object.h"
 
 enum { GRACE_SECONDS = 60, METRICS_PORT = 9500 };
 
@@ -104,12 +106,11 @@ static void mount_device(void *context, const char *name)
 {
     struct mounting *m = context;
     json_auto_t *device = cspc_device(m->r->c, kube_namespace(m->r->cluster), name);
-    const char *type = json_str(json_at(device, "spec", "details"), "deviceType");
-    const char *path = json_str(json_object_get(device, "spec"), "path");
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    if (!type || !str_eq(type, "sparse") || !slash || slash == path)
+    const struct block_device its = block_device_of(device);
+    const char *slash = strrchr(its.spec.path, '/');
+    if (!str_eq(its.spec.device_type, "sparse") || !slash || slash == its.spec.path)
         return;
-    _cleanup_free_ char *folder = mem_strndup(path, (size_t)(slash - path));
+    _cleanup_free_ char *folder = mem_strndup(its.spec.path, (size_t)(slash - its.spec.path));
     add_mount(m, folder);
 }
 
@@ -193,7 +194,7 @@ static json_t *deployment_new(struct cspc_run *r, const json_t *instance, json_t
 /* Made for an instance of that name which is no more: the next one gets its own. */
 static bool is_of_another(const json_t *deployment, const json_t *instance)
 {
-    const char *owner = pods_controller(deployment);
+    const char *owner = kube_controller_uid(deployment);
     return *owner && !str_eq(owner, kube_uid(instance));
 }
 
@@ -223,11 +224,11 @@ static int keep(struct cspc_run *r, const json_t *instance, struct err *e)
 {
     json_auto_t *there =
         kube_informer_json(r->c->deployments, kube_namespace(instance), kube_name(instance), NULL);
-    char hash[PODS_HASH];
+    char hash[KUBE_HASH];
     if (there && (kube_deleting(there) || is_of_another(there, instance)))
         return cspc_delete(r->c, &r->c->deployments_r, there, e); /* its going calls us again */
     json_auto_t *spec = deployment_spec(r, instance);
-    pods_template_hash(spec, 0, hash);
+    kube_hash(spec, 0, hash);
     if (there)
         return update(r, there, spec, hash, e);
     json_t *made;

@@ -26,10 +26,10 @@
 
 #include <pthread.h>
 
-#include "api/kinds/jiva.h"
 #include "base/crash.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "kinds/jiva.h"
 #include "kube/condition.h"
 #include "kube/manager.h"
 

@@ -4,7 +4,7 @@
  */
 #include "controllers/jiva/objects.h"
 
-#include "api/access.h"
+#include "kinds/access.h"
 
 json_t *jiva_named(const char *name, const char *suffix)
 {

@@ -3,8 +3,8 @@
  * was chosen already. Choosing and promising are one step, under the ledger's lock.
  */
 #include "controllers/topolvm/topolvm.h"
-#include "embedded/schedule.h"
 #include "kube/condition.h"
+#include "kube/object.h"
 
 struct place {
     json_t *node; /* of the cache */
@@ -33,7 +33,7 @@ static struct place *places_of(struct topolvm *t, const json_t *class, const cha
         json_auto_t *node = kube_object_json(nodes.p[i]);
         int64_t room;
         if (kube_deleting(node) || !kube_condition_is_true(node, "Ready") ||
-            !schedule_class_allows(class, node) ||
+            !kube_class_allows(class, node) ||
             !topolvm_ledger_estimate(t->ledger, node, topolvm_class_of(class), &room))
             continue;
         places[n++] = (struct place){json_incref(node), room > 0 ? room : 0};
@@ -113,7 +113,7 @@ static int find_and_promise(struct topolvm *t, const json_t *claim, const json_t
                             const char *only, const char *name, struct str *ret_why, struct err *e)
 {
     int64_t size =
-        topolvm_round(topolvm_bytes(json_at(claim, "spec", "resources", "requests", "storage")));
+        topolvm_round(api_quantity_int(json_at(claim, "spec", "resources", "requests", "storage")));
     int found = 0;
     size_t n;
     struct place *places = places_of(t, class, only, &n);

@@ -7,16 +7,16 @@
  * capacities only of drivers that say so.
  */
 #include "controllers/topolvm/topolvm.h"
-#include "embedded/pods.h"
 #include "kube/condition.h"
+#include "kube/names.h"
 
 #define NODE_KEY "orlop.io/node"
 
 static char *name_of(const char *node, const char *class)
 {
-    char hash[PODS_HASH];
+    char hash[KUBE_HASH];
     json_auto_t *both = json_pack("[s,s]", node, class);
-    pods_template_hash(both, 0, hash);
+    kube_hash(both, 0, hash);
     return mem_printf("topolvm-%s", hash);
 }
 
@@ -154,9 +154,7 @@ static void map_lv(struct kube_controller *c, const struct kube_object *object, 
 {
     (void)context;
     json_auto_t *lv = kube_object_json(object);
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    if (node)
-        kube_controller_add_after(c, NULL, node, CLOCK_SECOND / 20);
+    kube_controller_add_after(c, NULL, logical_volume_of(lv).spec.node_name, CLOCK_SECOND / 20);
 }
 
 static void map_class(struct kube_controller *c, const struct kube_object *class, void *context)

@@ -3,7 +3,7 @@
  * tables. The lists are written from the designs, not from the tables, so that a field that gets lost
  * is missed.
  */
-#include "manifest.h"
+#include "api/manifest.h"
 
 /* Paths through objects, lists and maps alike. */
 static const struct {

@@ -2,7 +2,7 @@
  * What admission makes of our kinds: normal form, defaults, and the updates that are allowed. What
  * it refuses, and in which words, is in tests/data/bad.
  */
-#include "manifest.h"
+#include "api/manifest.h"
 
 #define META "'metadata': {'name': 'x'}"
 #define CSPC(p)                                                                                    \

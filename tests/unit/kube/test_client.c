@@ -267,7 +267,8 @@ static void test_nobody_there(void **state)
     int64_t begin = clock_mono_ns(clock_system());
     struct err e = {0};
     assert_null(call(c, "create", &e));
-    assert_int_equal(e.code, ERR_UNAVAILABLE);
+    /* The deadline may also pass in the middle of an attempt. */
+    assert_true(e.code == ERR_UNAVAILABLE || e.code == ERR_DEADLINE_EXCEEDED);
     /* it tried for a while */
     assert_true(clock_mono_ns(clock_system()) - begin >= 50 * MILLISECOND);
 }
