@@ -39,7 +39,7 @@ static bool unstable(const struct repl_target *t, uint64_t offset, uint64_t leng
  */
 static int read_link(const struct repl_target *t, uint16_t avoid, uint64_t offset)
 {
-    enum { PLACE = 22, MANY = 8 };
+    enum { MANY = 8 };
     int link[REPL_LINKS], n = 0, best = 0;
     each_peer(t, i)
     {
@@ -53,7 +53,7 @@ static int read_link(const struct repl_target *t, uint16_t avoid, uint64_t offse
     }
     if (!n)
         return -1;
-    int home = (int)((offset >> PLACE) % (unsigned)n);
+    int home = (int)((offset >> t->cfg.place_shift) % (unsigned)n);
     return t->peer[link[home]].reads > t->peer[link[best]].reads + MANY ? link[best] : link[home];
 }
 
