@@ -23,7 +23,7 @@ static bool flush_ready(const struct repl_replica *r)
 /* The position that DONE brings vouches for the checksums of every region outside of the log; a mark for those below it. */
 bool flush_awaits_sums(const struct repl_replica *r)
 {
-    return (r->done_owed || MUTANT(127, r->mark_owed, false)) && r->stale_cold;
+    return (r->done_owed || r->mark_owed) && r->stale_cold;
 }
 
 void flush_stored(struct repl_replica *r, int status)
