@@ -105,7 +105,7 @@ static int patch_lv(struct growth *g, json_t *patch, const char *subresource, st
 {
     json_auto_t *own = patch;
     const struct kube_write w = {.subresource = subresource};
-    json_t *now = kube_patch(g->t->client, kube_pair_of(&g->t->ledger->lvs, g->lv), NULL,
+    json_t *now = kube_patch(g->t->client, kube_groups_of(&g->t->ledger->lvs, g->lv), NULL,
                              kube_name(g->lv), KUBE_MERGE_PATCH, own, &w, e);
     if (!now)
         return -1;
