@@ -2,6 +2,7 @@
 
 #include "base/crash.h"
 #include "base/quantity.h"
+#include "kube/client_impl.h"
 #include "kube/names.h"
 
 /* Comparing. */
@@ -168,6 +169,46 @@ static int find_live(struct kube_client *c, const struct kube_child *child, json
     return -1;
 }
 
+/* Where the entry is by which we own fields that we wrote without an apply; -1. */
+static int find_update(const struct kube_client *c, const json_t *live)
+{
+    const json_t *it, *all = json_at(live, "metadata", "managedFields");
+    int found = -1;
+    for (size_t i = 0; (it = json_array_get(all, i)); i++) {
+        const char *manager = json_str(it, "manager"), *operation = json_str(it, "operation");
+        if (!manager || !operation || !str_eq(manager, c->manager) || json_str(it, "subresource"))
+            continue;
+        if (str_eq(operation, "Apply"))
+            return -1; /* what we applied is known */
+        found = (int)i;
+    }
+    return found;
+}
+
+/*
+ * Of a child that an earlier version created and updated, the fields become those of an apply, so
+ * that the next one takes out what is no longer wanted. A cache has no managedFields: then the
+ * server is asked.
+ */
+static int take_over(struct kube_client *c, const struct kube_child *child, const json_t *live,
+                     struct err *e)
+{
+    const struct kube_resource *r = &child->of->r;
+    const char *ns = place_of(child), *name = kube_name(child->wanted);
+    json_auto_t *whole = json_at(live, "metadata", "managedFields")
+                             ? json_incref((json_t *)(uintptr_t)live)
+                             : kube_get(c, r, ns, name, e);
+    int at = find_update(c, whole);
+    if (at < 0)
+        return whole ? 0 : -1;
+    _cleanup_free_ char *path = mem_printf("/metadata/managedFields/%d/operation", at);
+    json_auto_t *patch = json_pack("[{s:s,s:s,s:s},{s:s,s:s,s:s}]", "op", "test", "path",
+                                   "/metadata/resourceVersion", "value", kube_version(whole), "op",
+                                   "replace", "path", path, "value", "Apply");
+    json_auto_t *now = kube_patch(c, r, ns, name, KUBE_JSON_PATCH, patch, NULL, e);
+    return now ? 0 : -1;
+}
+
 static json_t *write_child(struct kube_client *c, const struct kube_child *child, bool created,
                            bool reborn, const json_t *wanted, struct err *e)
 {
@@ -213,6 +254,8 @@ json_t *kube_apply_child(struct kube_client *c, const struct kube_child *child,
         *ret_applied = what;
     if (what == KUBE_CHILD_KEPT)
         return json_incref(live);
+    if (what == KUBE_CHILD_CHANGED && !child->birth && take_over(c, child, live, e) < 0)
+        return NULL;
     crash_point(child->of->r.kind);
     json_t *now = write_child(c, child, what == KUBE_CHILD_CREATED, reborn, wanted, e);
     crash_point(child->of->r.kind);

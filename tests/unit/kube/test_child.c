@@ -112,7 +112,6 @@ static void test_apply(void **state)
     } cases[] = {
         {"none is there", NULL, {true, KUBE_CHILD_CREATED, NULL, 2}},
         {"it is as wanted", same, {true, KUBE_CHILD_KEPT, NULL, 1}},
-        {"it was made from something else", older, {true, KUBE_CHILD_CHANGED, NULL, 2}},
         {"somebody changed it", changed, {true, KUBE_CHILD_REPAIRED, NULL, 2}},
         {"somebody took its owner off", orphan, {true, KUBE_CHILD_REPAIRED, NULL, 2}},
         {"it is somebody else's", foreign, {false, 0, "NotOurs", 1}},
@@ -127,6 +126,41 @@ static void test_apply(void **state)
         };
         print_message("# %s\n", cases[i].name);
         run_apply(wanted_text, NULL, steps, cases[i].expected.requests, &cases[i].expected);
+    }
+}
+
+/* What an earlier version wrote without applying it becomes ours by an apply, once. */
+static void test_take_over(void **state)
+{
+#define ENTRY(manager, operation) "{\"manager\":\"" manager "\",\"operation\":\"" operation "\"}"
+#define STATUS                    "{\"manager\":\"test manager\",\"operation\":\"Update\",\"subresource\":\"status\"}"
+    static const struct {
+        const char *name, *entries, *path;
+    } cases[] = {
+        {"nothing is known of owners", "", NULL},
+        {"others only", ENTRY("kubectl", "Update") "," STATUS, NULL},
+        {"it was applied before",
+         ENTRY("test manager", "Update") "," ENTRY("test manager", "Apply"), NULL},
+        {"it was updated", STATUS "," ENTRY("test manager", "Update"),
+         "\"path\":\"/metadata/managedFields/1/operation\",\"value\":\"Apply\""},
+    };
+    (void)state;
+    _cleanup_free_ char *older = live_of(wanted_text, "u", false);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_free_ char *text = mem_printf("[%s]", cases[i].entries);
+        json_auto_t *entries = parse_json(text), *live = parse_json(older);
+        json_object_set(json_object_get(live, "metadata"), "managedFields", entries);
+        _cleanup_(str_done) struct str body = {0};
+        json_format(live, &body);
+        const struct fake_step steps[] = {
+            {"GET " SERVICE " ", 200, .body = str_get(&body)},
+            {cases[i].path ? cases[i].path : "&force=true", 200, .body = older},
+            {"&force=true", 200, .body = older},
+        };
+        size_t n = cases[i].path ? 3 : 2;
+        print_message("# %s\n", cases[i].name);
+        run_apply(wanted_text, NULL, steps, n,
+                  &(struct expected){true, KUBE_CHILD_CHANGED, NULL, n});
     }
 }
 
@@ -212,9 +246,8 @@ static void test_prune(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_has),
-        cmocka_unit_test(test_apply),
-        cmocka_unit_test(test_birth),
+        cmocka_unit_test(test_has),       cmocka_unit_test(test_apply),
+        cmocka_unit_test(test_take_over), cmocka_unit_test(test_birth),
         cmocka_unit_test(test_prune),
     };
     return cmocka_run_group_tests_name("child", tests, NULL, NULL);
