@@ -39,6 +39,7 @@ ALLOWED = (
      "at before by finding force freeBytes lv node owner until vg", "our annotations of volumes"),
     ("src/pool/", "Available replaced", "reports of the engine"),
     ("src/controllers/", "account chap cluster direct monitored mounts", "values of the templates of children"),
+    ("src/kube/child", "manager op", "managedFields, and a JSON patch of them"),
     ("src/kube/template", "$items $when", "words of such templates"),
     ("src/controllers/", "app serviceAccountToken sources", "a label, and volumes of pods"),
     ("src/sidecar/ src/controllers/volume/ src/ctl/volume",
