@@ -410,9 +410,13 @@ void meta_begin(struct repl_replica *r)
     if (r->sync_running || r->failed)
         return;
     bool any = r->sb_dirty;
-    if (r->log_missing)
+    /* A log that was damaged is made anew only when all pages say what it can no longer say: else a crash in
+     * between would leave a good log without the extents, beside pages that have the entries of before. */
+    if (r->log_missing && GUARD(71, !meta_pages_dirty(r))) {
         log_make(r);
-    r->log_missing = false;
+        r->log_missing = false;
+        any = true;
+    }
     for (uint32_t w = 0; r->regions && w <= pages_of(r->regions) / 64; w++) {
         for (; r->dirty[w]; r->dirty[w] &= r->dirty[w] - 1, any = true)
             write_page(r, w * 64 + (uint32_t)__builtin_ctzll(r->dirty[w]));

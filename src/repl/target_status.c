@@ -36,7 +36,7 @@ static void fill(const struct repl_target *t, const struct repl_member *m,
     s->inflight_write = p->joined ? (uint32_t)(t->last - p->applied) : 0;
     s->inflight_sync = p->insync && p->durable < t->last ? t->syncs_n : 0;
     s->up_time = (uint32_t)((t->now - p->opened) / 1000000000);
-    s->quorum = s->voter && !p->lost;
+    s->quorum = s->voter && p->ask == ASK_YES && !p->lost;
     s->scrub_errors = p->scrub_errors;
     s->held = p->held;
     s->snapshots_missing = repl_held_lacks(&p->held, &t->view.snaps);

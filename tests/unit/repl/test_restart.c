@@ -258,6 +258,29 @@ static void checksums_of_unknown_region(void **state)
     repl_replica_free(r);
 }
 
+/* A crash while a damaged log is made anew: a good log beside pages of before would hide what was active. */
+static void log_made_after_pages(void **state)
+{
+    static const uint8_t none[REPL_LOG_SLOT];
+    (void)state;
+    struct repl_replica *r = written_once();
+    world.later = false;
+    repl_replica_free(r);
+    for (uint64_t i = 0; i < 2; i++)
+        memset(world.meta + repl_log_offset(i), 0, REPL_LOG_SLOT);
+    world.sync_later = true;
+    r = start();
+    assert_true(entry_on_disk(1) == REPL_UNKNOWN);
+    for (uint64_t i = 0; i < 2; i++)
+        assert_memory_equal(world.meta + repl_log_offset(i), none, sizeof(none));
+    world.sync_later = false;
+    repl_replica_meta_synced(r, 0);
+    repl_replica_turn(r, 3 * S);
+    for (uint64_t i = 0; i < 2; i++)
+        assert_memory_not_equal(world.meta + repl_log_offset(i), none, sizeof(none));
+    repl_replica_free(r);
+}
+
 /* The superblock that is left is of a time before the first view; the store is not. */
 static void lost_without_view(void **state)
 {
@@ -333,6 +356,7 @@ int main(void)
         cmocka_unit_test(mark_awaits_checksums),
         cmocka_unit_test(checksums_below_mark),
         cmocka_unit_test(checksums_of_unknown_region),
+        cmocka_unit_test(log_made_after_pages),
         cmocka_unit_test(lost_without_view),
         cmocka_unit_test(copy_of_a_start_cut_off),
     };
