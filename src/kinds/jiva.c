@@ -307,7 +307,7 @@ const struct api_kind api_jiva_volume = {
     .versions =
         (const struct api_group_version[]){{"openebs.io", "v1alpha1"}, {"openebs.io", "v1"}, {0}},
     .published = 1,
-    .flags = API_STATUS_BOTH,
+    .flags = API_STATUS,
     .notes = notes,
     .fields = fields,
     .columns = columns,

@@ -182,7 +182,8 @@ static void make_settings(struct pool_maker *m)
     const char *cluster = cluster_uid(object);
     w->cluster_name = cluster && *cluster ? arena_printf(&w->arena, "cstor-%s", cluster) : "";
     w->existing = existing && *existing;
-    w->guid = pool_number(json_str(json_object_get(object, "status"), "guid"));
+    const char *guid = json_str(json_object_get(object, "status"), "guid");
+    w->guid = pool_number(guid && *guid ? guid : kube_annotation(object, API_POOL_GUID));
     w->compression = arena_strdup(&w->arena, compression ? compression : "off");
     json_int_t percent = json_is_integer(limit) ? json_integer_value(limit) : 85;
     w->read_only_percent = percent > 0 && percent < 100 ? (unsigned)percent : 0;

@@ -321,8 +321,7 @@ def check_release(cluster):
     cluster.claim("fourth", blockDeviceName=name)
     until("and claimed", lambda: condition(cluster.get_claim("fourth"), "Bound")[1]
           == "NotClaimable")
-    cluster.server.ask("PATCH", f"{NS}/blockdevices/{name}",
-                       {"status": {"claimState": "Released"}}, "application/merge-patch+json")
+    cluster.server.merge(f"{NS}/blockdevices/{name}", {"status": {"claimState": "Released"}})
     until("somebody who only says that it was released", lambda: "CleanFailed"
           in cluster.events(name))
     tap.ok("ext4" in run("wipefs", path).stdout, "gets nothing wiped")
@@ -603,8 +602,7 @@ def check_manual(cluster):
         "metadata": {"name": "by-hand", "labels": {"ndm.io/managed": "false",
                                                    "kubernetes.io/hostname": "n2"}},
         "spec": {"nodeAttributes": {"nodeName": "n2"}, "path": "/dev/null",
-                 "capacity": {"storage": 1 << 30}, "details": {"deviceType": "disk"}},
-        "status": {"claimState": "Unclaimed", "state": "Active"}})
+                 "capacity": {"storage": 1 << 30}, "details": {"deviceType": "disk"}}})
     cluster.claim("manual", "512Mi", blockDeviceNodeAttributes={"hostName": "n2"})
     until("a device made by hand is claimed",
           lambda: bound(cluster.claims()).get("manual") == "by-hand")

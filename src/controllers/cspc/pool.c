@@ -220,7 +220,24 @@ static int update(struct cspc_run *r, json_t *there, json_t *spec, const char *h
     return now ? 0 : -1;
 }
 
-static int keep(struct cspc_run *r, const json_t *instance, struct err *e)
+static bool runs_elsewhere(const json_t *deployment, const json_t *instance)
+{
+    const json_t *node = json_at(deployment, "spec", "template", "spec", "nodeSelector");
+    const char *is = json_str(node, API_POOL_HOSTNAME),
+               *host = kube_label(instance, API_POOL_HOSTNAME);
+    return is && host && !str_eq(is, host);
+}
+
+/*
+ * A pool that moves is in no node's hands until the next one has imported it. This is said before the Deployment
+ * moves, while nobody on the new node can have said more.
+ */
+static int say_moving(struct cspc_run *r, json_t *instance, struct err *e)
+{
+    return cspc_say_unknown(r, instance, "Pending", "Moving", "the pool moves to another node", e);
+}
+
+static int keep(struct cspc_run *r, json_t *instance, struct err *e)
 {
     json_auto_t *there =
         kube_informer_json(r->c->deployments, kube_namespace(instance), kube_name(instance), NULL);
@@ -229,6 +246,8 @@ static int keep(struct cspc_run *r, const json_t *instance, struct err *e)
         return cspc_delete(r->c, &r->c->deployments_r, there, e); /* its going calls us again */
     json_auto_t *spec = deployment_spec(r, instance);
     kube_hash(spec, 0, hash);
+    if (there && runs_elsewhere(there, instance) && say_moving(r, instance, e) < 0)
+        return -1;
     if (there)
         return update(r, there, spec, hash, e);
     json_t *made;

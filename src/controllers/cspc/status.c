@@ -6,7 +6,6 @@
  * for the case that somebody deletes their instances (create.c).
  */
 #include "controllers/cspc/cspc.h"
-#include "json/patch.h"
 #include "kube/condition.h"
 
 static const char *phase_of(const json_t *instance)
@@ -83,19 +82,11 @@ static json_t *records_of(const struct cspc_run *r)
     return records;
 }
 
-static int write(struct cspc_run *r, json_t *status, struct err *e)
+static int write(struct cspc_run *r, const json_t *status, struct err *e)
 {
-    json_auto_t *nothing = json_object();
-    const json_t *was = json_object_get(r->cluster, "status");
-    json_t *diff = json_merge_diff(was ? was : nothing, status);
-    if (!json_object_size(diff)) {
-        json_decref(diff);
-        return 0;
-    }
-    int written = cspc_patch(r->c, &r->c->clusters_r, r->cluster,
-                             json_pack("{s:o}", "status", diff), "status", e);
-    cspc_plan_again(r);
-    return written < 0 ? -1 : 1;
+    int written = cspc_say(r->c, &r->c->clusters_r, r->cluster, status, "status", e);
+    cspc_plan_again(r); /* it points into the cluster */
+    return written;
 }
 
 static json_t *status_of(const struct cspc_run *r)
@@ -110,7 +101,7 @@ int cspc_write_records(struct cspc_run *r, struct err *e)
         return 0;
     json_auto_t *status = status_of(r);
     json_object_set_new(status, "instances", records_of(r));
-    return write(r, status, e) < 0 ? -1 : 0;
+    return write(r, status, e);
 }
 
 /* Sums */
@@ -161,8 +152,8 @@ static const char *phase_word(const struct cspc_run *r, const struct counts *n)
     size_t i, made = 0;
     json_t *instance;
     json_array_foreach(r->instances, i, instance) {
-        const json_t *guid = json_at(instance, "status", "guid");
-        made += guid != NULL || str_eq(phase_of(instance), "ONLINE");
+        made += json_at(instance, "status", "guid") || kube_annotation(instance, API_POOL_GUID) ||
+                str_eq(phase_of(instance), "ONLINE");
     }
     return n->healthy ? "DEGRADED" : made ? "OFFLINE" : "Pending";
 }
@@ -254,5 +245,5 @@ int cspc_write_status(struct cspc_run *r, struct err *e)
     for (int part = 0; part < CSPC_PARTS; part++)
         set_part(r, conditions, (enum cspc_part)part);
     set_managers(r, conditions, &n);
-    return write(r, status, e) < 0 ? -1 : 0;
+    return write(r, status, e);
 }
