@@ -255,10 +255,10 @@ static int ensure_portal(struct jiva_work *w, const char *address, struct err *e
 {
     bool v6 = strchr(address, ':');
     _cleanup_free_ char *portal = mem_printf(v6 ? "[%s]:%d" : "%s:%d", address, JIVA_ISCSI_PORT);
-    if (str_eq(jiva_text(w->volume, "iscsi", "targetPortal"), portal))
-        return 0;
-    json_auto_t *patch = json_pack("{s:{s:s}}", "iscsi", "targetPortal", portal);
-    return jiva_patch_volume(w, patch, "portal", e);
+    json_auto_t *iscsi = api_jiva_iscsi(w->volume), *patch = json_object();
+    json_object_set_new(iscsi, "targetPortal", json_string(portal));
+    jiva_patch_iscsi(w->volume, iscsi, patch);
+    return json_object_size(patch) ? jiva_patch_volume(w, patch, "portal", e) : 0;
 }
 
 int jiva_ensure_children(struct jiva_work *w, struct err *e)

@@ -3,6 +3,7 @@
 #include "api/format.h"
 #include "base/quantity.h"
 #include "controllers/controllers.h"
+#include "json/patch.h"
 
 struct jiva_settings jiva_settings = {
     .dir = "/var/lib/orlop/jiva",
@@ -117,6 +118,25 @@ int jiva_patch_volume(struct jiva_work *w, json_t *patch, const char *what, stru
     json_decref(w->volume);
     w->volume = now;
     return 0;
+}
+
+static void set_diff(json_t *patch, const char *key, const json_t *is, const json_t *wanted)
+{
+    json_auto_t *nothing = json_object();
+    json_t *diff = json_merge_diff(is ? is : nothing, wanted);
+    if (json_object_size(diff))
+        json_object_set_new(patch, key, diff);
+    else
+        json_decref(diff);
+}
+
+void jiva_patch_iscsi(const json_t *volume, const json_t *iscsi, json_t *patch)
+{
+    json_auto_t *published = api_jiva_iscsi_published(iscsi), *spec = json_object();
+    set_diff(patch, "iscsi", json_object_get(volume, "iscsi"), iscsi);
+    set_diff(spec, "iscsiSpec", json_at(volume, "spec", "iscsiSpec"), published);
+    if (json_object_size(spec))
+        json_object_set(patch, "spec", spec);
 }
 
 int jiva_annotate(struct jiva_work *w, const char *what, json_t *annotations, struct err *e)

@@ -82,6 +82,8 @@ void jiva_again(struct jiva_work *w, int64_t ns);
 
 /* jiva.c: writes, each with the version it was decided on, between two crash points. */
 int jiva_patch_volume(struct jiva_work *w, json_t *patch, const char *what, struct err *e);
+/* Adds to a patch of the volume what makes it say, in both forms, how it is reached. */
+void jiva_patch_iscsi(const json_t *volume, const json_t *iscsi, json_t *patch);
 /* Annotations of the volume: pairs of key and value, NULL to take it off, ending with NULL. */
 int jiva_annotate(struct jiva_work *w, const char *what, json_t *annotations, struct err *e);
 /* Puts a finalizer on the object, or takes it off; nothing is written when it is so. */

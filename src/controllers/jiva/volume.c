@@ -15,16 +15,13 @@ enum { WORKERS = 4 };
 /* What the object says of itself: who it is, and where its parts are. */
 static json_t *identity(const json_t *volume)
 {
-    const char *iqn = jiva_text(volume, "iscsi", "iqn"), *ns = kube_namespace(volume),
-               *name = kube_name(volume);
+    const char *ns = kube_namespace(volume), *name = kube_name(volume);
     json_t *patch = json_object();
     if (!*jiva_id(volume))
         json_object_set_new(patch, "metadata",
                             json_pack("{s:{s:s}}", "annotations", API_JIVA_ID, kube_uid(volume)));
-    if (!*iqn)
-        json_object_set_new(
-            patch, "iscsi",
-            json_pack("{s:o}", "iqn", json_sprintf("iqn.2016-09.com.openebs.jiva:%s", name)));
+    json_auto_t *iscsi = api_jiva_iscsi(volume);
+    jiva_patch_iscsi(volume, iscsi, patch);
     static const char *const parts[][2] = {
         {"service", "svc"}, {"targetDeployment", "ctrl"}, {"replicaDeployment", "rep"}};
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
