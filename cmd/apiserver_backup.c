@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -13,59 +12,15 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cmd/apiserver.h"
 #include "k8s/apiserver/control.h"
-#include "k8s/apiserver/serve.h"
 #include "k8s/apiserver/store.h"
-
-enum { DONE = 0, FAILED = 1, USAGE = 2 };
-
-static const struct option options[] = {
-    {"data-dir", required_argument, NULL, 'd'},
-    {"force", no_argument, NULL, 'f'},
-    {"quiet", no_argument, NULL, 'q'},
-    {0},
-};
 
 struct arguments {
     const char *file, *folder;
     bool force, quiet;
-    char *store; /* to be freed */
+    const char *store;
 };
-
-static int failed(const char *command, const struct err *e)
-{
-    fprintf(stderr, "orlop %s: %s\n", command, e->msg);
-    return FAILED;
-}
-
-static bool parse(int argc, char **argv, struct arguments *a)
-{
-    int found;
-    while ((found = getopt_long(argc, argv, "d:q", options, NULL)) != -1) {
-        if (found == 'd')
-            a->folder = optarg;
-        else if (found == 'f')
-            a->force = true;
-        else if (found == 'q')
-            a->quiet = true;
-        else
-            return false;
-    }
-    if (!a->folder) {
-        fprintf(stderr,
-                "orlop %s: say with --data-dir where the server keeps its store\n"
-                "Try 'orlop %s --help'.\n",
-                argv[0], argv[0]);
-        return false;
-    }
-    if (optind != argc - 1) {
-        fprintf(stderr, "Usage: orlop %s --data-dir DIR FILE\n", argv[0]);
-        return false;
-    }
-    a->file = argv[optind];
-    a->store = mem_printf("%s/store.db", a->folder);
-    return true;
-}
 
 /* Progress, in place on a terminal and nowhere else. */
 static void show(void *context, enum apiserver_backup_step step, uint64_t done, uint64_t total)
@@ -134,7 +89,7 @@ static int backup_offline(const struct arguments *a, uint64_t *ret_revision, str
     return status;
 }
 
-static int backup(struct arguments *a)
+static int backup(const struct cli_args *args, struct arguments *a)
 {
     struct err e = {0};
     uint64_t revision = 0;
@@ -143,49 +98,49 @@ static int backup(struct arguments *a)
     if (offline)
         status = backup_offline(a, &revision, &e);
     if (status < 0)
-        return failed("backup", &e);
+        return cli_fail(args, "%s", e.msg);
     struct stat st = {0};
     stat(a->file, &st);
     if (!a->quiet)
         printf("%s: %lld bytes, revision %" PRIu64 "%s\n", a->file, (long long)st.st_size, revision,
                offline ? ", of a store that is not in use" : "");
-    return DONE;
+    return cli_finish(args);
 }
 
-static int restore(const struct arguments *a)
+static int restore(const struct cli_args *args, const struct arguments *a)
 {
     struct err e = {0};
     _cleanup_free_ char *aside = NULL, *keys = mem_printf("%s/encryption.key", a->folder);
     struct apiserver_store_options settings = apiserver_store_settings(keys);
-    if (!a->force && access(a->store, F_OK) == 0) {
-        fprintf(stderr,
-                "orlop restore: there is a store in %s already: --force puts the backup in its "
-                "place, and keeps it beside\n",
-                a->folder);
-        return FAILED;
-    }
+    if (!a->force && access(a->store, F_OK) == 0)
+        return cli_fail(args,
+                        "there is a store in %s already: --force puts the backup in its place, and "
+                        "keeps it beside",
+                        a->folder);
     if (file_make_dirs(a->folder, 0700, &e) < 0 ||
         apiserver_store_restore(a->file, a->store, &settings, &aside, &e) < 0)
-        return failed("restore", &e);
+        return cli_fail(args, "%s", e.msg);
     if (!a->quiet && aside)
         printf("%s: restored; what was there is %s\n", a->store, aside);
     else if (!a->quiet)
         printf("%s: restored\n", a->store);
-    return DONE;
+    return cli_finish(args);
 }
 
-int backup_main(int argc, char **argv)
+static int run_with(const struct cli_args *args, bool restores)
 {
-    struct arguments a = {0};
-    int status = parse(argc, argv, &a) ? backup(&a) : USAGE;
-    free(a.store);
-    return status;
+    const struct backup_settings *s = args->settings;
+    _cleanup_free_ char *store = mem_printf("%s/store.db", s->folder);
+    struct arguments a = {args->words[0], s->folder, s->force, s->quiet, store};
+    return restores ? restore(args, &a) : backup(args, &a);
 }
 
-int restore_main(int argc, char **argv)
+int run_backup(const struct cli_args *args)
 {
-    struct arguments a = {0};
-    int status = parse(argc, argv, &a) ? restore(&a) : USAGE;
-    free(a.store);
-    return status;
+    return run_with(args, false);
+}
+
+int run_restore(const struct cli_args *args)
+{
+    return run_with(args, true);
 }

@@ -1,8 +1,9 @@
 /*
- * `orlop-apiserver backup` and `orlop-apiserver restore`: what `orlop backup` and `orlop restore`
- * run. Exit status as in cli/cli.h.
+ * `orlop backup` and `orlop restore`.
  */
 #pragma once
 
-int backup_main(int argc, char **argv);
-int restore_main(int argc, char **argv);
+#include "cli/cli.h"
+
+int run_backup(const struct cli_args *args);
+int run_restore(const struct cli_args *args);

@@ -1,10 +1,10 @@
 /*
- * orlop-bench: what `orlop bench` does.
+ * orlop-bench.
  */
 #include "bench/command.h"
 
 int main(int argc, char **argv)
 {
-    static const struct cli_handler handlers[] = {{"bench", bench_command}, {NULL}};
+    static const struct cli_handler handlers[] = {{&bench_row, bench_command}, {NULL}};
     return cli_program_main(argc, argv, handlers);
 }

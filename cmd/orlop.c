@@ -1,6 +1,23 @@
-#include "cli/cli.h"
+/*
+ * orlop: its own commands are those of src/ctl and src/up, which are linked whole; these are the
+ * commands that programs of their own run.
+ */
+#include "bench/command.h"
+#include "cmd/apiserver.h"
+#include "cmd/controller.h"
+#include "cmd/node.h"
+#include "cmd/volume.h"
+#include "pool/command.h"
+#include "replica/command.h"
+#include "target/command.h"
 
 int main(int argc, char **argv)
 {
+    static const struct cli_command *const programs[] = {
+        &apiserver_command, &backup_command, &restore_command, &controller_command, &node_command,
+        &volume_command,    &pool_serve_row, &target_row,      &replica_row,        &bench_row,
+    };
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+        cli_register(programs[i]);
     return cli_main(argc, argv);
 }

@@ -1,10 +1,10 @@
 /*
- * orlop-pool: what `orlop pool serve` does.
+ * orlop-pool.
  */
-#include "pool/pool.h"
+#include "pool/command.h"
 
 int main(int argc, char **argv)
 {
-    static const struct cli_handler handlers[] = {{"pool serve", pool_serve_command}, {NULL}};
+    static const struct cli_handler handlers[] = {{&pool_serve_row, pool_serve_command}, {NULL}};
     return cli_program_main(argc, argv, handlers);
 }

@@ -1,10 +1,10 @@
 /*
- * orlop-replica: what `orlop replica` does.
+ * orlop-replica.
  */
-#include "replica/replica.h"
+#include "replica/command.h"
 
 int main(int argc, char **argv)
 {
-    static const struct cli_handler handlers[] = {{"replica", replica_command}, {NULL}};
+    static const struct cli_handler handlers[] = {{&replica_row, replica_command}, {NULL}};
     return cli_program_main(argc, argv, handlers);
 }

@@ -1,10 +1,10 @@
 /*
- * orlop-target: what `orlop target` does.
+ * orlop-target.
  */
-#include "target/target.h"
+#include "target/command.h"
 
 int main(int argc, char **argv)
 {
-    static const struct cli_handler handlers[] = {{"target", target_command}, {NULL}};
+    static const struct cli_handler handlers[] = {{&target_row, target_command}, {NULL}};
     return cli_program_main(argc, argv, handlers);
 }

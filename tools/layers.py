@@ -35,7 +35,7 @@ BELOW = {
     "pool": ["base", "json", "api", "kinds", "http", "metrics", "kube", "io", "store", "zpool", "ui",
              "cli"],
     "ui": ["base"],
-    "cli": ["base", "json", "api", "ui"],
+    "cli": ["base"],
     "ctl": ["base", "json", "api", "kinds", "kube", "controllers", "ui", "cli", "up"],
     "bench": ["base", "json", "ui", "cli"],
     # It starts and stops the embedded Kubernetes, so it alone knows of it.

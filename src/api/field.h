@@ -85,6 +85,8 @@ struct api_field {
      * apart, the merge key among them; ends with NULL. One that may be absent needs a default.
      */
     const char *const *map_keys;
+    /* Where a struct of the kind has it, plus one (api/decode.h); 0: nowhere. */
+    size_t at, item_size; /* item_size: of an element, for lists */
     const char *doc;
 };
 

@@ -1,5 +1,7 @@
 #include "api/shared.h"
 
+#include "api/decode.h"
+
 const struct api_field api_conditions[] = {
     {"type", API_STRING, .flags = API_REQUIRED, .doc = "What the condition is about."},
     {"status", API_STRING, .flags = API_REQUIRED, .words = API_WORDS("True", "False", "Unknown"),
@@ -68,9 +70,10 @@ const struct api_field api_label_selector[] = {
 const struct api_field api_object_reference[] = {
     {"apiVersion", API_STRING, .doc = "API version of the object."},
     {"kind", API_STRING, .doc = "Kind of the object."},
-    {"namespace", API_STRING, .doc = "Namespace of the object."},
-    {"name", API_STRING, .doc = "Name of the object."},
-    {"uid", API_STRING, .doc = "UID of the object."},
+    {"namespace", API_STRING, API_TEXT(struct api_reference, ns),
+     .doc = "Namespace of the object."},
+    {"name", API_STRING, API_TEXT(struct api_reference, name), .doc = "Name of the object."},
+    {"uid", API_STRING, API_TEXT(struct api_reference, uid), .doc = "UID of the object."},
     {"resourceVersion", API_STRING, .doc = "Version of the object that is meant."},
     {"fieldPath", API_STRING, .doc = "Part of the object that is meant."},
     {0},

@@ -32,4 +32,7 @@ extern const struct api_field api_toleration[];
 extern const struct api_field api_version_details[];
 extern const struct api_field api_label_selector[];
 extern const struct api_field api_object_reference[];
+struct api_reference {
+    const char *ns, *name, *uid;
+};
 extern const struct api_field api_local_reference[]; /* a name in the same namespace */

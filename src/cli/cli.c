@@ -5,18 +5,45 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 
+enum { COMMANDS_MAX = 128, FIRST = 256 };
+
 #ifndef ORLOP_LIBEXEC
 #define ORLOP_LIBEXEC "/usr/local/libexec/orlop"
 #endif
 
-const struct cli_command *cli_command_find(const char *name)
+static const struct cli_command *registered[COMMANDS_MAX + 1]; /* sorted; ends with NULL */
+
+static int compare(const void *a, const void *b)
 {
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    const struct cli_command *x = *(const struct cli_command *const *)a,
+                             *y = *(const struct cli_command *const *)b;
+    return x->topic == y->topic ? strcmp(x->name, y->name) : (int)x->topic - (int)y->topic;
+}
+
+void cli_register(const struct cli_command *command)
+{
+    size_t n = 0;
+    while (registered[n])
+        n++;
+    assert(n < COMMANDS_MAX);
+    registered[n++] = command;
+    qsort(registered, n, sizeof(registered[0]), compare);
+}
+
+const struct cli_command *const *cli_commands(void)
+{
+    return registered;
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (const struct cli_command *const *c = registered; *c; c++) {
         if (str_eq((*c)->name, name))
             return *c;
     }
@@ -28,7 +55,7 @@ const struct cli_command *cli_command_at(int argc, char **argv, int *ret_words)
     for (int words = argc < 2 ? argc : 2; words > 0; words--) {
         _cleanup_free_ char *name =
             words > 1 ? mem_printf("%s %s", argv[0], argv[1]) : mem_strdup(argv[0]);
-        const struct cli_command *command = cli_command_find(name);
+        const struct cli_command *command = find_command(name);
         *ret_words = words;
         if (command)
             return command;
@@ -47,7 +74,7 @@ char *cli_command_begins(const struct cli_command *const *command)
 {
     const char *blank = strchr((*command)->name, ' ');
     char *group = blank ? mem_strndup((*command)->name, (size_t)(blank - (*command)->name)) : NULL;
-    for (const struct cli_command *const *c = cli_commands; group && c < command; c++) {
+    for (const struct cli_command *const *c = registered; group && c < command; c++) {
         if (!cli_command_in(*c, group))
             continue;
         free(group);
@@ -64,13 +91,14 @@ char *cli_command_page(const struct cli_command *command)
     return name;
 }
 
-const char *cli_get(const struct cli_args *args, const char *name)
+bool cli_given(const struct cli_args *args, const void *member)
 {
+    size_t offset = (size_t)((const char *)member - (const char *)args->settings);
     for (int i = 0; args->command->options[i].name; i++) {
-        if (str_eq(args->command->options[i].name, name))
-            return args->values[i];
+        if (args->command->options[i].offset == offset)
+            return args->given >> i & 1;
     }
-    return NULL;
+    return false;
 }
 
 static void vsay(const struct cli_args *args, const char *fmt, va_list ap)
@@ -108,7 +136,7 @@ int cli_finish(const struct cli_args *args)
     return cli_fail(args, "cannot write the result: %s", strerror(errno));
 }
 
-/* getopt's tables, made from ours. Long options return 256 + their place. */
+/* getopt's tables, made from ours. Long options return FIRST + their place. */
 struct getopt_tables {
     struct option longs[CLI_OPTIONS_MAX + 2];
     char letters[2 * CLI_OPTIONS_MAX + 3];
@@ -122,11 +150,14 @@ static void make_tables(const struct cli_option *options, struct getopt_tables *
     int i = 0;
     for (; options && options[i].name; i++) {
         assert(i < CLI_OPTIONS_MAX);
-        int has_arg = options[i].arg ? required_argument : no_argument;
-        t->longs[i] = (struct option){options[i].name, has_arg, NULL, 256 + i};
+        bool must = cli_value_must(&options[i]);
+        int has_arg = must                         ? required_argument
+                      : cli_value_may(&options[i]) ? optional_argument
+                                                   : no_argument;
+        t->longs[i] = (struct option){options[i].name, has_arg, NULL, FIRST + i};
         if (options[i].letter) {
             *l++ = options[i].letter;
-            if (options[i].arg)
+            if (must)
                 *l++ = ':';
         }
     }
@@ -137,8 +168,8 @@ static void make_tables(const struct cli_option *options, struct getopt_tables *
 
 static int option_place(const struct cli_option *options, int found)
 {
-    if (found >= 256)
-        return found - 256;
+    if (found >= FIRST)
+        return found - FIRST;
     for (int i = 0; options && options[i].name; i++) {
         if (options[i].letter == found)
             return i;
@@ -146,15 +177,51 @@ static int option_place(const struct cli_option *options, int found)
     return -1;
 }
 
-static int check_choice(const struct cli_args *args, const struct cli_option *option)
+static int set_option(struct cli_args *args, int place, const char *text)
 {
-    if (!option->choices || str_in(optarg, option->choices))
+    const struct cli_option *o = &args->command->options[place];
+    struct err e = {0};
+    if (!(args->given >> place & 1) && o->def && o->member == CLI_MEMBER_LIST)
+        cli_values_done((const struct cli_option[]){*o, {0}},
+                        args->settings); /* the default goes */
+    args->given |= UINT64_C(1) << place;
+    return cli_value_set(o, text, args->settings, &e) < 0
+               ? cli_misuse(args, "--%s: %s", o->name, e.msg)
+               : CLI_DONE;
+}
+
+static void set_defaults(struct cli_args *args)
+{
+    for (const struct cli_option *o = args->command->options; o && o->name; o++) {
+        struct err e = {0};
+        if (o->def && cli_value_set(o, o->def, args->settings, &e) < 0)
+            cli_fail(args, "--%s: %s", o->name, e.msg); /* a test checks all rows */
+    }
+}
+
+static int check_required(const struct cli_args *args)
+{
+    _cleanup_(str_done) struct str missing = {0};
+    for (int i = 0; args->command->options && args->command->options[i].name; i++) {
+        const struct cli_option *o = &args->command->options[i];
+        if (o->required && !(args->given >> i & 1))
+            str_appendf(&missing, "%s--%s %s", missing.len ? " and " : "", o->name, o->arg);
+    }
+    return missing.len ? cli_misuse(args, "%s %s missing", str_get(&missing),
+                                    strstr(missing.p, " and ") ? "are" : "is")
+                       : CLI_DONE;
+}
+
+/* The first argument, where it is a word of a few. */
+static int check_choice(const struct cli_args *args)
+{
+    const char *const *choices = args->command->choices;
+    if (!choices || !args->count || str_in(args->words[0], choices))
         return CLI_DONE;
     _cleanup_(str_done) struct str words = {0};
-    for (const char *const *word = option->choices; *word; word++)
-        str_appendf(&words, "%s%s", word == option->choices ? "" : ", ", *word);
-    return cli_misuse(args, "--%s does not take '%s'; it takes %s", option->name, optarg,
-                      str_get(&words));
+    for (const char *const *word = choices; *word; word++)
+        str_appendf(&words, "%s%s", word == choices ? "" : ", ", *word);
+    return cli_misuse(args, "'%s' is none of %s", args->words[0], str_get(&words));
 }
 
 static int check_count(const struct cli_args *args)
@@ -167,95 +234,91 @@ static int check_count(const struct cli_args *args)
         return cli_misuse(args, "%s %s missing", missing, strchr(missing, ' ') ? "are" : "is");
     }
     if (c->most >= 0 && args->count > c->most)
-        return cli_misuse(args, "'%s' is one argument too many", args->words[c->most]);
+        return cli_misuse(args, "unexpected argument '%s'", args->words[c->most]);
     return CLI_DONE;
 }
 
-/* argv as it came, getopt has only changed its order; argv[0] is the last word of the command. */
-static int run_program(const struct cli_args *args, int argc, char **argv)
+/* Parses into args; CLI_DONE, or the status to end with. *ret_help: --help was asked for. */
+static int parse(struct cli_args *args, int argc, char **argv, bool *ret_help)
 {
-    const char *program = args->command->program, *blank = strchr(args->command->name, ' ');
-    _cleanup_free_ char *name = mem_printf("orlop-%s", program);
-    _cleanup_free_ char *group =
-        blank ? mem_strndup(args->command->name, (size_t)(blank - args->command->name)) : NULL;
-    _cleanup_free_ char **own = mem_zalloc(((size_t)argc + 3) * sizeof(*own));
-    own[0] = name;
-    own[1] = group;
-    memcpy(own + 1 + !!group, argv, (size_t)argc * sizeof(*argv));
-    cli_exec(program, own);
-    return cli_fail(args, "the program orlop-%s is not installed", program);
-}
-
-static int run_command(const struct cli_command *command, int argc, char **argv,
-                       int (*run)(const struct cli_args *args))
-{
-    struct cli_args args = {.command = command};
+    const struct cli_option *options = args->command->options;
     struct getopt_tables tables;
-    make_tables(command->options, &tables);
+    make_tables(options, &tables);
     opterr = 0;
     optind = 1;
     int found;
     while ((found = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
-        if (found == 'h') {
-            cli_help(command, stdout);
-            return cli_finish(&args);
-        }
+        *ret_help = found == 'h';
+        if (*ret_help)
+            return CLI_DONE;
         if (found == ':')
-            return cli_misuse(&args, "'%s' needs a value", argv[optind - 1]);
-        int place = option_place(command->options, found);
+            return cli_misuse(args, "'%s' needs a value", argv[optind - 1]);
+        int place = option_place(options, found);
         if (found == '?' || place < 0)
-            return cli_misuse(&args, "there is no option '%s'", argv[optind - 1]);
-        if (optarg && check_choice(&args, &command->options[place]) != CLI_DONE)
+            return cli_misuse(args, "there is no option '%s'", argv[optind - 1]);
+        if (set_option(args, place, optarg) != CLI_DONE)
             return CLI_USAGE;
-        if (args.n_given == CLI_GIVEN_MAX)
-            return cli_misuse(&args, "there are more than %d options", CLI_GIVEN_MAX);
-        args.values[place] = optarg ? optarg : "";
-        args.given[args.n_given].name = command->options[place].name;
-        args.given[args.n_given++].value = args.values[place];
     }
-    args.words = argv + optind;
-    args.count = argc - optind;
-    int status = check_count(&args);
-    if (status != CLI_DONE)
-        return status;
-    return run ? run(&args) : run_program(&args, argc, argv);
+    args->words = argv + optind;
+    args->count = argc - optind;
+    int status = check_count(args);
+    if (status == CLI_DONE)
+        status = check_choice(args);
+    return status == CLI_DONE ? check_required(args) : status;
 }
 
-/*
- * A command that is a program of its own, `orlop-NAME`: beside this one (a build folder), or in
- * libexec (an installation). Returns only when there is none.
- */
-void cli_exec(const char *name, char **argv)
+/* argv[0] is the last word of the command. */
+static int run_command(const struct cli_command *command, int argc, char **argv,
+                       int (*run)(const struct cli_args *args))
 {
-    if (strchr(name, '/'))
-        return;
+    struct cli_args args = {.command = command, .settings = mem_zalloc(command->settings + 1)};
+    bool help = false;
+    set_defaults(&args);
+    int status = parse(&args, argc, argv, &help);
+    if (help) {
+        cli_help(command, stdout);
+        status = cli_finish(&args);
+    } else if (status == CLI_DONE) {
+        status = run(&args);
+    }
+    cli_values_done(command->options, args.settings);
+    free(args.settings);
+    return status;
+}
+
+char *cli_libexec(void)
+{
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n > 0) {
-        self[n] = '\0';
-        char *slash = strrchr(self, '/');
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
         *slash = '\0';
-        _cleanup_free_ char *beside = mem_printf("%s/orlop-%s", self, name);
-        execv(beside, argv);
-    }
-    _cleanup_free_ char *installed = mem_printf("%s/orlop-%s", ORLOP_LIBEXEC, name);
-    execv(installed, argv);
+    _cleanup_free_ char *beside = mem_printf("%s/orlop-apiserver", self);
+    return mem_strdup(access(beside, X_OK) == 0 ? self : ORLOP_LIBEXEC);
+}
+
+/* Becomes `orlop-PROGRAM COMMAND ARGUMENT...`; argv[0] is the command's first word. */
+static int run_program(const struct cli_command *command, char **argv)
+{
+    const struct cli_args args = {.command = command};
+    _cleanup_free_ char *folder = cli_libexec();
+    _cleanup_free_ char *name = mem_printf("orlop-%s", command->program);
+    _cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
+    int n = 0;
+    while (argv[n])
+        n++;
+    _cleanup_free_ char **own = mem_zalloc(((size_t)n + 2) * sizeof(*own));
+    own[0] = name;
+    memcpy(own + 1, argv, (size_t)n * sizeof(*argv));
+    execv(path, own);
+    return cli_fail(&args, "cannot run %s: %s", path, strerror(errno));
 }
 
 static bool is_group(const char *name)
 {
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = registered; *c; c++) {
         if (cli_command_in(*c, name))
-            return true;
-    }
-    return false;
-}
-
-/* One that people run by its name; others that happen to be called as a group are not. */
-static bool is_program(const char *name)
-{
-    for (const char *const(*p)[2] = cli_programs; (*p)[0]; p++) {
-        if (str_eq((*p)[0], name))
             return true;
     }
     return false;
@@ -273,9 +336,9 @@ static int run_group(int argc, char **argv)
 
 static int unknown_command(const char *name)
 {
-    const char *names[64];
+    const char *names[COMMANDS_MAX + 1];
     size_t n = 0;
-    for (const struct cli_command *const *c = cli_commands; *c && n + 1 < ARRAY_SIZE(names); c++)
+    for (const struct cli_command *const *c = registered; *c; c++)
         names[n++] = (*c)->name;
     names[n] = NULL;
     const char *near = str_nearest(name, names);
@@ -286,32 +349,32 @@ static int unknown_command(const char *name)
 
 int cli_main(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : NULL;
+    static char version[] = "version";
+    char *name = argc > 1 ? argv[1] : NULL;
+    int words = 1;
     if (!name || str_eq(name, "--help") || str_eq(name, "-h")) {
         cli_help(NULL, name ? stdout : stderr);
         return name ? CLI_DONE : CLI_USAGE;
     }
     if (str_eq(name, "--version"))
-        name = "version";
-    int words = 1;
-    const struct cli_command *command =
-        name == argv[1] ? cli_command_at(argc - 1, argv + 1, &words) : cli_command_find(name);
+        argv[1] = version;
+    const struct cli_command *command = cli_command_at(argc - 1, argv + 1, &words);
+    if (command && command->program)
+        return run_program(command, argv + 1);
     if (command)
         return run_command(command, argc - words, argv + words, command->run);
-    bool group = is_group(name);
-    if (!group || is_program(name))
-        cli_exec(name, argv + 1);
-    return group ? run_group(argc - 1, argv + 1) : unknown_command(name);
+    return is_group(name) ? run_group(argc - 1, argv + 1) : unknown_command(name);
 }
 
 int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)
 {
+    for (const struct cli_handler *h = handlers; h->command; h++)
+        cli_register(h->command);
     int words = 0;
     const struct cli_command *command = cli_command_at(argc - 1, argv + 1, &words);
-    for (; command && handlers->name; handlers++) {
-        if (str_eq(handlers->name, command->name))
-            return run_command(command, argc - words, argv + words, handlers->run);
-    }
-    fprintf(stderr, "%s is run by `orlop`; try 'orlop --help'\n", argv[0]);
-    return CLI_USAGE;
+    const struct cli_handler *h = handlers;
+    while (command && h->command != command)
+        h++;
+    words = command ? words : 0;
+    return run_command(h->command, argc - words, argv + words, h->run);
 }

@@ -38,13 +38,29 @@ void cli_wrap(FILE *out, const char *text, int indent, int width)
         fputc('\n', out);
 }
 
+/* "-n, --node NODE" */
 static void option_text(const struct cli_option *option, struct str *text)
 {
     if (option->letter)
         str_appendf(text, "-%c, ", option->letter);
     str_appendf(text, "--%s", option->name);
-    if (option->arg)
+    if (cli_value_must(option))
         str_appendf(text, " %s", option->arg);
+    else if (cli_value_may(option))
+        str_appendf(text, "[=%s]", option->arg ? option->arg : "BOOL");
+}
+
+/* Its sentences, and what else the table knows. */
+static void doc_text(const struct cli_option *option, struct str *text)
+{
+    str_append(text, option->doc);
+    for (const char *const *word = option->choices; word && *word; word++)
+        str_appendf(text, "%s%s%s", word == option->choices ? " One of " : ", ", *word,
+                    word[1] ? "" : ".");
+    if (option->required)
+        str_append(text, " Required.");
+    if (option->def && *option->def)
+        str_appendf(text, " Default: %s.", option->def);
 }
 
 static void usage_text(const struct cli_command *command, struct str *text)
@@ -58,21 +74,30 @@ static void usage_text(const struct cli_command *command, struct str *text)
 
 static void help_program(FILE *out)
 {
+    static const char *const topics[CLI_TOPICS] = {
+        [CLI_MACHINE] = "A system on this machine",
+        [CLI_MANIFESTS] = "Manifests",
+        [CLI_STORAGE] = "Disks, pools and volumes",
+        [CLI_PROGRAMS] = "Programs that serve",
+        [CLI_OTHER] = "Other",
+    };
     fputs("Orlop: container-attached storage for Kubernetes.\n\n"
-          "Usage: orlop COMMAND [ARGUMENT]...\n\nCommands:\n",
+          "Usage: orlop COMMAND [ARGUMENT]...\n",
           out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++)
-        fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
-    fputs("\nPrograms:\n", out);
-    for (const char *const(*p)[2] = cli_programs; (*p)[0]; p++)
-        fprintf(out, "  %-12s %s\n", (*p)[0], (*p)[1]);
+    int last = -1;
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
+        if ((int)(*c)->topic != last)
+            fprintf(out, "\n%s:\n", topics[(*c)->topic]);
+        last = (int)(*c)->topic;
+        fprintf(out, "  %-16s %s\n", (*c)->name, (*c)->summary);
+    }
     fputs("\n'orlop COMMAND --help' tells more of each.\n", out);
 }
 
 void cli_help_group(const char *group, FILE *out)
 {
     fprintf(out, "Usage: orlop %s COMMAND [ARGUMENT]...\n\nCommands:\n", group);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         const char *word = cli_command_in(*c, group);
         if (word)
             fprintf(out, "  %-12s %s\n", word, (*c)->summary);
@@ -95,9 +120,13 @@ void cli_help(const struct cli_command *command, FILE *out)
         _cleanup_(str_done) struct str text = {0};
         option_text(o, &text);
         fprintf(out, "  %s\n", str_get(&text));
-        cli_wrap(out, o->doc, 6, 80);
+        str_clear(&text);
+        doc_text(o, &text);
+        cli_wrap(out, str_get(&text), 6, 80);
     }
     fputs("  -h, --help\n      Show this.\n", out);
+    if (command->more)
+        command->more(out);
     if (command->examples) {
         fputs("\nExamples:\n", out);
         for (const char *const(*e)[2] = command->examples; (*e)[0]; e++)
@@ -119,6 +148,8 @@ static void man_text(FILE *out, const char *text)
             fputs("\\e", out);
         } else if (*text == '-') {
             fputs("\\-", out);
+        } else if (*text == ',' && text[1] && text[1] != ' ') {
+            fputs(",\\:", out); /* a line may end here */
         } else {
             fputc(*text, out);
         }
@@ -132,7 +163,7 @@ static void man_program(FILE *out)
           "container-attached storage for Kubernetes\n.SH SYNOPSIS\n.B orlop\n.I COMMAND\n"
           "[\\fIARGUMENT\\fR]...\n.SH COMMANDS\n",
           out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         _cleanup_free_ char *page = cli_command_page(*c);
         fprintf(out, ".TP\n.BR orlop\\-%s (1)\n%s.\n", page, (*c)->summary);
     }
@@ -149,8 +180,8 @@ void cli_man(const struct cli_command *command, FILE *out)
     _cleanup_(str_done) struct str usage = {0};
     usage_text(command, &usage);
     _cleanup_free_ char *page = cli_command_page(command);
-    fprintf(out, ".TH ORLOP-%s 1 \"\" \"Orlop %s\" \"Orlop\"\n.SH NAME\norlop\\-%s \\- ", page,
-            ORLOP_VERSION, page);
+    fprintf(out, ".TH ORLOP-%s 1 \"\" \"Orlop %s\" \"Orlop\"\n.ad l\n.SH NAME\norlop\\-%s \\- ",
+            page, ORLOP_VERSION, page);
     man_text(out, command->summary);
     fputs(".SH SYNOPSIS\n", out);
     man_text(out, str_get(&usage));
@@ -163,7 +194,9 @@ void cli_man(const struct cli_command *command, FILE *out)
         option_text(o, &text);
         fputs(".TP\n.B ", out);
         man_text(out, str_get(&text));
-        man_text(out, o->doc);
+        str_clear(&text);
+        doc_text(o, &text);
+        man_text(out, str_get(&text));
     }
     if (command->examples)
         fputs(".SH EXAMPLES\n", out);
@@ -189,7 +222,10 @@ void cli_markdown(const struct cli_command *command, FILE *out)
     for (const struct cli_option *o = command->options; o && o->name; o++) {
         _cleanup_(str_done) struct str text = {0};
         option_text(o, &text);
-        fprintf(out, "| `%s` | %s |\n", str_get(&text), o->doc);
+        fprintf(out, "| `%s` | ", str_get(&text));
+        str_clear(&text);
+        doc_text(o, &text);
+        fprintf(out, "%s |\n", str_get(&text));
     }
     if (command->examples)
         fputs("\nExamples:\n\n", out);

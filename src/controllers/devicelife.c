@@ -5,6 +5,7 @@
  */
 #include "base/str.h"
 #include "controllers/controllers.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
 struct devicelife {
@@ -14,15 +15,9 @@ struct devicelife {
     struct kube_informer *devices, *nodes;
 };
 
-static const char *node_of(const json_t *device)
-{
-    const char *name = json_str(json_at(device, "spec", "nodeAttributes"), "nodeName");
-    return name ? name : "";
-}
-
 static void by_node(const json_t *device, struct kube_index_values *out)
 {
-    kube_index_add(out, node_of(device));
+    kube_index_add(out, block_device_of(device).spec.node_name);
 }
 
 static const struct kube_index index_by_node = {"node", by_node};
@@ -44,10 +39,10 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     struct devicelife *d = context;
     (void)ret;
     json_t *device = kube_informer_json(d->devices, ns, name, NULL);
-    const char *state = json_str(json_object_get(device, "status"), "state");
-    const char *why = device ? why_unknown(d, node_of(device)) : NULL;
+    const struct block_device its = block_device_of(device);
+    const char *why = *its.spec.node_name ? why_unknown(d, its.spec.node_name) : NULL;
     int status = 0;
-    if (why && *node_of(device) && !(state && str_eq(state, "Unknown"))) {
+    if (why && !str_eq(its.status.state, "Unknown")) {
         json_auto_t *wanted = json_deep_copy(json_object_get(device, "status"));
         if (!wanted)
             wanted = json_object();

@@ -18,12 +18,12 @@ static char *of_folder(const char *folder)
 
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e)
 {
-    const char *given = cli_get(args, "kubeconfig"), *data = cli_get(args, "data");
+    const char *given = ctl_settings(args)->kubeconfig, *data = ctl_settings(args)->data;
     const char *variable = getenv("KUBECONFIG");
     bool named = given || (!data && variable && *variable);
     _cleanup_free_ char *found = named ? NULL : of_folder(data);
     struct kube_config config = {0};
-    if (kube_config_load(given ? given : found, cli_get(args, "context"), &config, e) < 0)
+    if (kube_config_load(given ? given : found, ctl_settings(args)->context, &config, e) < 0)
         return NULL;
     const struct kube_client_options o = {.config = &config, .field_manager = "orlop"};
     struct kube_client *client = kube_client_new(&o, e);
@@ -41,9 +41,9 @@ struct kube_resource ctl_lvs(struct kube_client *c)
 json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e)
 {
     const struct kube_resource volumes = kube_resource("v1", "PersistentVolume");
-    const char *name = json_str(json_object_get(lv, "spec"), "name");
+    const char *name = logical_volume_of(lv).spec.name;
     struct err why = {0};
-    json_t *volume = kube_get(c, &volumes, NULL, name ? name : kube_name(lv), &why);
+    json_t *volume = kube_get(c, &volumes, NULL, *name ? name : kube_name(lv), &why);
     if (!volume && why.code != ERR_NOT_FOUND)
         *e = why;
     if (volume && !topolvm_is_ours(json_str(json_at(volume, "spec", "csi"), "driver"))) {

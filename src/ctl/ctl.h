@@ -10,6 +10,70 @@
 #include "kube/groups.h"
 #include "kube/object.h"
 
+/* What the options of these commands fill; each command has some of them. */
+struct ctl_settings {
+    const char *kubeconfig, *context, *data; /* which API */
+    const char *ns, *node, *output;
+    bool all_namespaces, force, wait, dry_run;
+    int64_t timeout;
+    const char *size, *class;       /* of a logical volume */
+    bool free;                      /* of disks: only those that nobody uses */
+    struct cli_list groups;         /* of disks, for pools, in the order given */
+    const char *compression;        /* of a pool */
+    bool thin;                      /* the same */
+    unsigned replicas;              /* of a volume; 0: not given */
+    const char *reclaim;            /* the same */
+    bool fixed, keep, login, erase; /* the same */
+};
+
+static inline const struct ctl_settings *ctl_settings(const struct cli_args *args)
+{
+    return args->settings;
+}
+
+#define CTL_AT(member) CLI_AT(struct ctl_settings, member)
+
+#define CTL_API_OPTIONS                                                                            \
+    {"kubeconfig",                                                                                 \
+     0,                                                                                            \
+     "FILE",                                                                                       \
+     CLI_FILE,                                                                                     \
+     CTL_AT(kubeconfig),                                                                           \
+     .doc = "Kubeconfig of the API to use. Without it: that of --data, $KUBECONFIG, that of the "  \
+            "data folder of `orlop up` if there is one, else what kubectl uses."},                 \
+        {"context",       0,                                                                       \
+         "NAME",          CLI_STRING,                                                              \
+         CTL_AT(context), .doc = "Context of the kubeconfig; without it the current one."},        \
+    {                                                                                              \
+        "data", 'd', "DIR", CLI_DIR, CTL_AT(data),                                                 \
+            .doc = "Use the API of the `orlop up` that has this data folder."                      \
+    }
+
+#define CTL_TIMEOUT_OPTION                                                                         \
+    {                                                                                              \
+        "timeout", 't', "TIME", CLI_SECONDS, CTL_AT(timeout),                                      \
+            .def = "60s", .least = CLOCK_SECOND,                                                   \
+            .doc = "How long to wait; a number without a unit counts seconds."                     \
+    }
+
+#define CTL_WAIT_OPTIONS                                                                           \
+    {"wait", 'w', NULL, CLI_SWITCH, CTL_AT(wait), .doc = "Wait until it is done or has failed."},  \
+        CTL_TIMEOUT_OPTION
+
+/* What a command that made something shows of it. */
+#define CTL_MADE_OPTION                                                                            \
+    {                                                                                              \
+        "output", 'o', "FORMAT", CLI_ENUM, CTL_AT(output),                                         \
+            .choices = CLI_WORDS("json", "yaml", "name"), .doc = "Show the result in this format." \
+    }
+
+#define CTL_LIST_OPTION(wide)                                                                      \
+    {                                                                                              \
+        "output", 'o', "FORMAT", CLI_ENUM, CTL_AT(output),                                         \
+            .def = "table", .choices = CLI_WORDS("table", "wide", "json", "yaml", "name"),         \
+            .doc = "Output format. wide adds " wide "."                                            \
+    }
+
 /* The API that the options mean; to be freed. */
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e);
 
@@ -36,8 +100,7 @@ void ctl_table_done(struct ctl_table *t);
 void ctl_table_add(struct ctl_table *t, const char *const *cells);
 void ctl_table_print(const struct ctl_table *t, FILE *out);
 
-/* wait.c: whether --timeout is right (else CLI_USAGE), and waiting for it. */
-int ctl_check_timeout(const struct cli_args *args);
+/* wait.c */
 /* 1 done, 0 not yet, -1 failed; *ret_progress gets what is waited for. */
 typedef int ctl_done_fn(void *context, struct str *ret_progress, struct err *e);
 /* `orlop COMMAND FIRST-WORD` shows the same to who has waited too long. */

@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 
-#include "ctl/commands.h"
 #include "ctl/pools.h"
 #include "kube/condition.h"
 #include "ui/term.h"
@@ -19,6 +18,15 @@ static const char *use_of(const json_t *disk)
 {
     const char *reason = json_str(kube_condition_get(disk, "Claimable"), "reason");
     return reason && *reason ? reason : ctl_text(disk, "status", "claimState");
+}
+
+/* Whether a claim or a pool can have it. */
+static bool is_free(const json_t *disk)
+{
+    const char *claimable = json_str(kube_condition_get(disk, "Claimable"), "status");
+    return str_eq(ctl_text(disk, "status", "claimState"), "Unclaimed") &&
+           str_eq(ctl_text(disk, "status", "state"), "Active") &&
+           (!claimable || str_eq(claimable, "True"));
 }
 
 /* One read of everything that is shown. */
@@ -64,7 +72,7 @@ static void print_table(const struct cli_args *args, const struct view *v, const
                                          "SERIAL", "CLAIM", "NAMESPACE", NULL};
     static const char *const narrow[] = {"NAME",  "NODE", "PATH", "SIZE", "TYPE",
                                          "STATE", "USE",  "POOL", "AGE",  NULL};
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     struct ctl_table t;
     size_t i;
     json_t *disk;
@@ -81,7 +89,7 @@ static void print_table(const struct cli_args *args, const struct view *v, const
 /* Those that were named, or all, of the node that was named. */
 static json_t *choose(const struct cli_args *args, const struct view *v, struct err *e)
 {
-    const char *node = cli_get(args, "node");
+    const char *node = ctl_settings(args)->node;
     json_auto_t *chosen = json_array();
     for (int i = 0; i < args->count; i++) {
         const json_t *disk = ctl_disk_find(v->disks, node, args->words[i], e);
@@ -92,13 +100,14 @@ static json_t *choose(const struct cli_args *args, const struct view *v, struct 
     size_t i;
     json_t *disk;
     json_array_foreach(args->count ? NULL : v->disks, i, disk) {
-        if (!node || str_eq(node, ctl_disk_node(disk)))
+        if ((!node || str_eq(node, ctl_disk_node(disk))) &&
+            (!ctl_settings(args)->free || is_free(disk)))
             json_array_append(chosen, disk);
     }
     return json_incref(chosen);
 }
 
-int ctl_disk_list(const struct cli_args *args)
+static int run_list(const struct cli_args *args)
 {
     struct err e = {0};
     _cleanup_(view_done) struct view v = {0};
@@ -111,6 +120,36 @@ int ctl_disk_list(const struct cli_args *args)
         print_table(args, &v, disks);
     return cli_finish(args);
 }
+
+static const struct cli_option list_options[] = {
+    {"free", 0, NULL, CLI_SWITCH, CTL_AT(free),
+     .doc = "Without names: show only disks that a claim or a pool can have."},
+    CTL_LIST_OPTION("model, serial number, claim and namespace"),
+    CTL_NODE_OPTION("Show only those of this node."),
+    CTL_ALL_NAMESPACES_OPTION,
+    CTL_NAMESPACE_OPTION,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(disk_list) = {
+    .name = "disk list",
+    .topic = CLI_STORAGE,
+    .arguments = "[DISK]...",
+    .most = -1,
+    .summary = "Show the disks of the nodes",
+    .doc = "Shows BlockDevices: where they are, how large, who uses them, and why they cannot be "
+           "used.\n\n" CTL_DISK_DOC,
+    .settings = sizeof(struct ctl_settings),
+    .options = list_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop disk list --node node-1", "Show those of one node."},
+            {"orlop disk list --free -o name", "Print the names of those that nobody uses."},
+            {NULL},
+        },
+    .run = run_list,
+};
 
 /* Show and locate. */
 
@@ -207,11 +246,11 @@ static bool print_place(const struct view *v, const json_t *disk)
 static int tell(const struct cli_args *args, bool (*print)(const struct view *, const json_t *))
 {
     struct err e = {0};
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     _cleanup_(view_done) struct view v = {0};
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
     const json_t *disk = client && view_read(args, client, &v, &e) == 0
-                             ? ctl_disk_find(v.disks, cli_get(args, "node"), args->words[0], &e)
+                             ? ctl_disk_find(v.disks, ctl_settings(args)->node, args->words[0], &e)
                              : NULL;
     bool bad = false;
     if (!disk)
@@ -230,12 +269,63 @@ static bool print_all(const struct view *v, const json_t *disk)
     return false;
 }
 
-int ctl_disk_show(const struct cli_args *args)
+static int run_show(const struct cli_args *args)
 {
     return tell(args, print_all);
 }
 
-int ctl_disk_locate(const struct cli_args *args)
+static int run_locate(const struct cli_args *args)
 {
     return tell(args, print_place);
 }
+
+static const struct cli_option disk_options[] = {
+    CTL_NODE_OPTION("The node of the disk, where DISK is a path."),
+    {"output", 'o', "FORMAT", CLI_ENUM, CTL_AT(output), .def = "text",
+     .choices = CLI_WORDS("text", "json", "yaml"), .doc = "Output format."},
+    CTL_NAMESPACE_OPTION,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(disk_show) = {
+    .name = "disk show",
+    .topic = CLI_STORAGE,
+    .arguments = "DISK",
+    .least = 1,
+    .most = 1,
+    .summary = "Show everything about a disk",
+    .doc =
+        "Shows what is known of a BlockDevice: what it is, where it is, who uses it and in which "
+        "pool.\n\n" CTL_DISK_DOC,
+    .settings = sizeof(struct ctl_settings),
+    .options = disk_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop disk show sdb --node node-1", "By its path."},
+            {NULL},
+        },
+    .run = run_show,
+};
+
+CLI_COMMAND(disk_locate) = {
+    .name = "disk locate",
+    .topic = CLI_STORAGE,
+    .arguments = "DISK",
+    .least = 1,
+    .most = 1,
+    .summary = "Say where a disk is, for the person who goes to pull it",
+    .doc =
+        "Says in a few lines how to find a disk: node, slot or path, maker, model and serial "
+        "number "
+        "as they are printed on it, and whether a pool still needs it. The exit status is 1 when a "
+        "pool does.\n\n" CTL_DISK_DOC,
+    .settings = sizeof(struct ctl_settings),
+    .options = disk_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop disk locate bd-2", "Before you walk to the rack."},
+            {NULL},
+        },
+    .run = run_locate,
+};

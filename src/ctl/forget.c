@@ -6,7 +6,6 @@
  * cspc-operator (forget.c).
  */
 #include "base/rfc3339.h"
-#include "ctl/commands.h"
 #include "ctl/ctl.h"
 #include "kube/condition.h"
 #include "kube/event.h"
@@ -151,11 +150,12 @@ static int forget(struct forget *f, struct err *e)
     return kube_delete(f->client, &nodes, NULL, f->name, &o, e);
 }
 
-int ctl_node_forget(const struct cli_args *args)
+static int run_forget(const struct cli_args *args)
 {
     struct err e = {0};
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
-    struct forget f = {.client = client, .name = args->words[0], .force = cli_get(args, "force")};
+    struct forget f = {
+        .client = client, .name = args->words[0], .force = ctl_settings(args)->force};
     f.who = client ? ctl_forget_word(client, f.force, &e) : NULL;
     if (!f.who)
         return cli_fail(args, "%s", e.msg);
@@ -170,3 +170,32 @@ int ctl_node_forget(const struct cli_args *args)
            f.name, f.volumes, f.pools);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    {"force", 0, NULL, CLI_SWITCH, CTL_AT(force),
+     .doc = "Forget it even if it has renewed its Lease in time."},
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(node_forget) = {
+    .name = "node forget",
+    .topic = CLI_STORAGE,
+    .arguments = "NAME",
+    .least = 1,
+    .most = 1,
+    .summary = "Stop waiting for a node that will not come back",
+    .doc = "Declares that a node is gone for good. LogicalVolumes and pools of that node that are "
+           "deleted, now or later, no longer wait for it, and its Node object is deleted. Each of "
+           "them, and an Event, records who said so and when. If the node comes back after all, "
+           "what it still has is shown as orphans: `orlop lv audit`.\n\n"
+           "Nothing else is deleted: claims of lost volumes are for their users to delete.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop node forget node-3", "The machine is gone."},
+            {NULL},
+        },
+    .run = run_forget,
+};

@@ -5,7 +5,6 @@
  *     Lost       there is an object, and its node says that the volume is gone
  *     NodeGone   there is an object of a node that is no more
  */
-#include "ctl/commands.h"
 #include "ctl/ctl.h"
 
 static json_t *finding(const char *what, const char *node, const char *name, const json_t *size,
@@ -38,20 +37,17 @@ static void add_orphans(const json_t *node, json_t *found)
 
 static void add_object(const json_t *lv, const json_t *nodes, json_t *found)
 {
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    const json_t *status = json_object_get(lv, "status"), *size = json_at(lv, "spec", "size");
-    const char *id = json_str(status, "volumeID"), *message = json_str(status, "message");
-    json_int_t code = json_integer_value(json_object_get(status, "code"));
-    if (!node)
-        return;
+    const struct logical_volume v = logical_volume_of(lv);
+    const char *node = v.spec.node_name;
+    const json_t *size = json_at(lv, "spec", "size");
     if (!json_object_get(nodes, node)) {
         _cleanup_free_ char *text = mem_printf(
             "%s; if node %s will not be back: orlop node forget %s",
             kube_annotation(lv, TOPOLVM_FORGOTTEN) ? "its node was forgotten" : "its node is gone",
             node, node);
         json_array_append_new(found, finding("NodeGone", node, kube_name(lv), size, text));
-    } else if (id && *id && code == ERR_NOT_FOUND) {
-        json_array_append_new(found, finding("Lost", node, kube_name(lv), size, message));
+    } else if (*v.status.volume_id && v.status.code == ERR_NOT_FOUND) {
+        json_array_append_new(found, finding("Lost", node, kube_name(lv), size, v.status.message));
     }
 }
 
@@ -88,10 +84,10 @@ static void print_table(const json_t *found)
     ctl_table_done(&t);
 }
 
-int ctl_lv_audit(const struct cli_args *args)
+static int run_audit(const struct cli_args *args)
 {
     struct err e = {0};
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
     json_auto_t *found = client ? audit(client, &e) : NULL;
     if (!found)
@@ -105,3 +101,29 @@ int ctl_lv_audit(const struct cli_args *args)
     int status = cli_finish(args);
     return status == CLI_DONE && json_array_size(found) ? CLI_FAILED : status;
 }
+
+static const struct cli_option options[] = {
+    {"output", 'o', "FORMAT", CLI_ENUM, CTL_AT(output), .def = "table",
+     .choices = CLI_WORDS("table", "json", "yaml"), .doc = "Output format."},
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(lv_audit) = {
+    .name = "lv audit",
+    .topic = CLI_STORAGE,
+    .summary = "Compare logical volumes with what nodes have",
+    .doc =
+        "Shows, both ways, what does not fit together: volumes on nodes that belong to no object "
+        "(Orphan), objects whose volume is gone from its node (Lost), and objects of nodes that "
+        "no longer exist (NodeGone). The exit status is 0 when it finds nothing, 1 otherwise. It "
+        "changes nothing.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop lv audit", "Check all nodes."},
+            {NULL},
+        },
+    .run = run_audit,
+};

@@ -3,7 +3,6 @@
  */
 #include "base/quantity.h"
 #include "base/rfc3339.h"
-#include "ctl/commands.h"
 #include "ctl/ctl.h"
 #include "kube/condition.h"
 
@@ -14,23 +13,17 @@ typedef int (*is_done_fn)(const json_t *lv, struct err *e);
 
 static int node_failed(const json_t *lv, struct err *e)
 {
-    const json_t *status = json_object_get(lv, "status");
-    json_int_t code = json_integer_value(json_object_get(status, "code"));
-    const char *message = json_str(status, "message");
-    if (!code)
-        return 0;
-    return err_set(e, (enum err_code)code, "Failed", "%s: %s", err_code_name((enum err_code)code),
-                   message ? message : "");
+    struct logical_volume v = logical_volume_of(lv);
+    enum err_code code = (enum err_code)v.status.code;
+    return code ? err_set(e, code, "Failed", "%s: %s", err_code_name(code), v.status.message) : 0;
 }
 
 static int is_large(const json_t *lv, struct err *e)
 {
-    const char *id = json_str(json_object_get(lv, "status"), "volumeID");
+    struct logical_volume v = logical_volume_of(lv);
     if (!lv)
         return err_set(e, ERR_NOT_FOUND, "Gone", "it was deleted meanwhile");
-    if (id && *id &&
-        topolvm_bytes(json_at(lv, "status", "currentSize")) >=
-            topolvm_bytes(json_at(lv, "spec", "size")))
+    if (*v.status.volume_id && v.status.current_size >= v.spec.size)
         return 1;
     return node_failed(lv, e);
 }
@@ -56,7 +49,8 @@ static int look(void *context, struct str *ret_progress, struct err *e)
         *e = why;
         return -1;
     }
-    str_appendf(ret_progress, "%s: waiting for node %s", w->name, ctl_text(lv, "spec", "nodeName"));
+    str_appendf(ret_progress, "%s: waiting for node %s", w->name,
+                logical_volume_of(lv).spec.node_name);
     return w->is_done(lv, e);
 }
 
@@ -67,29 +61,17 @@ static int wait_until(const struct cli_args *args, struct kube_client *client, c
     return ctl_wait(args, "lv list", look, &w, e);
 }
 
-/* What all of them check first. */
-static int check(const struct cli_args *args, const char *size)
-{
-    struct err e = {0};
-    uint64_t bytes;
-    if (ctl_check_timeout(args) != CLI_DONE)
-        return CLI_USAGE;
-    if (size && quantity_parse_bytes(size, &bytes, &e) < 0)
-        return cli_misuse(args, "%s", e.msg);
-    return CLI_DONE;
-}
-
 /* Create. */
 
 static json_t *make(const struct cli_args *args, const char *version)
 {
-    const char *name = args->words[0], *class = cli_get(args, "class");
+    const char *name = args->words[0], *class = ctl_settings(args)->class;
     _cleanup_free_ char *finalizer =
         mem_printf("%.*s/logicalvolume", (int)strcspn(version, "/"), version);
-    json_t *lv =
-        json_pack("{s:s,s:s,s:{s:s,s:[s]},s:{s:s,s:s,s:s}}", "apiVersion", version, "kind",
-                  "LogicalVolume", "metadata", "name", name, "finalizers", finalizer, "spec",
-                  "name", name, "nodeName", cli_get(args, "node"), "size", cli_get(args, "size"));
+    json_t *lv = json_pack("{s:s,s:s,s:{s:s,s:[s]},s:{s:s,s:s,s:s}}", "apiVersion", version, "kind",
+                           "LogicalVolume", "metadata", "name", name, "finalizers", finalizer,
+                           "spec", "name", name, "nodeName", ctl_settings(args)->node, "size",
+                           ctl_settings(args)->size);
     if (class)
         json_object_set_new(json_object_get(lv, "spec"), "vgName", json_string(class));
     return lv;
@@ -98,8 +80,8 @@ static json_t *make(const struct cli_args *args, const char *version)
 static int create(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
     const struct kube_resource r = ctl_lvs(client), nodes = kube_resource("v1", "Node");
-    const char *output = cli_get(args, "output");
-    json_auto_t *node = kube_get(client, &nodes, NULL, cli_get(args, "node"), e);
+    const char *output = ctl_settings(args)->output;
+    json_auto_t *node = kube_get(client, &nodes, NULL, ctl_settings(args)->node, e);
     json_auto_t *lv = make(args, r.api_version),
                 *made = node ? kube_create(client, &r, lv, NULL, e) : NULL;
     if (!made)
@@ -107,7 +89,7 @@ static int create(const struct cli_args *args, struct kube_client *client, struc
     if (!output || str_eq(output, "name"))
         printf(CTL_LV "/%s%s\n", CTL_LV_GROUP(lv), kube_name(made), output ? "" : " created");
     fflush(stdout);
-    if (cli_get(args, "wait") && wait_until(args, client, kube_name(made), is_large, e) < 0)
+    if (ctl_settings(args)->wait && wait_until(args, client, kube_name(made), is_large, e) < 0)
         return err_prefix(e, "%s", kube_name(made));
     if (output && !str_eq(output, "name")) {
         json_auto_t *now = kube_get(client, &r, NULL, kube_name(made), e);
@@ -118,18 +100,46 @@ static int create(const struct cli_args *args, struct kube_client *client, struc
     return 0;
 }
 
-int ctl_lv_create(const struct cli_args *args)
+static int run_create(const struct cli_args *args)
 {
     struct err e = {0};
-    if (!cli_get(args, "node") || !cli_get(args, "size"))
-        return cli_misuse(args, "say with --node where it is to be and with --size how large");
-    if (check(args, cli_get(args, "size")) != CLI_DONE)
-        return CLI_USAGE;
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
     if (!client || create(args, client, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     return cli_finish(args);
 }
+
+static const struct cli_option create_options[] = {
+    {"node", 'n', "NODE", CLI_STRING, CTL_AT(node), .required = true,
+     .doc = "The node that gets the volume."},
+    {"size", 's', "SIZE", CLI_SIZE, CTL_AT(size), .required = true,
+     .doc = "Size of the volume, such as 10Gi."},
+    {"class", 'c', "CLASS", CLI_STRING, CTL_AT(class),
+     .doc = "Device class or volume group; without it the node's default."},
+    CTL_WAIT_OPTIONS,
+    CTL_MADE_OPTION,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(lv_create) = {
+    .name = "lv create",
+    .topic = CLI_STORAGE,
+    .arguments = "NAME",
+    .least = 1,
+    .most = 1,
+    .summary = "Create a logical volume on a node",
+    .doc =
+        "Creates a LogicalVolume that no claim asks for. Volumes for Pods are created by claims.",
+    .settings = sizeof(struct ctl_settings),
+    .options = create_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop lv create scratch --node node-1 --size 10Gi --wait", "Create one of 10 GiB."},
+            {NULL},
+        },
+    .run = run_create,
+};
 
 /* Resize. */
 
@@ -161,7 +171,7 @@ static int resize(const struct cli_args *args, struct kube_client *client, struc
     json_auto_t *lv = kube_get_any(client, &api_logical_volume, NULL, name, e);
     if (!lv || refuse_claimed(client, lv, size, e) < 0)
         return -1;
-    if (json_integer_value(json_at(lv, "status", "code"))) { /* no answer to what is asked now */
+    if (logical_volume_of(lv).status.code) { /* no answer to what is asked now */
         json_auto_t *read = json_incref(lv); /* who has its kind's words */
         const struct kube_resource of = kube_resource_of(read);
         json_auto_t *status = json_deep_copy(json_object_get(lv, "status"));
@@ -178,21 +188,48 @@ static int resize(const struct cli_args *args, struct kube_client *client, struc
         return -1;
     printf(CTL_LV "/%s resized\n", CTL_LV_GROUP(lv), name);
     fflush(stdout);
-    if (cli_get(args, "wait") && wait_until(args, client, name, is_large, e) < 0)
+    if (ctl_settings(args)->wait && wait_until(args, client, name, is_large, e) < 0)
         return err_prefix(e, "%s", name);
     return 0;
 }
 
-int ctl_lv_resize(const struct cli_args *args)
+static int run_resize(const struct cli_args *args)
 {
     struct err e = {0};
-    if (check(args, args->words[1]) != CLI_DONE)
-        return CLI_USAGE;
+    uint64_t bytes;
+    if (quantity_parse_bytes(args->words[1], &bytes, &e) < 0)
+        return cli_misuse(args, "%s", e.msg);
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
     if (!client || resize(args, client, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     return cli_finish(args);
 }
+
+static const struct cli_option resize_options[] = {
+    CTL_WAIT_OPTIONS,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(lv_resize) = {
+    .name = "lv resize",
+    .topic = CLI_STORAGE,
+    .arguments = "NAME SIZE",
+    .least = 2,
+    .most = 2,
+    .summary = "Grow a logical volume",
+    .doc = "Asks for another size. Giving the same size again makes the node retry what failed; a "
+           "smaller one, not below the current size, takes back a growth that failed. A volume "
+           "that belongs to a claim grows with its claim.",
+    .settings = sizeof(struct ctl_settings),
+    .options = resize_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop lv resize scratch 20Gi --wait", "Grow it to 20 GiB."},
+            {NULL},
+        },
+    .run = run_resize,
+};
 
 /* Delete. */
 
@@ -201,7 +238,7 @@ static int delete_one(const struct cli_args *args, struct kube_client *client, c
 {
     json_auto_t *lv = kube_get_any(client, &api_logical_volume, NULL, name, e);
     struct err why = {0};
-    json_auto_t *volume = lv && !cli_get(args, "force") ? ctl_volume_of(client, lv, &why) : NULL;
+    json_auto_t *volume = lv && !ctl_settings(args)->force ? ctl_volume_of(client, lv, &why) : NULL;
     if (!lv)
         return -1;
     if (why.code) {
@@ -220,14 +257,12 @@ static int delete_one(const struct cli_args *args, struct kube_client *client, c
         return -1;
     printf(CTL_LV " \"%s\" deleted\n", CTL_LV_GROUP(lv), name);
     fflush(stdout);
-    return cli_get(args, "wait") ? wait_until(args, client, name, is_gone, e) : 0;
+    return ctl_settings(args)->wait ? wait_until(args, client, name, is_gone, e) : 0;
 }
 
-int ctl_lv_delete(const struct cli_args *args)
+static int run_delete(const struct cli_args *args)
 {
     struct err e = {0};
-    if (check(args, NULL) != CLI_DONE)
-        return CLI_USAGE;
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
     if (!client)
         return cli_fail(args, "%s", e.msg);
@@ -239,3 +274,30 @@ int ctl_lv_delete(const struct cli_args *args)
     }
     return status == CLI_DONE ? cli_finish(args) : status;
 }
+
+static const struct cli_option delete_options[] = {
+    {"force", 0, NULL, CLI_SWITCH, CTL_AT(force),
+     .doc = "Delete it even if a PersistentVolume stands for it. Its data is lost."},
+    CTL_WAIT_OPTIONS,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(lv_delete) = {
+    .name = "lv delete",
+    .topic = CLI_STORAGE,
+    .arguments = "NAME...",
+    .least = 1,
+    .most = -1,
+    .summary = "Delete logical volumes and their data",
+    .doc = "Deletes LogicalVolumes; their nodes remove them. A volume that a PersistentVolume "
+           "stands for is deleted with its claim, and by this command only with --force.",
+    .settings = sizeof(struct ctl_settings),
+    .options = delete_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop lv delete scratch", "Delete one."},
+            {NULL},
+        },
+    .run = run_delete,
+};

@@ -1,34 +1,22 @@
 #include "base/age.h"
-#include "ctl/commands.h"
 #include "ctl/ctl.h"
 
-static const char *at(const json_t *lv, const char *part, const char *key)
-{
-    const char *text = json_str(json_object_get(lv, part), key);
-    return text ? text : "";
-}
-
 /* What there is to say of it. */
-static const char *state_of(const json_t *lv)
+static const char *state_of(const struct logical_volume *lv)
 {
-    const json_t *status = json_object_get(lv, "status");
-    const char *id = json_str(status, "volumeID");
-    if (kube_deleting(lv))
-        return kube_annotation(lv, TOPOLVM_FORGOTTEN) ? "Forgotten" : "Deleting";
-    if (json_integer_value(json_object_get(status, "code")))
+    if (kube_deleting(lv->json))
+        return kube_annotation(lv->json, TOPOLVM_FORGOTTEN) ? "Forgotten" : "Deleting";
+    if (lv->status.code)
         return "Failed";
-    if (!id || !*id)
+    if (!*lv->status.volume_id)
         return "Pending";
-    return topolvm_bytes(json_at(lv, "spec", "size")) >
-                   topolvm_bytes(json_object_get(status, "currentSize"))
-               ? "Growing"
-               : "Ready";
+    return lv->spec.size > lv->status.current_size ? "Growing" : "Ready";
 }
 
 /* "NAMESPACE/NAME" of the claim whose volume it is; "". To be freed. */
-static char *claim_of(const json_t *lv, const json_t *volumes)
+static char *claim_of(const struct logical_volume *lv, const json_t *volumes)
 {
-    const char *name = at(lv, "spec", "name"), *mark = kube_annotation(lv, TOPOLVM_CLAIM);
+    const char *name = lv->spec.name, *mark = kube_annotation(lv->json, TOPOLVM_CLAIM);
     size_t i;
     json_t *volume;
     json_array_foreach((json_t *)volumes, i, volume) {
@@ -46,11 +34,14 @@ static void add_row(struct ctl_table *t, const json_t *lv, const json_t *volumes
     char age[AGE_MAX];
     const char *created = json_str(json_object_get(lv, "metadata"), "creationTimestamp");
     age_since(created ? created : "", clock_real_ns(clock_system()), age);
-    _cleanup_free_ char *claim = claim_of(lv, volumes);
+    struct logical_volume v = logical_volume_of(lv);
+    _cleanup_free_ char *claim = claim_of(&v, volumes);
+    char size[TOPOLVM_SIZE_MAX], current[TOPOLVM_SIZE_MAX];
     ctl_table_add(t, (const char *const[]){
-                         kube_name(lv), at(lv, "spec", "nodeName"), topolvm_class_wanted(lv),
-                         at(lv, "spec", "size"), at(lv, "status", "currentSize"), state_of(lv),
-                         at(lv, "status", "message"), age, claim, at(lv, "status", "volumeID")});
+                         kube_name(lv), v.spec.node_name, v.spec.class_name,
+                         topolvm_size(v.spec.size, size),
+                         v.status.current_size ? topolvm_size(v.status.current_size, current) : "",
+                         state_of(&v), v.status.message, age, claim, v.status.volume_id});
 }
 
 static void print_table(const json_t *lvs, const json_t *volumes, bool wide)
@@ -72,8 +63,8 @@ static void print_table(const json_t *lvs, const json_t *volumes, bool wide)
 
 static bool is_wanted(const struct cli_args *args, const json_t *lv)
 {
-    const char *node = cli_get(args, "node");
-    return !node || str_eq(at(lv, "spec", "nodeName"), node);
+    const char *node = ctl_settings(args)->node;
+    return !node || str_eq(logical_volume_of(lv).spec.node_name, node);
 }
 
 /* Those that were named, or all; NULL with an error. */
@@ -101,7 +92,7 @@ static json_t *find(const struct cli_args *args, struct kube_client *client, str
 static int show(const struct cli_args *args, struct kube_client *client, const json_t *lvs,
                 struct err *e)
 {
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     bool wide = output && str_eq(output, "wide");
     size_t i;
     json_t *lv;
@@ -123,7 +114,7 @@ static int show(const struct cli_args *args, struct kube_client *client, const j
     return 0;
 }
 
-int ctl_lv_list(const struct cli_args *args)
+static int run_list(const struct cli_args *args)
 {
     struct err e = {0};
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
@@ -132,3 +123,29 @@ int ctl_lv_list(const struct cli_args *args)
         return cli_fail(args, "%s", e.msg);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    CTL_LIST_OPTION("claims and volume ids"),
+    {"node", 'n', "NODE", CLI_STRING, CTL_AT(node), .doc = "Show only those of this node."},
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(lv_list) = {
+    .name = "lv list",
+    .topic = CLI_STORAGE,
+    .arguments = "[NAME]...",
+    .most = -1,
+    .summary = "Show logical volumes",
+    .doc = "Shows LogicalVolumes: where they are, how large they are and should be, and what is "
+           "wrong with them.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop lv list -o wide", "Show all, with their claims."},
+            {"orlop lv list --node node-1 -o name", "Print names, for a script."},
+            {NULL},
+        },
+    .run = run_list,
+};

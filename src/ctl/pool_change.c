@@ -5,31 +5,25 @@
  * An edit is made on the object as it is; when somebody else was faster it is made again on what they
  * left.
  */
-#include "ctl/commands.h"
 #include "ctl/pools.h"
 
 enum { TRIES = 5 };
 
-static bool has(const struct ctl_pool_change *c, const char *option)
-{
-    return cli_get(c->args, option) != NULL;
-}
-
 int ctl_pool_wait(struct ctl_pool_change *c, ctl_done_fn *is_done, struct err *e)
 {
-    return has(c, "wait") ? ctl_wait(c->args, "pool show", is_done, c, e) : 0;
+    return ctl_settings(c->args)->wait ? ctl_wait(c->args, "pool show", is_done, c, e) : 0;
 }
 
 /* Edits. */
 
 static void report(const struct ctl_pool_change *c, json_t *cluster, const char *done)
 {
-    const char *output = cli_get(c->args, "output");
+    const char *output = ctl_settings(c->args)->output;
     if (output && !str_eq(output, "name")) {
         ctl_print(cluster, output);
     } else {
         printf(CTL_CLUSTER "/%s%s%s%s\n", c->name, output ? "" : " ", output ? "" : done,
-               !output && has(c, "dry-run") ? " (dry run)" : "");
+               !output && ctl_settings(c->args)->dry_run ? " (dry run)" : "");
     }
     fflush(stdout);
 }
@@ -41,7 +35,7 @@ json_t *ctl_pool_cluster(const struct ctl_pool_change *c, struct err *e)
 
 int ctl_pool_edit(struct ctl_pool_change *c, ctl_edit_fn *fn, const char *done, struct err *e)
 {
-    const struct kube_write w = {.dry_run = has(c, "dry-run")};
+    const struct kube_write w = {.dry_run = ctl_settings(c->args)->dry_run};
     for (int tries = TRIES;; tries--) {
         struct err why = {0};
         json_auto_t *cluster = ctl_pool_cluster(c, e);
@@ -63,8 +57,6 @@ int ctl_pool_begin(const struct cli_args *args, struct ctl_pool_change *c)
 {
     struct err e = {0};
     *c = (struct ctl_pool_change){.args = args, .name = args->words[0]};
-    if (ctl_check_timeout(args) != CLI_DONE)
-        return CLI_USAGE;
     c->client = ctl_connect(args, &e);
     c->ns = ctl_namespace(args, c->client);
     return c->client ? CLI_DONE : cli_fail(args, "%s", e.msg);
@@ -91,14 +83,14 @@ static int add_groups(struct ctl_pool_change *c, json_t *cluster, struct err *e)
 
 static void set_config(const struct ctl_pool_change *c, json_t *cluster)
 {
-    const char *compression = cli_get(c->args, "compression");
+    const char *compression = ctl_settings(c->args)->compression;
     size_t i;
     json_t *pool;
     json_array_foreach((json_t *)json_at(cluster, "spec", "pools"), i, pool) {
         json_t *config = json_object_get(pool, "poolConfig");
         if (compression)
             json_object_set_new(config, "compression", json_string(compression));
-        if (has(c, "thin"))
+        if (ctl_settings(c->args)->thin)
             json_object_set_new(config, "overProvisioning", json_true());
     }
 }
@@ -119,9 +111,32 @@ static int check_groups(const struct cli_args *args)
                                                              : CLI_DONE;
 }
 
+/* Groups of devices; each may be given several times, and their order is kept. */
+#define GROUP_OPTION(name, text)                                                                   \
+    {                                                                                              \
+        name, 0, "NODE:DISK,...", CLI_ITEMS, CTL_AT(groups), .doc = text                           \
+    }
+#define GROUP_OPTIONS                                                                              \
+    GROUP_OPTION("stripe", "Disks without redundancy: losing one loses the pool."),                \
+        GROUP_OPTION("mirror", "A group in which every disk has all data."),                       \
+        GROUP_OPTION("raidz", "A group that survives the loss of one disk."),                      \
+        GROUP_OPTION("raidz2", "A group that survives the loss of two disks."),                    \
+        GROUP_OPTION("log", "Disks that speed up synchronous writes; two or more are a mirror."),  \
+        GROUP_OPTION("cache", "Disks that cache reads."),                                          \
+        GROUP_OPTION("spare", "Disks that take over when another one fails.")
+
+#define CHANGE_OPTIONS                                                                             \
+    {"dry-run",                                                                                    \
+     0,                                                                                            \
+     NULL,                                                                                         \
+     CLI_SWITCH,                                                                                   \
+     CTL_AT(dry_run),                                                                              \
+     .doc = "Change nothing: with -o, show what would be asked for."},                             \
+        CTL_MADE_OPTION, CTL_WAIT_OPTIONS, CTL_NAMESPACE_OPTION, CTL_API_OPTIONS
+
 static int create(struct ctl_pool_change *c, struct err *e)
 {
-    bool dry = has(c, "dry-run");
+    bool dry = ctl_settings(c->args)->dry_run;
     json_auto_t *cluster = new_cluster(c->ns, c->name);
     if ((dry ? ctl_add_groups(c->args, cluster, NULL, NULL, e) : add_groups(c, cluster, e)) < 0)
         return -1;
@@ -134,16 +149,50 @@ static int create(struct ctl_pool_change *c, struct err *e)
     return dry ? 0 : ctl_pool_wait(c, ctl_pool_is_converged, e);
 }
 
-int ctl_pool_create(const struct cli_args *args)
+static int run_create(const struct cli_args *args)
 {
     struct err e = {0};
     struct ctl_pool_change c = {
         .args = args, .name = args->words[0], .ns = ctl_namespace(args, NULL)};
     int status = check_groups(args);
-    if (status == CLI_DONE && !cli_get(args, "dry-run"))
+    if (status == CLI_DONE && !ctl_settings(args)->dry_run)
         status = ctl_pool_begin(args, &c);
     return status != CLI_DONE ? status : ctl_pool_end(&c, create(&c, &e), &e);
 }
+
+static const struct cli_option create_options[] = {
+    GROUP_OPTIONS,
+    {"compression", 0, "WORD", CLI_STRING, CTL_AT(compression),
+     .doc = "Compression of new data: off, lz4, zstd, gzip, ...; without it off."},
+    {"thin", 0, NULL, CLI_SWITCH, CTL_AT(thin),
+     .doc = "Let volumes promise more than the pools can hold."},
+    CHANGE_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(pool_create) = {
+    .name = "pool create",
+    .topic = CLI_STORAGE,
+    .arguments = "CLUSTER",
+    .least = 1,
+    .most = 1,
+    .summary = "Create pools from disks",
+    .doc = "Creates a CStorPoolCluster: each node that is named gets a pool of the groups that are "
+           "given for it, in their order.\n\n" CTL_DISK_DOC "\n\n"
+           "With --dry-run it asks no API, takes disks by name, and shows the manifest.",
+    .settings = sizeof(struct ctl_settings),
+    .options = create_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool create fast --mirror node-1:sdb,sdc --mirror node-2:sdb,sdc --wait",
+             "Create a mirror on each of two nodes."},
+            {"orlop pool create fast --raidz2 node-1:bd-1,bd-2,bd-3,bd-4 --log node-1:bd-5 "
+             "--dry-run -o yaml",
+             "Show only the manifest."},
+            {NULL},
+        },
+    .run = run_create,
+};
 
 /* An edit from the command line to its end. */
 static int run_edit(const struct cli_args *args, ctl_edit_fn *fn, const char *done)
@@ -154,16 +203,44 @@ static int run_edit(const struct cli_args *args, ctl_edit_fn *fn, const char *do
     if (status != CLI_DONE)
         return status;
     int r = ctl_pool_edit(&c, fn, done, &e);
-    if (r == 0 && !has(&c, "dry-run"))
+    if (r == 0 && !ctl_settings(args)->dry_run)
         r = ctl_pool_wait(&c, ctl_pool_is_converged, &e);
     return ctl_pool_end(&c, r, &e);
 }
 
-int ctl_pool_expand(const struct cli_args *args)
+static int run_expand(const struct cli_args *args)
 {
     int status = check_groups(args);
     return status != CLI_DONE ? status : run_edit(args, add_groups, "expanded");
 }
+
+static const struct cli_option expand_options[] = {
+    GROUP_OPTIONS,
+    CHANGE_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(pool_expand) = {
+    .name = "pool expand",
+    .topic = CLI_STORAGE,
+    .arguments = "CLUSTER",
+    .least = 1,
+    .most = 1,
+    .summary = "Add devices, groups or pools to a cluster",
+    .doc =
+        "Adds to a CStorPoolCluster. Disks of --stripe join the stripe of their node's pool; any "
+        "other group is added to it; a node without a pool gets one. What was added cannot be "
+        "taken out again.\n\n" CTL_DISK_DOC,
+    .settings = sizeof(struct ctl_settings),
+    .options = expand_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool expand fast --mirror node-1:sdd,sde", "Add a second mirror on node-1."},
+            {"orlop pool expand fast --mirror node-3:sdb,sdc", "Add a pool on a third node."},
+            {NULL},
+        },
+    .run = run_expand,
+};
 
 /* Replace. */
 
@@ -210,10 +287,35 @@ static int replace(struct ctl_pool_change *c, json_t *cluster, struct err *e)
     return 0;
 }
 
-int ctl_pool_replace(const struct cli_args *args)
+static int run_replace(const struct cli_args *args)
 {
     return run_edit(args, replace, "changed");
 }
+
+static const struct cli_option change_options[] = {
+    CHANGE_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(pool_replace) = {
+    .name = "pool replace",
+    .topic = CLI_STORAGE,
+    .arguments = "CLUSTER OLD NEW",
+    .least = 3,
+    .most = 3,
+    .summary = "Put a disk in the place of another",
+    .doc = "Replaces a device of a mirror, raidz or raidz2 group. The new one is filled from the "
+           "others, then the old one is released and cleaned. With --wait the command shows the "
+           "progress.\n\n" CTL_DISK_DOC,
+    .settings = sizeof(struct ctl_settings),
+    .options = change_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool replace fast bd-2 sdf --wait", "Replace the broken bd-2 by sdf."},
+            {NULL},
+        },
+    .run = run_replace,
+};
 
 /* Migrate. */
 
@@ -247,7 +349,27 @@ static int migrate(struct ctl_pool_change *c, json_t *cluster, struct err *e)
     return 0;
 }
 
-int ctl_pool_migrate(const struct cli_args *args)
+static int run_migrate(const struct cli_args *args)
 {
     return run_edit(args, migrate, "changed");
 }
+
+CLI_COMMAND(pool_migrate) = {
+    .name = "pool migrate",
+    .topic = CLI_STORAGE,
+    .arguments = "CLUSTER FROM TO",
+    .least = 3,
+    .most = 3,
+    .summary = "Move a pool to the node that has its disks now",
+    .doc = "Declares that the pool of node FROM is on node TO from now on. Attach all its devices "
+           "there first: until they are seen on the new node, the command is refused.",
+    .settings = sizeof(struct ctl_settings),
+    .options = change_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool migrate fast node-1 node-4 --wait",
+             "The disks of node-1 are in node-4 now."},
+            {NULL},
+        },
+    .run = run_migrate,
+};

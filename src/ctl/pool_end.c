@@ -5,7 +5,6 @@
  * that whoever sees it go finds the mark: what is on its devices is then left alone.
  */
 #include "base/rfc3339.h"
-#include "ctl/commands.h"
 #include "ctl/pools.h"
 #include "kube/groups.h"
 
@@ -28,7 +27,7 @@ static int remove_pool(struct ctl_pool_change *c, json_t *cluster, struct err *e
 
 static int delete (struct ctl_pool_change *c, struct err *e)
 {
-    c->node = cli_get(c->args, "node");
+    c->node = ctl_settings(c->args)->node;
     if (c->node)
         return ctl_pool_edit(c, remove_pool, "changed", e);
     json_auto_t *cluster = ctl_pool_cluster(c, e);
@@ -43,7 +42,7 @@ static int delete (struct ctl_pool_change *c, struct err *e)
     return 0;
 }
 
-int ctl_pool_delete(const struct cli_args *args)
+static int run_delete(const struct cli_args *args)
 {
     struct err e = {0};
     struct ctl_pool_change c;
@@ -55,6 +54,34 @@ int ctl_pool_delete(const struct cli_args *args)
         r = ctl_pool_wait(&c, ctl_pool_is_gone, &e);
     return ctl_pool_end(&c, r, &e);
 }
+
+static const struct cli_option delete_options[] = {
+    CTL_NODE_OPTION("Delete only the pool of this node; the cluster keeps the others."),
+    CTL_WAIT_OPTIONS,
+    CTL_NAMESPACE_OPTION,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(pool_delete) = {
+    .name = "pool delete",
+    .topic = CLI_STORAGE,
+    .arguments = "CLUSTER",
+    .least = 1,
+    .most = 1,
+    .summary = "Delete pools and their data",
+    .doc =
+        "Deletes a CStorPoolCluster, or with --node one pool of it. Refused while volumes live on "
+        "a pool that would go. The devices are released and cleaned.",
+    .settings = sizeof(struct ctl_settings),
+    .options = delete_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool delete fast --node node-2 --wait", "Delete the pool of node-2."},
+            {NULL},
+        },
+    .run = run_delete,
+};
 
 /* Forget. */
 
@@ -95,7 +122,7 @@ static int mark(struct ctl_pool_change *c, const json_t *instance, const char *w
 static int check_silent(struct ctl_pool_change *c, const json_t *instance, struct err *e)
 {
     int64_t age = ctl_lease_age(c->client, c->ns, kube_name(instance), e);
-    if (age < 0 || cli_get(c->args, "force"))
+    if (age < 0 || ctl_settings(c->args)->force)
         return age == -2 ? -1 : 0;
     return err_set(
         e, ERR_FAILED_PRECONDITION, "Alive",
@@ -106,7 +133,7 @@ static int check_silent(struct ctl_pool_change *c, const json_t *instance, struc
 
 static int forget(struct ctl_pool_change *c, struct err *e)
 {
-    c->node = cli_get(c->args, "node");
+    c->node = ctl_settings(c->args)->node;
     json_auto_t *cluster = ctl_pool_cluster(c, e);
     json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
     const json_t *instance = instances ? instance_on(instances, c->node) : NULL;
@@ -117,7 +144,7 @@ static int forget(struct ctl_pool_change *c, struct err *e)
                        "%s has no pool on node \"%s\"; `orlop pool list %s` shows those it has",
                        c->name, c->node, c->name);
     json_auto_t *who = check_silent(c, instance, e) == 0
-                           ? ctl_forget_word(c->client, cli_get(c->args, "force"), e)
+                           ? ctl_forget_word(c->client, ctl_settings(c->args)->force, e)
                            : NULL;
     _cleanup_(str_done) struct str word = {0};
     if (!who)
@@ -140,12 +167,10 @@ static int forget(struct ctl_pool_change *c, struct err *e)
     return -1;
 }
 
-int ctl_pool_forget(const struct cli_args *args)
+static int run_forget(const struct cli_args *args)
 {
     struct err e = {0};
     struct ctl_pool_change c;
-    if (!cli_get(args, "node"))
-        return cli_misuse(args, "say which pool: --node NODE");
     int status = ctl_pool_begin(args, &c);
     if (status != CLI_DONE)
         return status;
@@ -154,3 +179,38 @@ int ctl_pool_forget(const struct cli_args *args)
         r = ctl_pool_wait(&c, ctl_pool_is_gone, &e);
     return ctl_pool_end(&c, r, &e);
 }
+
+static const struct cli_option forget_options[] = {
+    {"node", 'N', "NODE", CLI_STRING, CTL_AT(node), .required = true,
+     .doc = "The node whose pool will not come back."},
+    {"force", 0, NULL, CLI_SWITCH, CTL_AT(force),
+     .doc = "Forget it even if its process has renewed its Lease in time."},
+    CTL_WAIT_OPTIONS,
+    CTL_NAMESPACE_OPTION,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(pool_forget) = {
+    .name = "pool forget",
+    .topic = CLI_STORAGE,
+    .arguments = "CLUSTER",
+    .least = 1,
+    .most = 1,
+    .summary = "Stop waiting for a pool that will not come back",
+    .doc =
+        "Declares that a pool is lost for good, with its node or its disks, and takes it out of "
+        "the cluster. Its instance, and an Event, record who said so and when. Nothing on its "
+        "disks is touched: if they come back after all, they are not wiped, and nobody can claim "
+        "them until you wipe them.\n\n"
+        "Refused while volumes live on it, and while its process is alive: `orlop pool delete` "
+        "removes such a pool in order.",
+    .settings = sizeof(struct ctl_settings),
+    .options = forget_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool forget fast --node node-3", "node-3 is gone, with its disks."},
+            {NULL},
+        },
+    .run = run_forget,
+};

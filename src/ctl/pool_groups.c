@@ -125,33 +125,29 @@ static int add(const struct given *g, json_t *cluster, const json_t *nodes, cons
     return 0;
 }
 
-static int kind_of(const char *option)
+static size_t kind_of(const char *option)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (str_eq(kinds[i].option, option))
-            return (int)i;
-    }
-    return -1;
+    size_t i = 0;
+    while (i + 1 < ARRAY_SIZE(kinds) && !str_eq(kinds[i].option, option))
+        i++;
+    return i;
 }
 
 int ctl_add_groups(const struct cli_args *args, json_t *cluster, const json_t *nodes,
                    const json_t *disks, struct err *e)
 {
-    int groups = 0;
-    for (int i = 0; i < args->n_given; i++) {
-        int kind = kind_of(args->given[i].name);
+    const struct cli_list *groups = &ctl_settings(args)->groups;
+    for (size_t i = 0; i < groups->len; i++) {
         struct given g = {0};
-        if (kind < 0)
-            continue;
-        if (!take((size_t)kind, args->given[i].value, &g, e))
+        if (!take(kind_of(groups->options[i]), groups->p[i], &g, e))
             return -1;
         int r = add(&g, cluster, nodes, disks, e);
         free(g.node);
         if (r < 0)
             return -1;
-        groups++;
     }
-    return groups ? 0
-                  : err_set(e, ERR_INVALID_ARGUMENT, "Usage",
-                            "say of which disks: --mirror NODE:DISK,DISK, --raidz, --stripe, ...");
+    return groups->len
+               ? 0
+               : err_set(e, ERR_INVALID_ARGUMENT, "Usage",
+                         "say of which disks: --mirror NODE:DISK,DISK, --raidz, --stripe, ...");
 }

@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 
-#include "ctl/commands.h"
 #include "ctl/pools.h"
 
 /* What is under way in a pool; "" for nothing. */
@@ -66,7 +65,7 @@ static void add_row(struct ctl_table *t, const json_t *cluster, const json_t *po
 
 static bool is_wanted(const struct cli_args *args, const json_t *pool, const json_t *instance)
 {
-    const char *wanted = cli_get(args, "node"), *node = ctl_node_of(instance, pool);
+    const char *wanted = ctl_settings(args)->node, *node = ctl_node_of(instance, pool);
     return !wanted || (node && str_eq(wanted, node));
 }
 
@@ -130,7 +129,7 @@ static void print_table(const struct cli_args *args, const json_t *clusters,
                                          "DISKS",   "ACTIVITY", "NAMESPACE", NULL};
     static const char *const narrow[] = {"CLUSTER", "POOL",     "NODE", "STATE", "SIZE",
                                          "USED",    "REPLICAS", "AGE",  NULL};
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     struct ctl_table t;
     size_t i;
     json_t *cluster;
@@ -167,7 +166,7 @@ static int list(const struct cli_args *args, struct kube_client *client, struct 
     return 0;
 }
 
-int ctl_pool_list(const struct cli_args *args)
+static int run_list(const struct cli_args *args)
 {
     struct err e = {0};
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
@@ -175,3 +174,33 @@ int ctl_pool_list(const struct cli_args *args)
         return cli_fail(args, "%s", e.msg);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    CTL_LIST_OPTION("disks, activity and namespace"),
+    CTL_NODE_OPTION("Show only those of this node."),
+    CTL_ALL_NAMESPACES_OPTION,
+    CTL_NAMESPACE_OPTION,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(pool_list) = {
+    .name = "pool list",
+    .topic = CLI_STORAGE,
+    .arguments = "[CLUSTER]...",
+    .most = -1,
+    .summary = "Show pools",
+    .doc = "Shows the pools of CStorPoolClusters: where each is, its state, and how full it is. A "
+           "pool "
+           "that is asked for and does not exist yet is shown as Missing. As json or yaml it shows "
+           "the CStorPoolInstances.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool list -o wide", "Show all, with their activity."},
+            {"orlop pool list -o name", "Print names, for a script."},
+            {NULL},
+        },
+    .run = run_list,
+};

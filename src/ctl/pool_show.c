@@ -10,7 +10,6 @@
  */
 #include <inttypes.h>
 
-#include "ctl/commands.h"
 #include "ctl/pools.h"
 #include "ui/term.h"
 
@@ -265,7 +264,7 @@ static void draw(const json_t *cluster, const json_t *instances, const json_t *d
 static int show(const struct cli_args *args, struct kube_client *client, struct err *e)
 {
     const struct kube_resource disks_r = ctl_disks();
-    const char *ns = ctl_namespace(args, client), *output = cli_get(args, "output");
+    const char *ns = ctl_namespace(args, client), *output = ctl_settings(args)->output;
     json_auto_t *cluster = ctl_cstor_get(client, &api_cstor_pool_cluster, ns, args->words[0], e);
     json_auto_t *instances = cluster ? ctl_instances_of(client, ns, kube_name(cluster), e) : NULL;
     json_auto_t *disks = instances ? kube_list(client, &disks_r, ns, NULL, e) : NULL;
@@ -282,7 +281,7 @@ static int show(const struct cli_args *args, struct kube_client *client, struct 
     return 0;
 }
 
-int ctl_pool_show(const struct cli_args *args)
+static int run_show(const struct cli_args *args)
 {
     struct err e = {0};
     _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
@@ -290,3 +289,31 @@ int ctl_pool_show(const struct cli_args *args)
         return cli_fail(args, "%s", e.msg);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    {"output", 'o', "FORMAT", CLI_ENUM, CTL_AT(output), .def = "tree",
+     .choices = CLI_WORDS("tree", "json", "yaml"),
+     .doc = "Output format. json and yaml show the cluster and its instances."},
+    CTL_NAMESPACE_OPTION,
+    CTL_API_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(pool_show) = {
+    .name = "pool show",
+    .topic = CLI_STORAGE,
+    .arguments = "CLUSTER",
+    .least = 1,
+    .most = 1,
+    .summary = "Draw the pools of a cluster with their groups and devices",
+    .doc = "Draws a CStorPoolCluster as a tree: its pools and how full they are, their groups, and "
+           "their devices with state, errors and the progress of a replacement.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop pool show fast", "Show all of it."},
+            {NULL},
+        },
+    .run = run_show,
+};

@@ -11,8 +11,8 @@ struct kube_resource ctl_disks(void)
 
 const char *ctl_namespace(const struct cli_args *args, struct kube_client *client)
 {
-    const char *given = cli_get(args, "namespace");
-    if (cli_get(args, "all-namespaces"))
+    const char *given = ctl_settings(args)->ns;
+    if (ctl_settings(args)->all_namespaces)
         return NULL;
     if (given)
         return given;

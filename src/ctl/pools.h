@@ -12,6 +12,29 @@
 #define CTL_INSTANCE "cstorpoolinstance.openebs.io"
 #define CTL_DISK     "blockdevice.openebs.io"
 
+#define CTL_NAMESPACE_OPTION                                                                       \
+    {                                                                                              \
+        "namespace", 'n', "NAME", CLI_STRING, CTL_AT(ns),                                          \
+            .doc = "Namespace of the pools and disks. Without it: the context's, or openebs "      \
+                   "where that "                                                                   \
+                   "is default."                                                                   \
+    }
+
+#define CTL_ALL_NAMESPACES_OPTION                                                                  \
+    {                                                                                              \
+        "all-namespaces", 'A', NULL, CLI_SWITCH, CTL_AT(all_namespaces),                           \
+            .doc = "Show those of all namespaces."                                                 \
+    }
+
+#define CTL_NODE_OPTION(text)                                                                      \
+    {                                                                                              \
+        "node", 'N', "NODE", CLI_STRING, CTL_AT(node), .doc = text                                 \
+    }
+
+#define CTL_DISK_DOC                                                                               \
+    "A DISK is the name of a BlockDevice, the beginning of a name if it is unambiguous, or the "   \
+    "path that the disk has on its node now (/dev/sdb, or sdb)."
+
 /*
  * pool_objects.c: clusters and instances of either group, by the kind's table. What is not there is
  * NOT_FOUND; labels may be NULL.

@@ -93,7 +93,7 @@ const char *ctl_age(const json_t *object, char buf[AGE_MAX])
 
 bool ctl_print_objects(const struct cli_args *args, const json_t *objects, const char *type)
 {
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     size_t i;
     json_t *object;
     if (!output || str_eq(output, "table") || str_eq(output, "wide"))

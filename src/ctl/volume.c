@@ -6,9 +6,7 @@
 int ctl_volume_open(const struct cli_args *args, struct ctl_volume *ret)
 {
     struct err e = {0};
-    const char *ns = cli_get(args, "namespace");
-    if (ctl_check_timeout(args) != CLI_DONE)
-        return CLI_USAGE;
+    const char *ns = ctl_settings(args)->ns;
     *ret = (struct ctl_volume){
         .args = args,
         .volumes = kube_resource("openebs.io/v1alpha1", "JivaVolume"),

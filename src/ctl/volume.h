@@ -6,6 +6,11 @@
 #include "ctl/ctl.h"
 #include "kinds/jiva.h"
 
+#define CTL_VOLUME_OPTIONS                                                                         \
+    {"namespace", 'n',        "NAMESPACE",                                                         \
+     CLI_STRING,  CTL_AT(ns), .doc = "Namespace of the volume; without it the context's."},        \
+        CTL_API_OPTIONS
+
 struct ctl_volume {
     const struct cli_args *args;
     struct kube_client *client;

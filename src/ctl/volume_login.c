@@ -84,7 +84,7 @@ static void print_text(const json_t *o)
 int ctl_volume_print_login(const struct ctl_volume *v, const json_t *volume)
 {
     const char *portal = ctl_text(volume, "iscsi", "targetPortal"),
-               *output = cli_get(v->args, "output");
+               *output = ctl_settings(v->args)->output;
     struct err e = {0};
     if (!*portal)
         return cli_fail(v->args, "volume %s has no portal yet: try again when it is Ready",

@@ -9,7 +9,6 @@
 #include <poll.h>
 
 #include "base/stop.h"
-#include "ctl/commands.h"
 #include "ctl/volume.h"
 
 struct following {
@@ -25,7 +24,7 @@ static int check(struct ctl_volume *v, const json_t *volume, struct err *e)
     if (enabled && str_eq(enabled, "true"))
         return 0;
     return err_set(e, ERR_FAILED_PRECONDITION, "NotEnabled",
-                   "%s does not let itself be resized; to allow it: kubectl annotate jivavolume %s "
+                   "resizing is not enabled for %s; enable it with: kubectl annotate jivavolume %s "
                    "-n %s resize.jiva.openebs.io/enabled=true",
                    kube_name(volume), kube_name(volume), v->ns);
 }
@@ -98,7 +97,7 @@ static int resize(struct ctl_volume *v, int stop_fd, struct err *e)
     str_done(&f.last);
     bool goes_on = done < 0 && e->code == ERR_DEADLINE_EXCEEDED;
     struct err why = {0};
-    if (!goes_on && !(done == 0 && cli_get(v->args, "keep")) &&
+    if (!goes_on && !(done == 0 && ctl_settings(v->args)->keep) &&
         kube_delete(v->client, &v->resizes, v->ns, kube_name(made), NULL, &why) < 0)
         fprintf(stderr, "JivaVolumeResize %s stays: %s\n", kube_name(made), why.msg);
     if (done < 0)
@@ -107,7 +106,7 @@ static int resize(struct ctl_volume *v, int stop_fd, struct err *e)
     return 0;
 }
 
-int ctl_volume_resize(const struct cli_args *args)
+static int run_resize(const struct cli_args *args)
 {
     struct err e = {0};
     int stop_fd, status = ctl_volume_size(args, args->words[1]);
@@ -121,3 +120,35 @@ int ctl_volume_resize(const struct cli_args *args)
         return cli_fail(args, "%s", e.msg);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    {"keep", 0, NULL, CLI_SWITCH, CTL_AT(keep),
+     .doc = "Keep the JivaVolumeResize when it is completed."},
+    CTL_TIMEOUT_OPTION,
+    CTL_VOLUME_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(volume_resize) = {
+    .name = "volume resize",
+    .topic = CLI_STORAGE,
+    .arguments = "NAME SIZE",
+    .least = 2,
+    .most = 2,
+    .summary = "Grow a replicated volume while it is in use",
+    .doc =
+        "Checks that resizing is enabled for the volume, creates a JivaVolumeResize, shows its "
+        "progress, and deletes it when it is completed. Initiators are told the new size and stay "
+        "logged in.\n\n"
+        "When the resize fails, the volume is unchanged, the reason is shown, and the exit status "
+        "is 1. When it takes longer than the timeout it goes on: `kubectl get jvr` shows it. An "
+        "interrupt deletes it, which withdraws it unless the target has begun.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop volume resize data 20Gi", "Grow it to 20 GiB."},
+            {NULL},
+        },
+    .run = run_resize,
+};

@@ -1,7 +1,6 @@
 /*
  * volume list and show.
  */
-#include "ctl/commands.h"
 #include "ctl/volume.h"
 #include "ui/term.h"
 
@@ -51,7 +50,7 @@ static void print_table(const json_t *volumes, bool with_ns, bool wide)
 
 static json_t *find(struct ctl_volume *v, struct err *e)
 {
-    bool all = cli_get(v->args, "all-namespaces");
+    bool all = ctl_settings(v->args)->all_namespaces;
     if (!v->args->count)
         return kube_list(v->client, &v->volumes, all ? NULL : v->ns, NULL, e);
     json_t *found = json_array();
@@ -66,7 +65,7 @@ static json_t *find(struct ctl_volume *v, struct err *e)
     return found;
 }
 
-int ctl_volume_list(const struct cli_args *args)
+static int run_list(const struct cli_args *args)
 {
     _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
     int status = ctl_volume_open(args, &v);
@@ -76,17 +75,42 @@ int ctl_volume_list(const struct cli_args *args)
     json_auto_t *volumes = find(&v, &e);
     if (!volumes)
         return cli_fail(args, "%s", e.msg);
-    const char *output = cli_get(args, "output");
+    const char *output = ctl_settings(args)->output;
     if (ctl_print_objects(args, volumes, "jivavolume.openebs.io"))
         return cli_finish(args);
     if (!json_array_size(volumes)) {
         fputs("No resources found\n", stderr);
     } else {
-        print_table(volumes, cli_get(args, "all-namespaces") != NULL,
-                    output && str_eq(output, "wide"));
+        print_table(volumes, ctl_settings(args)->all_namespaces, output && str_eq(output, "wide"));
     }
     return cli_finish(args);
 }
+
+static const struct cli_option list_options[] = {
+    CTL_LIST_OPTION("portals and what is going on"),
+    {"all-namespaces", 'A', NULL, CLI_SWITCH, CTL_AT(all_namespaces),
+     .doc = "Show those of all namespaces."},
+    CTL_VOLUME_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(volume_list) = {
+    .name = "volume list",
+    .topic = CLI_STORAGE,
+    .arguments = "[NAME]...",
+    .most = -1,
+    .summary = "Show replicated volumes",
+    .doc = "Shows JivaVolumes: how large they are, whether they take writes, and how many of their "
+           "replicas are complete.",
+    .settings = sizeof(struct ctl_settings),
+    .options = list_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop volume list -A", "Show all."},
+            {NULL},
+        },
+    .run = run_list,
+};
 
 /* Show. */
 
@@ -224,18 +248,18 @@ static void draw(const json_t *volume, const json_t *pods)
     print_more(volume);
 }
 
-int ctl_volume_show(const struct cli_args *args)
+static int run_show(const struct cli_args *args)
 {
     _cleanup_(ctl_volume_close) struct ctl_volume v = {0};
     int status = ctl_volume_open(args, &v);
     if (status != CLI_DONE)
         return status;
     struct err e = {0};
-    const char *output = cli_get(args, "output"), *name = args->words[0];
+    const char *output = ctl_settings(args)->output, *name = args->words[0];
     json_auto_t *volume = kube_get(v.client, &v.volumes, v.ns, name, &e);
     if (!volume)
         return cli_fail(args, "%s", e.msg);
-    if (cli_get(args, "login"))
+    if (ctl_settings(args)->login)
         return ctl_volume_print_login(&v, volume);
     if (output && str_eq(output, "url"))
         return cli_misuse(args, "-o url goes with --login");
@@ -250,3 +274,40 @@ int ctl_volume_show(const struct cli_args *args)
     draw(volume, pods);
     return cli_finish(args);
 }
+
+static const struct cli_option show_options[] = {
+    {"login", 'l', NULL, CLI_SWITCH, CTL_AT(login),
+     .doc = "Show instead how to log in to it, including the secrets."},
+    {"output", 'o', "FORMAT", CLI_ENUM, CTL_AT(output), .def = "text",
+     .choices = CLI_WORDS("text", "json", "yaml", "url"),
+     .doc = "Output format. text is a picture; url needs --login."},
+    CTL_VOLUME_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(volume_show) = {
+    .name = "volume show",
+    .topic = CLI_STORAGE,
+    .arguments = "NAME",
+    .least = 1,
+    .most = 1,
+    .summary = "Draw a volume: initiators, target, replicas",
+    .doc =
+        "Draws who is logged in, where the target is, and each replica: its node, its state, how "
+        "far behind it is, and the progress of a rebuild. Below stands what is going on or "
+        "wrong.\n\n"
+        "With --login it shows how to log in by hand: portal, target, unit, the name and "
+        "password of the volume, those with which the target proves itself (mutual CHAP), and "
+        "all of it as a URL that libiscsi and qemu understand. It reads the volume's Secret, "
+        "NAME-chap: whoever may read that may use the volume.",
+    .settings = sizeof(struct ctl_settings),
+    .options = show_options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop volume show data", "Show one."},
+            {"orlop volume show data --login", "Show how to log in to it by hand."},
+            {"qemu-img info \"$(orlop volume show data --login -o url)\"", "Use it with qemu."},
+            {NULL},
+        },
+    .run = run_show,
+};

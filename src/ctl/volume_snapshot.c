@@ -5,7 +5,6 @@
  * precondition.
  */
 #include "base/uuid.h"
-#include "ctl/commands.h"
 #include "ctl/volume.h"
 
 #define ORDER "snapshot.jiva.openebs.io/order"
@@ -68,7 +67,7 @@ static int is_done(void *context, struct str *ret_progress, struct err *e)
 static int list(struct ctl_volume *v, const char *name, struct err *e)
 {
     static const char *const titles[] = {"NAME", "CREATED", NULL};
-    const char *output = cli_get(v->args, "output");
+    const char *output = ctl_settings(v->args)->output;
     json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, name, e);
     const json_t *it, *all = json_at(volume, "status", "snapshots");
     if (!volume)
@@ -91,11 +90,9 @@ static int list(struct ctl_volume *v, const char *name, struct err *e)
     return 0;
 }
 
-int ctl_volume_snapshot(const struct cli_args *args)
+static int run_snapshot(const struct cli_args *args)
 {
     const char *verb = args->words[0];
-    if (!str_in(verb, args->command->choices))
-        return cli_misuse(args, "'%s' is none of list, create, delete, revert", verb);
     bool lists = str_eq(verb, "list");
     if (lists != (args->count == 2))
         return cli_misuse(args, lists ? "list takes a volume, and nothing else"
@@ -119,3 +116,39 @@ int ctl_volume_snapshot(const struct cli_args *args)
         printf("snapshot %s of %s %sd\n", o.name, o.volume, verb);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    CTL_TIMEOUT_OPTION,
+    {"output", 'o', "FORMAT", CLI_ENUM, CTL_AT(output), .def = "table",
+     .choices = CLI_WORDS("table", "json", "yaml"), .doc = "Output format of list."},
+    CTL_VOLUME_OPTIONS,
+    {0},
+};
+
+CLI_COMMAND(volume_snapshot) = {
+    .name = "volume snapshot",
+    .topic = CLI_STORAGE,
+    .arguments = "list|create|delete|revert VOLUME [SNAPSHOT]",
+    .least = 2,
+    .most = 3,
+    .summary = "Create, list, revert to and delete snapshots of a volume",
+    .doc =
+        "`create` keeps the volume as it is now, on every replica; it copies nothing, and writes "
+        "go "
+        "on. `list` shows the snapshots, the oldest first. `revert` restores the volume as it was "
+        "then: nobody may be logged in, later snapshots have to be deleted first, and what was "
+        "written since is lost. `delete` removes a snapshot and merges what only it has into the "
+        "next.\n\n"
+        "The command waits until it is done; when it fails it shows the reason, and the exit "
+        "status is 1.",
+    .settings = sizeof(struct ctl_settings),
+    .options = options,
+    .choices = CLI_WORDS("list", "create", "delete", "revert"),
+    .examples =
+        (const char *const[][2]){
+            {"orlop volume snapshot create data before-upgrade", "Before something risky."},
+            {"orlop volume snapshot revert data before-upgrade", "If it went wrong."},
+            {NULL},
+        },
+    .run = run_snapshot,
+};

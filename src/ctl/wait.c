@@ -6,24 +6,7 @@
 #include "ctl/ctl.h"
 #include "ui/term.h"
 
-enum { TIMEOUT = 60, TIMEOUT_MAX = 86400, POLL_US = 200000 };
-
-static int seconds_of(const struct cli_args *args)
-{
-    const char *text = cli_get(args, "timeout");
-    char *end = NULL;
-    long seconds = text ? strtol(text, &end, 10) : TIMEOUT;
-    return text && (end == text || *end || seconds < 1 || seconds > TIMEOUT_MAX) ? -1
-                                                                                 : (int)seconds;
-}
-
-int ctl_check_timeout(const struct cli_args *args)
-{
-    if (seconds_of(args) > 0)
-        return CLI_DONE;
-    return cli_misuse(args, "--timeout takes seconds, from 1 to %d, not '%s'", TIMEOUT_MAX,
-                      cli_get(args, "timeout"));
-}
+enum { POLL_US = 200000 };
 
 /* On a terminal it says what it waits for; the line goes when it ends. */
 static void say(const struct str *progress, int64_t waited_ns, bool end)
@@ -42,7 +25,7 @@ int ctl_wait(const struct cli_args *args, const char *command, ctl_done_fn *is_d
              struct err *e)
 {
     int64_t began = clock_mono_ns(clock_system());
-    int64_t most = seconds_of(args) * CLOCK_SECOND;
+    int64_t most = ctl_settings(args)->timeout;
     for (;;) {
         _cleanup_(str_done) struct str progress = {0};
         int done = is_done(context, &progress, e);
@@ -52,8 +35,9 @@ int ctl_wait(const struct cli_args *args, const char *command, ctl_done_fn *is_d
             return done < 0 ? -1 : 0;
         if (waited >= most)
             return err_set(e, ERR_DEADLINE_EXCEEDED, "Timeout",
-                           "%s: not done in %d s; `orlop %s %s` shows how far it is",
-                           str_get(&progress), seconds_of(args), command, args->words[0]);
+                           "%s: not done in %lld s; `orlop %s %s` shows how far it is",
+                           str_get(&progress), (long long)(most / CLOCK_SECOND), command,
+                           args->words[0]);
         usleep(POLL_US);
     }
 }

@@ -2,7 +2,9 @@
  * CStorPoolCluster: the pools that a user wants, one per node.
  */
 #include "base/map.h"
-#include "kinds/kinds.h"
+#include "kinds/pool.h"
+
+#define CSPC struct pool_cluster
 
 static const struct api_field pool_spec[] = {
     {"nodeSelector", API_STRING, API_MAP, API_REQUIRED, .keys = &api_qualified_name,
@@ -19,7 +21,7 @@ static const struct api_field pool_spec[] = {
 };
 
 static const struct api_field spec[] = {
-    {"pools", API_OBJECT, API_LIST, API_REQUIRED, .fields = pool_spec,
+    {"pools", API_OBJECT, API_LIST, API_REQUIRED, API_JSON(CSPC, pools), .fields = pool_spec,
      .doc = "One entry per pool. Add one to scale out, remove one to delete that pool."},
     {"resources", API_OBJECT, .fields = api_resources,
      .doc = "Resources of pool containers whose poolConfig says none."},
@@ -42,10 +44,11 @@ static const struct api_field capacity[] = {
 
 /* What is known of each pool also when its instance is gone; the instance says more while it is there. */
 static const struct api_field instance[] = {
-    {"name", API_STRING, .flags = API_REQUIRED, .doc = "Name of the pool's CStorPoolInstance."},
+    {"name", API_STRING, API_TEXT(struct pool_record, name), .flags = API_REQUIRED,
+     .doc = "Name of the pool's CStorPoolInstance."},
     {"hostName", API_STRING, .doc = "Node that has the pool."},
     {"phase", API_STRING, .doc = "State of the pool, as its instance says."},
-    {"guid", API_STRING, .format = &api_sequence,
+    {"guid", API_STRING, API_TEXT(struct pool_record, guid), .format = &api_sequence,
      .doc = "Identity of the pool as written on its devices; an instance that is made again for "
             "them imports it."},
     {"raidGroups", API_OBJECT, API_LIST, .fields = api_raid_group,
@@ -60,8 +63,8 @@ static const struct api_field status[] = {
     {"desiredInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are asked for."},
     {"provisionedInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are there."},
     {"healthyInstances", API_INT, .min = 0, .max = INT32_MAX, .doc = "Pools that are online."},
-    {"instances", API_OBJECT, API_LIST, .fields = instance, .merge_key = "name",
-     .doc = "The pools, one by one."},
+    {"instances", API_OBJECT, API_LIST, API_JSON(CSPC, records), .fields = instance,
+     .merge_key = "name", .doc = "The pools, one by one."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
      .doc = "What is under way or wrong: Ready, PoolsProvisioned, PoolsUpToDate, PoolsDeleted, "
             "PoolManagerAvailable."},
@@ -70,13 +73,27 @@ static const struct api_field status[] = {
 
 static const struct api_field fields[] = {
     API_TYPE_AND_META,
-    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = spec,
+    {"spec", API_OBJECT, API_INLINE, .flags = API_REQUIRED, .fields = spec,
      .doc = "The pools that are wanted."},
     {"versionDetails", API_OBJECT, .fields = api_version_details,
      .doc = "Version of the software that looks after the object."},
-    {"status", API_OBJECT, .fields = status, .doc = "The pools that are there."},
+    {"status", API_OBJECT, API_INLINE, .fields = status, .doc = "The pools that are there."},
     {0},
 };
+
+struct pool_cluster pool_cluster_of(const json_t *json)
+{
+    struct pool_cluster cluster = {0};
+    api_decode(fields, json, &cluster, NULL);
+    return cluster;
+}
+
+struct pool_record pool_record_of(const json_t *json)
+{
+    struct pool_record record = {0};
+    api_decode(instance, json, &record, NULL);
+    return record;
+}
 
 static const struct api_column columns[] = {
     {"HealthyInstances", "integer", ".status.healthyInstances", "Pools that are online"},

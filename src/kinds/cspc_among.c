@@ -9,6 +9,7 @@
  *     pool is gone    nothing lives on it
  *     deletion        nothing lives on any
  */
+#include "kinds/blockdevice.h"
 #include "kinds/cspc.h"
 
 const char *api_cspc_object_name(const json_t *object)
@@ -64,13 +65,6 @@ static void *its_place(const json_t *cluster, size_t pool, size_t group)
     return api_cspc_place(pool, group);
 }
 
-/* Of several that want a device the one that has it counts. */
-static bool is_bound(const json_t *claim)
-{
-    const char *phase = json_str(json_object_get(claim, "status"), "phase");
-    return phase && str_eq(phase, "Bound");
-}
-
 static int view_init(struct api_cspc_view *v, const struct api_among *a, struct err *e)
 {
     const struct api_lookup *l = a->lookup;
@@ -86,8 +80,9 @@ static int view_init(struct api_cspc_view *v, const struct api_among *a, struct 
     size_t i;
     json_t *it;
     json_array_foreach(v->claims, i, it) {
-        const char *device = json_str(json_object_get(it, "spec"), "blockDeviceName");
-        if (device && (is_bound(it) || !map_has(&v->claim_of, device)))
+        const char *device = block_device_claim_of(it).spec.device;
+        /* Of several that want it the one that has it counts. */
+        if (*device && (block_device_claim_is_bound(it) || !map_has(&v->claim_of, device)))
             map_set(&v->claim_of, device, it);
     }
     json_array_foreach(v->clusters, i, it) {

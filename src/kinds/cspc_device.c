@@ -2,6 +2,7 @@
  * A device that a pool gets. The rules are asked in the order of the table until one objects: who has
  * chosen a device that is not there need not read that it is on no node.
  */
+#include "kinds/blockdevice.h"
 #include "kinds/cspc.h"
 
 struct device {
@@ -19,22 +20,16 @@ typedef bool rule(const struct device *d);
 #define REFUSE(d, ...)                                                                             \
     (api_problem((d)->v->a->report, (d)->at, API_INVALID, (d)->value, __VA_ARGS__), false)
 
-static const char *status_of(const json_t *bd, const char *key)
-{
-    const char *text = json_str(json_object_get(bd, "status"), key);
-    return text ? text : "";
-}
-
 static const char *node_name(const json_t *bd)
 {
-    const char *name = json_string_value(json_at(bd, "spec", "nodeAttributes", "nodeName"));
-    return name && *name ? name : api_cspc_label(bd, API_POOL_HOSTNAME);
+    const char *name = block_device_of(bd).spec.node_name;
+    return *name ? name : api_cspc_label(bd, API_POOL_HOSTNAME);
 }
 
 bool api_cspc_is_on(const json_t *bd, const json_t *node)
 {
-    const char *name = json_string_value(json_at(bd, "spec", "nodeAttributes", "nodeName"));
-    if (name && *name)
+    const char *name = block_device_of(bd).spec.node_name;
+    if (*name)
         return str_eq(name, api_cspc_object_name(node));
     const char *host = api_cspc_label(bd, API_POOL_HOSTNAME);
     return *host && str_eq(host, api_cspc_label(node, API_POOL_HOSTNAME));
@@ -79,19 +74,19 @@ static bool is_not_claimed_by_others(const struct device *d)
                       "delete that claim if nobody needs it [device-unclaimed]",
                       api_cspc_object_name(d->claim),
                       *owner ? "CStorPoolCluster \"" : "somebody else", owner, *owner ? "\"" : "");
-    const char *state = status_of(d->bd, "claimState");
-    const char *holder = json_string_value(json_at(d->bd, "spec", "claimRef", "name"));
+    const struct block_device bd = block_device_of(d->bd);
+    const char *state = bd.status.claim_state, *holder = bd.spec.claim.name;
     if (str_eq(state, "Released"))
         return REFUSE(d, "was released and is not clean yet; wait until it is Unclaimed "
                          "[device-unclaimed]");
-    return (!str_eq(state, "Claimed") && !holder) ||
+    return (!str_eq(state, "Claimed") && !*holder) ||
            REFUSE(d, "is claimed by \"%s\"; use a free one [device-unclaimed]",
-                  holder ? holder : "somebody");
+                  *holder ? holder : "somebody");
 }
 
 static bool is_active(const struct device *d)
 {
-    const char *state = status_of(d->bd, "state");
+    const char *state = block_device_of(d->bd).status.state;
     return str_eq(state, "Active") ||
            REFUSE(d,
                   "is %s on node \"%s\", not Active; attach it, or use another device "
@@ -132,17 +127,15 @@ static bool is_empty(const struct device *d)
     if (status && str_eq(status, "False"))
         return REFUSE(d, "is not free (%s): %s [device-free]", reason ? reason : "in use",
                       message && *message ? message : "use another device");
-    const json_t *fs = json_at(d->bd, "spec", "filesystem");
-    const char *type = json_str(fs, "fsType"), *mount = json_str(fs, "mountPoint");
-    const char *partitioned = json_str(json_object_get(d->bd, "spec"), "partitioned");
-    if (mount && *mount)
-        return REFUSE(d, "is mounted on %s; use another device [device-free]", mount);
-    if (type && *type)
+    const struct block_device bd = block_device_of(d->bd);
+    if (*bd.spec.mount_point)
+        return REFUSE(d, "is mounted on %s; use another device [device-free]", bd.spec.mount_point);
+    if (*bd.spec.fs_type)
         return REFUSE(d,
                       "has %s on it; if nobody needs that, remove it with `wipefs -a`, or use "
                       "another device [device-free]",
-                      type);
-    return !partitioned || !str_eq(partitioned, "Yes") ||
+                      bd.spec.fs_type);
+    return !str_eq(bd.spec.partitioned, "Yes") ||
            REFUSE(d, "has partitions; use one of them, or another device [device-free]");
 }
 
@@ -207,7 +200,7 @@ int api_cspc_check_moved(const struct api_cspc_view *v, const json_t *device, co
     json_auto_t *bd = NULL;
     if (api_cspc_block_device(v, name, &bd, e) < 0)
         return -1;
-    const char *state = status_of(bd, "state");
+    const char *state = block_device_of(bd).status.state;
     bool active = str_eq(state, "Active");
     *ret_fine = active && api_cspc_is_on(bd, node);
     if (!*ret_fine)

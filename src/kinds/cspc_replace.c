@@ -8,6 +8,7 @@
  *                          the annotation goes when `new` has everything; until then the group is busy
  */
 #include "api/update.h"
+#include "kinds/blockdevice.h"
 #include "kinds/cspc.h"
 
 static const char *device_name(const json_t *device)
@@ -49,11 +50,10 @@ static bool is_being_replaced(const struct api_cspc_view *v, const char *name,
         if (!str_eq(api_cspc_label(claim, API_POOL_CLUSTER), v->name) ||
             !str_eq(api_cspc_annotation(claim, API_POOL_PREDECESSOR), name))
             continue;
-        const char *by = json_str(json_object_get(claim, "spec"), "blockDeviceName");
         api_problem(v->a->report, at, API_FORBIDDEN, NULL,
                     "\"%s\" is itself being replaced by \"%s\" at this moment; use another device "
                     "[replacement-predecessor]",
-                    name, by ? by : "");
+                    name, block_device_claim_of(claim).spec.device);
         return true;
     }
     return false;

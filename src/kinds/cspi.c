@@ -1,17 +1,20 @@
 /*
  * CStorPoolInstance: one ZFS pool on one node.
  */
-#include "kinds/kinds.h"
+#include "kinds/pool.h"
 #include "kinds/pool_names.h"
 
+#define CSPI struct pool_instance
+
 static const struct api_field spec[] = {
-    {"hostName", API_STRING, .doc = "Node that has the pool. Changes when the pool migrates."},
+    {"hostName", API_STRING, API_TEXT(CSPI, spec.host_name),
+     .doc = "Node that has the pool. Changes when the pool migrates."},
     {"nodeSelector", API_STRING, API_MAP, API_REQUIRED, .keys = &api_qualified_name,
      .format = &api_label_value, .doc = "Labels of that node, as its CStorPoolCluster gives them."},
-    {"poolConfig", API_OBJECT, .def = "{}", .fields = api_pool_config,
-     .doc = "Settings of the pool."},
-    {"raidGroups", API_OBJECT, API_LIST, API_REQUIRED, .fields = api_raid_group,
-     .aliases = API_ALIASES("raidGroup", "dataRaidGroups"),
+    {"poolConfig", API_OBJECT, API_STRUCT(CSPI, spec.config), .def = "{}",
+     .fields = api_pool_config, .doc = "Settings of the pool."},
+    {"raidGroups", API_OBJECT, API_LIST, API_REQUIRED, API_ARRAY(CSPI, spec.groups),
+     .fields = api_raid_group, .aliases = API_ALIASES("raidGroup", "dataRaidGroups"),
      .doc = "The groups of devices that make up the pool."},
     {"writeCacheRaidGroups", API_OBJECT, API_LIST, API_FOLDED, .fields = api_raid_group,
      .doc = "Published form only: groups with isWriteCache."},
@@ -25,19 +28,20 @@ static const struct api_field zfs_capacity[] = {
 };
 
 static const struct api_field capacity[] = {
-    {"total", API_INT_OR_STRING, .doc = "Size of the pool."},
+    {"total", API_INT_OR_STRING, API_JSON(CSPI, status.capacity.total), .doc = "Size of the pool."},
     {"free", API_INT_OR_STRING, .doc = "Space that is free."},
-    {"used", API_INT_OR_STRING, .doc = "Space that is used."},
+    {"used", API_INT_OR_STRING, API_JSON(CSPI, status.capacity.used), .doc = "Space that is used."},
     {"zfs", API_OBJECT, .fields = zfs_capacity, .doc = "What ZFS says beside."},
     {0},
 };
 
 static const struct api_field device_status[] = {
-    {"blockDeviceName", API_STRING, .flags = API_REQUIRED, .doc = "Name of the BlockDevice."},
+    {"blockDeviceName", API_STRING, API_TEXT(struct pool_device_status, name),
+     .flags = API_REQUIRED, .doc = "Name of the BlockDevice."},
     {"state", API_STRING,
      .words = API_WORDS("ONLINE", "OFFLINE", "DEGRADED", "FAULTED", "REMOVED", "UNAVAIL", "SPARE"),
      .doc = "What ZFS says of the device."},
-    {"guid", API_STRING, .format = &api_sequence,
+    {"guid", API_STRING, API_TEXT(struct pool_device_status, guid), .format = &api_sequence,
      .doc = "Identity of the device as written on it."},
     {"message", API_STRING, .doc = "Why it is not online."},
     {"readErrors", API_INT, .min = 0, .max = INT64_MAX, .doc = "Reads that failed."},
@@ -56,9 +60,10 @@ static const struct api_field resilver[] = {
 
 static const struct api_field scrub[] = {
     {"percent", API_INT, .min = 0, .max = 100, .doc = "How much of it is done."},
-    {"startTime", API_TIME, .doc = "When it began."},
+    {"startTime", API_TIME, API_TEXT(CSPI, status.scrub.start_time), .doc = "When it began."},
     {"endTime", API_TIME, .doc = "When it was over; absent while it runs."},
-    {"request", API_STRING, .doc = "The annotation that it answers, if somebody asked for it."},
+    {"request", API_STRING, API_TEXT(CSPI, status.scrub.request),
+     .doc = "The annotation that it answers, if somebody asked for it."},
     {"errors", API_INT, .min = 0, .max = INT64_MAX,
      .doc = "Blocks that are damaged and have no other copy."},
     {"repaired", API_INT_OR_STRING, .doc = "What was mended from other copies."},
@@ -66,34 +71,36 @@ static const struct api_field scrub[] = {
 };
 
 static const struct api_field clear[] = {
-    {"request", API_STRING, .doc = "The annotation that it answers."},
-    {"time", API_TIME, .doc = "When it was done."},
+    {"request", API_STRING, API_TEXT(CSPI, status.clear.request),
+     .doc = "The annotation that it answers."},
+    {"time", API_TIME, API_TEXT(CSPI, status.clear.time), .doc = "When it was done."},
     {0},
 };
 
 static const struct api_field status[] = {
-    {"phase", API_STRING,
+    {"phase", API_STRING, API_TEXT(CSPI, status.phase),
      .words = API_WORDS("", "ONLINE", "OFFLINE", "DEGRADED", "FAULTED", "REMOVED", "UNAVAIL",
                         "Error", "DeletionFailed", "Invalid", "ErrorDuplicate", "Pending", "Init",
                         "PoolCreationFailed"),
      .doc = "State of the pool; the words in capitals are what ZFS says."},
-    {"capacity", API_OBJECT, .fields = capacity, .doc = "Space, read from the pool."},
-    {"readOnly", API_BOOL, .doc = "Whether it stopped taking writes because it is nearly full."},
+    {"capacity", API_OBJECT, API_INLINE, .fields = capacity, .doc = "Space, read from the pool."},
+    {"readOnly", API_BOOL, API_TRUTH(CSPI, status.read_only),
+     .doc = "Whether it stopped taking writes because it is nearly full."},
     {"provisionedReplicas", API_INT, .min = 0, .max = INT32_MAX,
      .doc = "Volume replicas on the pool."},
     {"healthyReplicas", API_INT, .min = 0, .max = INT32_MAX, .doc = "Those that are healthy."},
-    {"guid", API_STRING, .format = &api_sequence,
+    {"guid", API_STRING, API_TEXT(CSPI, status.guid), .format = &api_sequence,
      .doc = "Identity of the pool as written on its devices."},
-    {"devices", API_OBJECT, API_LIST, .fields = device_status, .merge_key = "blockDeviceName",
-     .doc = "State of each device."},
-    {"adding", API_STRING, API_LIST,
+    {"devices", API_OBJECT, API_LIST, API_ARRAY(CSPI, status.devices), .fields = device_status,
+     .merge_key = "blockDeviceName", .doc = "State of each device."},
+    {"adding", API_STRING, API_LIST, API_ARRAY(CSPI, status.adding),
      .doc =
          "Spares and caches that are about to be added. Their labels do not say whose they are, so "
          "this does: they were empty when it was written."},
     {"resilver", API_OBJECT, .fields = resilver, .doc = "Progress of a device replacement."},
-    {"scrub", API_OBJECT, .fields = scrub,
+    {"scrub", API_OBJECT, API_INLINE, .fields = scrub,
      .doc = "The last check of all data, or the present one."},
-    {"clear", API_OBJECT, .fields = clear,
+    {"clear", API_OBJECT, API_INLINE, .fields = clear,
      .doc = "When somebody last had the errors of the devices forgotten."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
      .doc = "What is under way or wrong: Available, PoolExpansion, DiskReplacement, "
@@ -103,12 +110,20 @@ static const struct api_field status[] = {
 
 static const struct api_field fields[] = {
     API_TYPE_AND_META,
-    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = spec, .doc = "The pool that is wanted."},
+    {"spec", API_OBJECT, API_INLINE, .flags = API_REQUIRED, .fields = spec,
+     .doc = "The pool that is wanted."},
     {"versionDetails", API_OBJECT, .fields = api_version_details,
      .doc = "Version of the software that looks after the object."},
-    {"status", API_OBJECT, .fields = status, .doc = "The pool that is there."},
+    {"status", API_OBJECT, API_INLINE, .fields = status, .doc = "The pool that is there."},
     {0},
 };
+
+struct pool_instance pool_instance_of(const json_t *json, struct arena *arena)
+{
+    struct pool_instance instance = {.json = json};
+    api_decode(fields, json, &instance, arena);
+    return instance;
+}
 
 static const struct api_column columns[] = {
     {"HostName", "string", ".spec.hostName", "Node that has the pool"},

@@ -1,38 +1,44 @@
 /*
  * LogicalVolume: an LVM volume on one node.
  */
+#include "kinds/logicalvolume.h"
+
+#include "api/decode.h"
 #include "api/update.h"
 #include "kinds/kinds.h"
 
+#define LV struct logical_volume
+
 static const struct api_field spec[] = {
-    {"name", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE,
+    {"name", API_STRING, API_TEXT(LV, spec.name), .flags = API_REQUIRED | API_IMMUTABLE,
      .doc = "Suggested name of the volume, as a rule that of its PersistentVolume."},
-    {"nodeName", API_STRING, .flags = API_REQUIRED | API_IMMUTABLE, .format = &api_dns_subdomain,
-     .doc = "Node on which the volume is created."},
-    {"size", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE,
+    {"nodeName", API_STRING, API_TEXT(LV, spec.node_name), .flags = API_REQUIRED | API_IMMUTABLE,
+     .format = &api_dns_subdomain, .doc = "Node on which the volume is created."},
+    {"size", API_QUANTITY, API_NUMBER_AT(LV, spec.size), .flags = API_REQUIRED | API_POSITIVE,
      .doc =
          "The size that is wanted. Raise it to grow the volume; lower it, not below the size that "
          "the volume has, to take back a growth that failed."},
-    {"vgName", API_STRING, .flags = API_IMMUTABLE, .aliases = API_ALIASES("deviceClass"),
-     .format = &api_lvm_name,
+    {"vgName", API_STRING, API_TEXT(LV, spec.class_name), .flags = API_IMMUTABLE,
+     .aliases = API_ALIASES("deviceClass"), .format = &api_lvm_name,
      .doc = "Volume group (or the device class that stands for one) that the volume belongs to. "
             "The node's default when not given."},
-    {"lvcreateOptionClass", API_STRING, .flags = API_IMMUTABLE,
+    {"lvcreateOptionClass", API_STRING, API_TEXT(LV, spec.option_class), .flags = API_IMMUTABLE,
      .doc = "Named set of lvcreate options, kept on the node."},
-    {"source", API_STRING, .flags = API_IMMUTABLE,
+    {"source", API_STRING, API_TEXT(LV, spec.source), .flags = API_IMMUTABLE,
      .doc = "LogicalVolume to take a snapshot or clone of; thin volumes only."},
-    {"accessType", API_STRING, .flags = API_IMMUTABLE, .words = API_WORDS("", "ro", "rw"),
-     .doc = "With source: ro makes a snapshot, rw a clone."},
+    {"accessType", API_STRING, API_TEXT(LV, spec.access_type), .flags = API_IMMUTABLE,
+     .words = API_WORDS("", "ro", "rw"), .doc = "With source: ro makes a snapshot, rw a clone."},
     {0},
 };
 
 static const struct api_field status[] = {
-    {"volumeID", API_STRING, .flags = API_IMMUTABLE,
+    {"volumeID", API_STRING, API_TEXT(LV, status.volume_id), .flags = API_IMMUTABLE,
      .doc = "Name of the volume in its volume group, and its id for CSI. Empty until it is there."},
-    {"code", API_INT, .min = 0, .max = UINT32_MAX,
+    {"code", API_INT, API_NUMBER_AT(LV, status.code), .min = 0, .max = UINT32_MAX,
      .doc = "gRPC code of what last failed; 0 when nothing did."},
-    {"message", API_STRING, .doc = "What last failed, for people."},
-    {"currentSize", API_QUANTITY, .doc = "The size that the volume has, read from LVM."},
+    {"message", API_STRING, API_TEXT(LV, status.message), .doc = "What last failed, for people."},
+    {"currentSize", API_QUANTITY, API_NUMBER_AT(LV, status.current_size),
+     .doc = "The size that the volume has, read from LVM."},
     {0},
 };
 
@@ -43,6 +49,19 @@ static const struct api_field fields[] = {
     {"status", API_OBJECT, .fields = status, .doc = "The volume that is there."},
     {0},
 };
+
+struct logical_volume logical_volume_of(const json_t *json)
+{
+    struct logical_volume lv = {.json = json};
+    api_decode(spec, json_object_get(json, "spec"), &lv, NULL);
+    api_decode(status, json_object_get(json, "status"), &lv, NULL);
+    return lv;
+}
+
+json_t *logical_volume_status(const struct logical_volume *lv)
+{
+    return api_encode(status, lv);
+}
 
 static const struct api_column columns[] = {
     {"Node", "string", ".spec.nodeName", "Node that has the volume"},

@@ -10,34 +10,40 @@
  * or more, raidz2 of three or more; log devices may be striped or mirrored; cache and spare devices
  * have no layout.
  */
+#include "kinds/pool.h"
+
 #include "kinds/kinds.h"
 
 /* ZFS takes no wider group than this. */
 enum { GROUP_MAX = 255 };
 
 static const struct api_field block_device_ref[] = {
-    {"blockDeviceName", API_STRING, .flags = API_REQUIRED, .format = &api_dns_subdomain,
-     .doc = "Name of the BlockDevice object."},
-    {"capacity", API_QUANTITY, .doc = "Size of the device. Filled in by the system."},
+    {"blockDeviceName", API_STRING, API_TEXT(struct raid_device, name), .flags = API_REQUIRED,
+     .format = &api_dns_subdomain, .doc = "Name of the BlockDevice object."},
+    {"capacity", API_QUANTITY, API_NUMBER_AT(struct raid_device, capacity),
+     .doc = "Size of the device. Filled in by the system."},
     {"devLink", API_STRING,
      .doc = "Stable path of the device on its node. Filled in by the system."},
     {0},
 };
 
 const struct api_field api_raid_group[] = {
-    {"type", API_STRING, .words = API_WORDS("", "stripe", "mirror", "raidz", "raidz2"),
+    {"type", API_STRING, API_TEXT(struct raid_group, type),
+     .words = API_WORDS("", "stripe", "mirror", "raidz", "raidz2"),
      .synonyms = (const struct api_synonym[]){{"striped", "stripe"}, {"mirrored", "mirror"}, {0}},
      .doc = "Layout of the group. stripe: data is spread, any device lost loses the pool; mirror: "
             "every device has all data; raidz and raidz2: one or two devices may be lost. "
             "poolConfig.defaultRaidGroupType when not given."},
     {"name", API_STRING, .doc = "A name for people; has no effect."},
-    {"isWriteCache", API_BOOL,
+    {"isWriteCache", API_BOOL, API_TRUTH(struct raid_group, is_write_cache),
      .doc = "The group holds the pool's intent log and makes synchronous writes fast."},
-    {"isSpare", API_BOOL, .doc = "The devices stand by and take over when another one fails."},
-    {"isReadCache", API_BOOL, .doc = "The group caches reads."},
-    {"blockDevices", API_OBJECT, API_LIST, API_REQUIRED, .fields = block_device_ref,
-     .aliases = API_ALIASES("cspiBlockDevices"), .merge_key = "blockDeviceName",
-     .doc = "The devices of the group, all on the pool's node."},
+    {"isSpare", API_BOOL, API_TRUTH(struct raid_group, is_spare),
+     .doc = "The devices stand by and take over when another one fails."},
+    {"isReadCache", API_BOOL, API_TRUTH(struct raid_group, is_read_cache),
+     .doc = "The group caches reads."},
+    {"blockDevices", API_OBJECT, API_LIST, API_REQUIRED, API_ARRAY(struct raid_group, devices),
+     .fields = block_device_ref, .aliases = API_ALIASES("cspiBlockDevices"),
+     .merge_key = "blockDeviceName", .doc = "The devices of the group, all on the pool's node."},
     {0},
 };
 
@@ -45,7 +51,7 @@ const struct api_field api_pool_config[] = {
     {"cacheFile", API_STRING, .format = &api_host_path,
      .doc = "Accepted for compatibility and not used: pools are imported by their identity from "
             "their own devices."},
-    {"defaultRaidGroupType", API_STRING,
+    {"defaultRaidGroupType", API_STRING, API_TEXT(struct pool_config, default_type),
      .words = API_WORDS("", "stripe", "mirror", "raidz", "raidz2"),
      .synonyms = (const struct api_synonym[]){{"striped", "stripe"}, {"mirrored", "mirror"}, {0}},
      .aliases = API_ALIASES("dataRaidGroupType"),
@@ -59,11 +65,13 @@ const struct api_field api_pool_config[] = {
             "given."},
     {"thickProvision", API_BOOL, .flags = API_FOLDED,
      .doc = "Published form of the opposite of overProvisioning; when given, it decides."},
-    {"compression", API_BOOL_OR_STRING, .def = "\"off\"", .format = &api_compression,
+    {"compression", API_BOOL_OR_STRING, API_TEXT(struct pool_config, compression), .def = "\"off\"",
+     .format = &api_compression,
      .synonyms = (const struct api_synonym[]){{"lz", "lz4"}, {"", "off"}, {0}},
      .doc = "Compression of new data: off, on, lz4 (also written lz), lzjb, zle, gzip, gzip-1 to "
             "gzip-9, zstd."},
-    {"roThresholdLimit", API_INT, .def = "85", .min = 0, .max = 100,
+    {"roThresholdLimit", API_INT, API_NUMBER_AT(struct pool_config, read_only_percent), .def = "85",
+     .min = 0, .max = 100,
      .doc = "Percentage of used space at which the pool stops taking writes; 0 and 100 switch it "
             "off."},
     {"resources", API_OBJECT, .fields = api_resources, .doc = "Of the pool's container."},
@@ -74,15 +82,25 @@ const struct api_field api_pool_config[] = {
     {0},
 };
 
+static struct raid_group group_of(const json_t *json)
+{
+    struct raid_group group = {0};
+    api_decode(api_raid_group, json, &group, NULL);
+    return group;
+}
+
+enum api_raid_role raid_group_role(const struct raid_group *group)
+{
+    return group->is_write_cache  ? API_RAID_WRITE_CACHE
+           : group->is_read_cache ? API_RAID_READ_CACHE
+           : group->is_spare      ? API_RAID_SPARE
+                                  : API_RAID_DATA;
+}
+
 enum api_raid_role api_raid_role_of(const json_t *group)
 {
-    if (json_is_true(json_object_get(group, "isWriteCache")))
-        return API_RAID_WRITE_CACHE;
-    if (json_is_true(json_object_get(group, "isReadCache")))
-        return API_RAID_READ_CACHE;
-    if (json_is_true(json_object_get(group, "isSpare")))
-        return API_RAID_SPARE;
-    return API_RAID_DATA;
+    const struct raid_group g = group_of(group);
+    return raid_group_role(&g);
 }
 
 const char *api_raid_role_text(enum api_raid_role role)
@@ -91,16 +109,37 @@ const char *api_raid_role_text(enum api_raid_role role)
     return names[role];
 }
 
-const char *api_raid_type(const json_t *pool, const json_t *group)
+const char *raid_group_type(const struct raid_group *group, const struct pool_config *config)
 {
-    const char *type = json_str(group, "type");
-    if (type && *type)
-        return type;
-    enum api_raid_role role = api_raid_role_of(group);
+    enum api_raid_role role = raid_group_role(group);
+    if (*group->type)
+        return group->type;
     if (role == API_RAID_READ_CACHE || role == API_RAID_SPARE)
         return "stripe"; /* ZFS knows no other layout for them, so a default does not apply */
-    type = json_str(json_object_get(pool, "poolConfig"), "defaultRaidGroupType");
-    return type && *type ? type : NULL;
+    return *config->default_type ? config->default_type : NULL;
+}
+
+const char *api_raid_type(const json_t *pool, const json_t *group)
+{
+    const struct raid_group g = group_of(group);
+    struct pool_config config = {0};
+    api_decode(api_pool_config, json_object_get(pool, "poolConfig"), &config, NULL);
+    return raid_group_type(&g, &config);
+}
+
+bool pool_walk_next(struct pool_walk *w)
+{
+    const json_t *groups = json_object_get(w->pool, "raidGroups");
+    w->device += w->json != NULL;
+    for (; w->group < json_array_size(groups); w->group++, w->device = 0) {
+        w->raid_group = json_array_get(groups, w->group);
+        w->json = json_array_get(json_object_get(w->raid_group, "blockDevices"), w->device);
+        if (w->json) {
+            w->name = api_raid_device(w->json);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Go's clients write a string that nobody set as "". */

@@ -6,6 +6,8 @@
 #include "api/selector.h"
 #include "base/quantity.h"
 #include "base/str.h"
+#include "kinds/blockdevice.h"
+#include "kube/condition.h"
 
 /* Why devices were passed over: those that came closest first. */
 enum { TOO_SMALL, TAKEN, NOT_CLAIMABLE, INACTIVE, WRONG_TYPE, WRONG_LABELS, WRONG_NODE, REASONS };
@@ -22,25 +24,19 @@ static const struct {
     [WRONG_NODE] = {"OtherNode", "on other nodes"},
 };
 
-static const char *text_at(const json_t *object, const char *a, const char *b, const char *c)
+bool node_device_has_claim(const json_t *device)
 {
-    const json_t *value = c ? json_at(object, a, b, c) : json_at(object, a, b);
-    const char *text = json_string_value(value);
-    return text ? text : "";
-}
-
-const char *node_device_node(const json_t *device)
-{
-    return text_at(device, "spec", "nodeAttributes", "nodeName");
+    const struct api_reference claim = block_device_of(device).spec.claim;
+    return *claim.name || *claim.uid;
 }
 
 bool node_device_is_claimed_by(const json_t *device, const char *claim_uid)
 {
-    const char *uid = text_at(device, "spec", "claimRef", "uid");
+    const char *uid = block_device_of(device).spec.claim.uid;
     return *uid && str_eq(uid, claim_uid);
 }
 
-/* A size as JSON has it: a number, or a quantity. */
+/* A whole number of bytes as JSON has it: a number, or a quantity. */
 static bool size_of(const json_t *value, uint64_t *ret)
 {
     if (json_is_integer(value)) {
@@ -51,12 +47,12 @@ static bool size_of(const json_t *value, uint64_t *ret)
 }
 
 /* What is asked for; false when that is no size ("Invalid Capacity Request"). */
-static bool claim_size(const json_t *claim, uint64_t *ret_bytes, struct node_match *ret)
+static bool claim_size(const struct block_device_claim *claim, uint64_t *ret_bytes,
+                       struct node_match *ret)
 {
-    const json_t *size = json_at(claim, "spec", "resources", "requests", "storage");
-    bool named = *text_at(claim, "spec", "blockDeviceName", NULL);
+    const json_t *size = json_object_get(claim->spec.requests, "storage");
     *ret_bytes = 0;
-    if (!size && named)
+    if (!size && *claim->spec.device)
         return true;
     if (size && size_of(size, ret_bytes) && *ret_bytes > 0)
         return true;
@@ -69,7 +65,6 @@ static bool claim_size(const json_t *claim, uint64_t *ret_bytes, struct node_mat
 }
 
 struct wish {
-    const json_t *claim;
     const char *name, *node, *host, *type;
     uint64_t size;
     struct api_selector selector;
@@ -78,7 +73,7 @@ struct wish {
 
 static const char *label(const json_t *device, const char *key)
 {
-    const char *value = json_string_value(json_at(device, "metadata", "labels", key));
+    const char *value = kube_label(device, key);
     return value ? value : "";
 }
 
@@ -100,7 +95,7 @@ static bool tag_is_wanted(const struct wish *w, const json_t *device)
 
 static bool is_here(const struct wish *w, const json_t *device)
 {
-    return (!*w->node || str_eq(w->node, node_device_node(device))) &&
+    return (!*w->node || str_eq(w->node, block_device_of(device).spec.node_name)) &&
            (!*w->host || str_eq(w->host, label(device, "kubernetes.io/hostname")));
 }
 
@@ -108,29 +103,23 @@ static bool is_here(const struct wish *w, const json_t *device)
  * As its node says. Where conditions are not kept, as in NDM's own definition of the kind, by the rest
  * of what it says; the node looks at the device itself before it gives it away.
  */
-static bool is_claimable(const json_t *device)
+static bool is_claimable(const struct block_device *device)
 {
-    size_t i;
-    json_t *condition;
-    json_array_foreach(json_at(device, "status", "conditions"), i, condition) {
-        const char *type = json_str(condition, "type"), *status = json_str(condition, "status");
-        if (type && str_eq(type, NODE_CLAIMABLE))
-            return status && str_eq(status, "True");
-    }
-    return !json_at(device, "spec", "filesystem", "fsType") &&
-           !json_at(device, "spec", "filesystem", "mountPoint") &&
-           !str_eq(text_at(device, "spec", "partitioned", NULL), "Yes");
+    if (kube_condition_get(device->json, NODE_CLAIMABLE))
+        return kube_condition_is_true(device->json, NODE_CLAIMABLE);
+    return !*device->spec.fs_type && !*device->spec.mount_point &&
+           !str_eq(device->spec.partitioned, "Yes");
 }
 
 /* REASONS when it fits. */
 static int obstacle(const struct wish *w, const json_t *device)
 {
-    const char *type = text_at(device, "spec", "details", "deviceType");
-    const json_t *labels = json_at(device, "metadata", "labels");
-    uint64_t size;
+    const struct block_device its = block_device_of(device);
+    const char *type = its.spec.device_type;
     if (!is_here(w, device))
         return WRONG_NODE;
-    if (w->has_selector && !api_selector_matches(&w->selector, labels))
+    if (w->has_selector &&
+        !api_selector_matches(&w->selector, json_at(device, "metadata", "labels")))
         return WRONG_LABELS;
     if (*w->type && !str_eq(w->type, type))
         return WRONG_TYPE;
@@ -140,27 +129,19 @@ static int obstacle(const struct wish *w, const json_t *device)
         if ((str_eq(type, "sparse") && !w->sparse) || (str_eq(type, "partition") && !w->partitions))
             return WRONG_TYPE;
     }
-    if (!str_eq(text_at(device, "status", "state", NULL), "Active") ||
-        json_at(device, "metadata", "deletionTimestamp"))
+    if (!str_eq(its.status.state, "Active") || kube_deleting(device))
         return INACTIVE;
-    if (json_is_object(json_at(device, "spec", "claimRef")) ||
-        !str_eq(text_at(device, "status", "claimState", NULL), "Unclaimed"))
+    if (node_device_has_claim(device) || !str_eq(its.status.claim_state, "Unclaimed"))
         return TAKEN;
-    if (!is_claimable(device))
+    if (!is_claimable(&its))
         return NOT_CLAIMABLE;
-    if (!size_of(json_at(device, "spec", "capacity", "storage"), &size) || size < w->size)
-        return TOO_SMALL;
-    return REASONS;
+    return its.spec.size <= 0 || (uint64_t)its.spec.size < w->size ? TOO_SMALL : REASONS;
 }
 
 static bool is_better(const json_t *a, const json_t *b)
 {
-    uint64_t size_a = 0, size_b = 0;
-    size_of(json_at(a, "spec", "capacity", "storage"), &size_a);
-    size_of(json_at(b, "spec", "capacity", "storage"), &size_b);
-    return size_a != size_b ? size_a < size_b
-                            : strcmp(text_at(a, "metadata", "name", NULL),
-                                     text_at(b, "metadata", "name", NULL)) < 0;
+    int64_t size_a = block_device_of(a).spec.size, size_b = block_device_of(b).spec.size;
+    return size_a != size_b ? size_a < size_b : strcmp(kube_name(a), kube_name(b)) < 0;
 }
 
 static void explain(const struct wish *w, const unsigned counts[REASONS], size_t n,
@@ -192,7 +173,7 @@ static void choose(const struct wish *w, const json_t *const *devices, size_t n,
     unsigned counts[REASONS + 1] = {0};
     size_t considered = 0;
     for (size_t i = 0; i < n; i++) {
-        if (*w->name && !str_eq(w->name, text_at(devices[i], "metadata", "name", NULL)))
+        if (*w->name && !str_eq(w->name, kube_name(devices[i])))
             continue;
         considered++;
         int why = obstacle(w, devices[i]);
@@ -205,32 +186,31 @@ static void choose(const struct wish *w, const json_t *const *devices, size_t n,
 }
 
 /* In its place, or where older manifests have it. */
-static const char *host_of(const json_t *claim)
+static const char *host_of(const struct block_device_claim *claim)
 {
-    const char *host = text_at(claim, "spec", "blockDeviceNodeAttributes", "hostName");
-    return *host ? host : text_at(claim, "spec", "hostName", NULL);
+    return *claim->spec.host_name ? claim->spec.host_name : claim->spec.old_host_name;
 }
 
 void node_claim_match(const json_t *claim, const json_t *const *devices, size_t n,
                       struct node_match *ret)
 {
     *ret = (struct node_match){0};
+    const struct block_device_claim its = block_device_claim_of(claim);
     const json_t *selector = json_at(claim, "spec", "selector");
     struct wish w = {
-        .claim = claim,
-        .name = text_at(claim, "spec", "blockDeviceName", NULL),
-        .node = text_at(claim, "spec", "blockDeviceNodeAttributes", "nodeName"),
-        .host = host_of(claim),
-        .type = text_at(claim, "spec", "deviceType", NULL),
+        .name = its.spec.device,
+        .node = its.spec.node_name,
+        .host = host_of(&its),
+        .type = its.spec.device_type,
         .has_selector = selector != NULL,
-        .partitions = json_is_true(json_at(claim, "spec", "deviceClaimDetails", "allowPartition")),
+        .partitions = its.spec.allow_partition,
     };
     w.sparse = str_eq(w.type, "sparse");
     w.partitions |= str_eq(w.type, "partition");
     if (str_eq(w.type, "blockdevice")) /* NDM's word for any */
         w.type = "";
     struct err e = {0};
-    if (!claim_size(claim, &w.size, ret))
+    if (!claim_size(&its, &w.size, ret))
         return;
     if (selector && api_selector_from_json(selector, &w.selector, &e) < 0) {
         ret->reason = "InvalidSelector";
@@ -243,15 +223,12 @@ void node_claim_match(const json_t *claim, const json_t *const *devices, size_t 
 
 const char *node_claim_keeper(const json_t *claim, const json_t *const *devices, size_t n)
 {
-    const char *name = text_at(claim, "spec", "blockDeviceName", NULL);
-    struct wish w = {
-        .node = text_at(claim, "spec", "blockDeviceNodeAttributes", "nodeName"),
-        .host = host_of(claim),
-    };
+    const struct block_device_claim its = block_device_claim_of(claim);
+    struct wish w = {.name = its.spec.device, .node = its.spec.node_name, .host = host_of(&its)};
     const char *keeper = NULL, *first = NULL;
     for (size_t i = 0; i < n; i++) {
-        const char *node = node_device_node(devices[i]);
-        if (*name && str_eq(name, text_at(devices[i], "metadata", "name", NULL)))
+        const char *node = block_device_of(devices[i]).spec.node_name;
+        if (*w.name && str_eq(w.name, kube_name(devices[i])))
             return node;
         if (is_here(&w, devices[i]) && (!keeper || strcmp(node, keeper) < 0))
             keeper = node;

@@ -27,9 +27,9 @@ void node_claim_match(const json_t *claim, const json_t *const *devices, size_t 
                       struct node_match *ret);
 /* The node that looks after a claim which no device fits; NULL: nobody has devices. Borrowed. */
 const char *node_claim_keeper(const json_t *claim, const json_t *const *devices, size_t n);
-/* Whether the device is this claim's. */
+/* Whether the device is somebody's; this claim's. */
+bool node_device_has_claim(const json_t *device);
 bool node_device_is_claimed_by(const json_t *device, const char *claim_uid);
-const char *node_device_node(const json_t *device); /* "" */
 /*
  * Whether people made it by hand for a device that the agent does not find or must not touch
  * (ndm.io/managed: "false"): it is given to claims and nothing else is done with it.

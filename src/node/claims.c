@@ -15,17 +15,12 @@
  */
 #include "base/log.h"
 #include "base/str.h"
+#include "kinds/blockdevice.h"
 #include "node/claim_match.h"
 #include "node/impl.h"
 #include "node/label.h"
 
 static const int64_t AGAIN_NS = 5 * CLOCK_SECOND;
-
-static const char *phase_of(const json_t *claim)
-{
-    const char *phase = json_str(json_object_get(claim, "status"), "phase");
-    return phase ? phase : "";
-}
 
 static json_t *child(json_t *object, const char *key, json_t *(*make)(void))
 {
@@ -63,7 +58,7 @@ static int say(struct node *n, json_t **claim, const char *phase, const struct n
 {
     json_auto_t *wanted = json_deep_copy(*claim);
     set_phase(n, wanted, phase, match->reason, match->message);
-    bool news = !str_eq(phase, phase_of(*claim));
+    bool news = !str_eq(phase, block_device_claim_of(*claim).status.phase);
     if (node_say(n, &n->claim_kind, claim, json_object_get(wanted, "status"), e) < 0)
         return -1;
     if (news)
@@ -117,8 +112,8 @@ static int finish(struct node *n, json_t **claim, json_t **device, struct err *e
         return -1;
     if (path && node_inventory_refresh(&n->inventory, e) < 0)
         return -1;
-    _cleanup_free_ char *message = mem_printf(
-        "%s of node %s", json_str(json_object_get(*device, "spec"), "path"), n->name.node);
+    _cleanup_free_ char *message =
+        mem_printf("%s of node %s", block_device_of(*device).spec.path, n->name.node);
     if (give(n, claim, name, message, e) < 0)
         return -1;
     kube_event_normal(n->recorder, *claim, "Bound", "%s", message);
@@ -145,9 +140,9 @@ static int reserve(struct node *n, const json_t *claim, json_t **device, struct 
 /* 2 */
 static int look_at(struct node *n, const json_t *device, struct err *e)
 {
-    const char *path = json_str(json_object_get(device, "spec"), "path");
+    const char *path = block_device_of(device).spec.path;
     if (node_device_is_manual(device))
-        return path && *path ? node_inventory_check_path(path, e) : 0;
+        return *path ? node_inventory_check_path(path, e) : 0;
     _cleanup_free_ char *found = NULL;
     return node_inventory_check(&n->inventory, kube_name(device), NODE_CHECK_FREE, &found, e);
 }
@@ -166,7 +161,7 @@ static int bind_claim(struct node *n, json_t **claim, const struct node_objects 
         bool invalid = str_eq(match.reason, "InvalidCapacityRequest");
         return say(n, claim, invalid ? "Invalid Capacity Request" : "Pending", &match, e);
     }
-    if (!str_eq(node_device_node(match.device), n->name.node))
+    if (!str_eq(block_device_of(match.device).spec.node_name, n->name.node))
         return 0;
     json_auto_t *device = json_deep_copy(match.device);
     struct err why = {0};
@@ -186,11 +181,11 @@ static int let_go(struct node *n, json_t **claim, const struct node_objects *all
     if (!kube_finalizer_has(*claim, API_CLAIM_FINALIZER))
         return 0;
     vec_for_each(all, it) {
-        const char *state = json_str(json_object_get(*it, "status"), "claimState");
-        if (!node_device_is_claimed_by(*it, kube_uid(*claim)) || !state ||
-            !str_eq(state, "Claimed"))
+        const struct block_device device = block_device_of(*it);
+        if (!node_device_is_claimed_by(*it, kube_uid(*claim)) ||
+            !str_eq(device.status.claim_state, "Claimed"))
             continue;
-        if (str_eq(node_device_node(*it), n->name.node))
+        if (str_eq(device.spec.node_name, n->name.node))
             kube_controller_add(n->device_controller, n->name.ns, kube_name(*it));
         return 0;
     }
@@ -210,13 +205,15 @@ static int step(struct node *n, const char *ns, const char *name, struct kube_re
     node_devices_all(n, &all);
     if (kube_deleting(claim))
         return let_go(n, &claim, &all, e);
-    if (str_eq(phase_of(claim), "Bound"))
+    if (block_device_claim_is_bound(claim))
         return 0;
-    const char *given = json_str(json_object_get(claim, "spec"), "blockDeviceName");
+    const char *given = block_device_claim_of(claim).spec.device;
     vec_for_each(&all, it) {
         if (node_device_is_claimed_by(*it, kube_uid(claim)) &&
-            (!given || !*given || str_eq(given, kube_name(*it))))
-            return str_eq(node_device_node(*it), n->name.node) ? finish(n, &claim, it, e) : 0;
+            (!*given || str_eq(given, kube_name(*it))))
+            return str_eq(block_device_of(*it).spec.node_name, n->name.node)
+                       ? finish(n, &claim, it, e)
+                       : 0;
     }
     return bind_claim(n, &claim, &all, ret, e);
 }
@@ -237,7 +234,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
 /* Those that wait, when a device has changed; and the one that has it. */
 static void unbound(const json_t *claim, struct kube_index_values *out)
 {
-    if (!str_eq(phase_of(claim), "Bound") || kube_deleting(claim))
+    if (!block_device_claim_is_bound(claim) || kube_deleting(claim))
         kube_index_add(out, "unbound");
 }
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
+#include "kinds/blockdevice.h"
 #include "metrics/metrics.h"
 #include "node/claim_match.h"
 #include "node/impl.h"
@@ -21,12 +22,6 @@
 #include "node/wipe.h"
 
 static const int64_t BUSY_NS = 30 * CLOCK_SECOND, SILENT_NS = 300 * CLOCK_SECOND;
-
-static const char *text_at(const json_t *object, const char *a, const char *b, const char *c)
-{
-    const char *text = json_string_value(c ? json_at(object, a, b, c) : json_at(object, a, b));
-    return text ? text : "";
-}
 
 void node_devices_all(struct node *n, struct node_objects *ret)
 {
@@ -48,23 +43,21 @@ void node_objects_done(struct node_objects *l)
 /* The claim that the device is given to; NULL when it is gone, or another of its name. */
 static int claim_of(struct node *n, const json_t *object, json_t **ret_claim, struct err *e)
 {
-    const char *name = text_at(object, "spec", "claimRef", "name");
-    const char *uid = text_at(object, "spec", "claimRef", "uid");
-    const char *ns = text_at(object, "spec", "claimRef", "namespace");
+    const struct api_reference ref = block_device_of(object).spec.claim;
     *ret_claim = NULL;
-    json_t *claim = kube_informer_json(n->claims, ns, name, NULL);
-    if (!claim || !str_eq(kube_uid(claim), uid)) {
+    json_t *claim = kube_informer_json(n->claims, ref.ns, ref.name, NULL);
+    if (!claim || !str_eq(kube_uid(claim), ref.uid)) {
         /* The cache may be late, and what follows from the answer is a wipe. */
         json_decref(claim);
         struct err why = {0};
-        claim = kube_get(n->client, &n->claim_kind, *ns ? ns : n->name.ns, name, &why);
+        claim = kube_get(n->client, &n->claim_kind, *ref.ns ? ref.ns : n->name.ns, ref.name, &why);
         if (!claim && why.code != ERR_NOT_FOUND) {
             if (e)
                 *e = why;
             return -1;
         }
     }
-    if (claim && !str_eq(kube_uid(claim), uid)) {
+    if (claim && !str_eq(kube_uid(claim), ref.uid)) {
         json_decref(claim);
         claim = NULL;
     }
@@ -117,7 +110,7 @@ static int set_released(struct node *n, json_t **object, struct err *e)
     if (set_claim_state(n, object, "Released", e) < 0)
         return -1;
     kube_event_normal(n->recorder, *object, "Released", "the claim %s is gone",
-                      text_at(*object, "spec", "claimRef", "name"));
+                      block_device_of(*object).spec.claim.name);
     return 0;
 }
 
@@ -131,8 +124,8 @@ static int confirm_released(struct node *n, json_t **object, struct err *e)
     if (!now)
         return -1;
     bool same = str_eq(kube_uid(now), kube_uid(*object)) &&
-                str_eq(text_at(now, "status", "claimState", NULL), "Released") &&
-                node_device_is_claimed_by(now, text_at(*object, "spec", "claimRef", "uid"));
+                str_eq(block_device_of(now).status.claim_state, "Released") &&
+                node_device_is_claimed_by(now, block_device_of(*object).spec.claim.uid);
     json_decref(*object);
     *object = now;
     return same ? 0 : err_set(e, ERR_ABORTED, "Conflict", "it is not released any more");
@@ -193,19 +186,19 @@ static int adopt_released(struct node *n, json_t **object, struct kube_result *r
 
 static int follow_claim(struct node *n, json_t **object, struct kube_result *ret, struct err *e)
 {
-    const char *state = text_at(*object, "status", "claimState", NULL);
-    if (!json_is_object(json_at(*object, "spec", "claimRef")))
-        return str_eq(state, "Released") ? adopt_released(n, object, ret, e) : 0;
+    const bool released = str_eq(block_device_of(*object).status.claim_state, "Released");
+    if (!node_device_has_claim(*object))
+        return released ? adopt_released(n, object, ret, e) : 0;
     json_t *found;
     if (claim_of(n, *object, &found, e) < 0)
         return -1;
     json_auto_t *claim = found;
     if (!claim || is_over(claim)) {
-        if (!str_eq(state, "Released") && set_released(n, object, e) < 0)
+        if (!released && set_released(n, object, e) < 0)
             return -1;
         return clean(n, object, ret, e);
     }
-    const char *given = text_at(claim, "spec", "blockDeviceName", NULL);
+    const char *given = block_device_claim_of(claim).spec.device;
     if (*given && !str_eq(given, kube_name(*object)))
         return unclaim(n, object, e); /* it was never told of this one */
     return 0;
@@ -233,7 +226,7 @@ static int create(struct node *n, const char *name, struct err *e)
         return -1;
     }
     log_info("found a device", LOG_S("device", name),
-             LOG_S("path", text_at(made, "spec", "path", NULL)));
+             LOG_S("path", block_device_of(made).spec.path));
     return 0;
 }
 
@@ -242,22 +235,22 @@ static int lost(struct node *n, json_t **object, struct err *e)
 {
     if (!node_inventory_known(&n->inventory))
         return 0;
-    bool was_active = !str_eq(text_at(*object, "status", "state", NULL), "Inactive");
+    bool was_active = !str_eq(block_device_of(*object).status.state, "Inactive");
     json_auto_t *wanted = node_object_gone(*object, n->clock);
     if (node_say(n, &n->device_kind, object, json_object_get(wanted, "status"), e) < 0)
         return -1;
     if (was_active)
         kube_event_warning(n->recorder, *object, "Inactive", "the device at %s is gone",
-                           text_at(*object, "spec", "path", NULL));
+                           block_device_of(*object).spec.path);
     /* A claim does not wait for a device that may never come back; if it does, it is cleaned then. */
     json_t *claim = NULL;
-    if (json_is_object(json_at(*object, "spec", "claimRef")) && claim_of(n, *object, &claim, e) < 0)
+    if (node_device_has_claim(*object) && claim_of(n, *object, &claim, e) < 0)
         return -1;
     bool held = claim && !is_over(claim);
     json_decref(claim);
     if (held)
         return 0;
-    if (str_eq(text_at(*object, "status", "claimState", NULL), "Claimed") &&
+    if (str_eq(block_device_of(*object).status.claim_state, "Claimed") &&
         set_released(n, object, e) < 0)
         return -1;
     /* Somebody wants to forget it. */
@@ -275,16 +268,22 @@ static bool is_silent(struct node *n, const char *node)
     if (!lease)
         return why.code == ERR_NOT_FOUND;
     _cleanup_free_ char *key = mem_printf("lease %s", node);
-    return rfc3339_parse(text_at(lease, "spec", "renewTime", NULL), &renewed, NULL) == 0 &&
+    const char *text = json_str(json_object_get(lease, "spec"), "renewTime");
+    return text && rfc3339_parse(text, &renewed, NULL) == 0 &&
            kube_ages_seen(n->ages, key, rfc3339_to_ns(renewed)) > SILENT_NS;
+}
+
+static bool is_here(const struct node *n, const json_t *device)
+{
+    return str_eq(block_device_of(device).spec.node_name, n->name.node);
 }
 
 /* Of another node that says the same of itself: a disk that was moved here, or one that both see. */
 static bool may_take(struct node *n, const json_t *object)
 {
-    const char *node = node_device_node(object);
-    if (!*node || str_eq(node, n->name.node) ||
-        !str_eq(text_at(object, "status", "state", NULL), "Active") || is_silent(n, node))
+    const struct block_device its = block_device_of(object);
+    if (!*its.spec.node_name || str_eq(its.spec.node_name, n->name.node) ||
+        !str_eq(its.status.state, "Active") || is_silent(n, its.spec.node_name))
         return true;
     kube_event_warning(n->recorder, object, "SeveralNodes",
                        "node %s has a device with the same identity; it is left alone there",
@@ -309,12 +308,12 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     if (!object)
         return create(n, name, e);
     if (node_device_is_manual(object))
-        return str_eq(node_device_node(object), n->name.node) ? keep_manual(n, &object, ret, e) : 0;
+        return is_here(n, object) ? keep_manual(n, &object, ret, e) : 0;
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
     json_auto_t *wanted = d ? node_object_update(object, d, &n->name, n->clock) : NULL;
     node_inventory_release(&n->inventory);
     if (!wanted)
-        return str_eq(node_device_node(object), n->name.node) ? lost(n, &object, e) : 0;
+        return is_here(n, object) ? lost(n, &object, e) : 0;
     if (!may_take(n, object))
         return 0;
     if (node_write(n, &n->device_kind, &object, wanted, e) < 0)
@@ -386,9 +385,8 @@ static const char *recall_device(void *context, const struct node_device *d, str
     if (!found && d->probe.uuid[0])
         node_devices_all(n, &all);
     vec_for_each(&all, it) {
-        const char *uuid = text_at(*it, "metadata", "annotations", NODE_FSUUID_ANNOTATION);
-        if (node_object_is_labelled(*it) && str_eq(node_device_node(*it), n->name.node) &&
-            str_eq(uuid, d->probe.uuid))
+        const char *uuid = kube_annotation(*it, NODE_FSUUID_ANNOTATION);
+        if (node_object_is_labelled(*it) && is_here(n, *it) && uuid && str_eq(uuid, d->probe.uuid))
             found = arena_strdup(a, kube_name(*it));
     }
     return found;
@@ -399,7 +397,7 @@ static void map_claim(struct kube_controller *c, const struct kube_object *objec
 {
     (void)context;
     json_auto_t *claim = kube_object_json(object);
-    const char *device = text_at(claim, "spec", "blockDeviceName", NULL);
+    const char *device = block_device_claim_of(claim).spec.device;
     if (*device)
         kube_controller_add(c, object->ns, device);
 }
@@ -423,16 +421,16 @@ static void collect(void *context, struct metrics_out *out)
                        "State of BlockDevice (0,1,2) = {Active, Inactive, Unknown}.",
                        METRICS_GAUGE);
     vec_for_each(&all, it) {
-        if (!str_eq(node_device_node(*it), n->name.node))
+        const struct block_device its = block_device_of(*it);
+        const char *host = kube_label(*it, "kubernetes.io/hostname");
+        if (!str_eq(its.spec.node_name, n->name.node))
             continue;
-        const char *state = text_at(*it, "status", "state", NULL);
-        int value = str_eq(state, states[0]) ? 0 : str_eq(state, states[1]) ? 1 : 2;
+        int value = str_eq(its.status.state, states[0])   ? 0
+                    : str_eq(its.status.state, states[1]) ? 1
+                                                          : 2;
         metrics_out_value(
             out, labels,
-            METRICS_VALUES(kube_name(*it), text_at(*it, "spec", "path", NULL),
-                           text_at(*it, "metadata", "labels", "kubernetes.io/hostname"),
-                           n->name.node),
-            value);
+            METRICS_VALUES(kube_name(*it), its.spec.path, host ? host : "", n->name.node), value);
     }
 }
 

@@ -118,8 +118,9 @@ static void say(struct node_lvs *s)
 static bool is_or_lacks(const struct node_lvs *s, const struct lvm_view *v, const json_t *object,
                         const char *lv)
 {
-    const char *id = lv_text(object, "status", "volumeID");
-    bool here = str_eq(lv_text(object, "spec", "nodeName"), s->n->name.node);
+    struct logical_volume its = logical_volume_of(object);
+    const char *id = its.status.volume_id;
+    bool here = str_eq(its.spec.node_name, s->n->name.node);
     return str_eq(kube_uid(object), lv) || str_eq(id, lv) ||
            (here && !lv_find(v, *id ? id : kube_uid(object)));
 }

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "kinds/logicalvolume.h"
 #include "kube/pair.h"
 #include "lvm/class.h"
 #include "lvm/lvm.h"
@@ -117,8 +118,6 @@ struct lv_work {
     const struct kube_resource *kind; /* of the group that it is of */
     const char *uid;
 };
-const char *lv_text(const json_t *object, const char *part, const char *key); /* "" */
-uint64_t lv_size(const json_t *object, const char *part, const char *key);    /* 0 */
 /* The finalizer of ours that it has, of whichever group; NULL. */
 const char *lv_finalizer(const json_t *object);
 int lv_finalizer_add(struct lv_work *w, struct err *e);

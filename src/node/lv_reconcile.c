@@ -52,13 +52,13 @@ static int find_source(struct lv_work *w, const struct lvm_view *v, const char *
     json_auto_t *source = lv_object(w->s, LV_BY_NAME, name);
     if (!source)
         return err_set(e, ERR_NOT_FOUND, "NoSource", "the source %s is not there", name);
-    if (!str_eq(lv_text(source, "spec", "nodeName"), w->s->n->name.node))
+    struct logical_volume its = logical_volume_of(source);
+    if (!str_eq(its.spec.node_name, w->s->n->name.node))
         return err_set(e, ERR_FAILED_PRECONDITION, "SourceElsewhere",
                        "the source %s is on the node %s: a snapshot or clone must be there too",
-                       name, lv_text(source, "spec", "nodeName"));
-    const char *id = lv_text(source, "status", "volumeID");
+                       name, its.spec.node_name);
     *ret_origin = NULL;
-    if (*id && find_own(w, source, v, id, ret_origin, e) < 0)
+    if (*its.status.volume_id && find_own(w, source, v, its.status.volume_id, ret_origin, e) < 0)
         return -1;
     return *ret_origin ? 0
                        : err_set(e, ERR_UNAVAILABLE, "SourceNotReady",
@@ -76,16 +76,15 @@ static int create(struct lv_work *w, struct err *e)
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
     const struct lvm_lv *origin = NULL;
     struct err why = {0};
+    struct logical_volume wanted = logical_volume_of(w->object);
     struct lv_wish wish = {
         .uid = w->uid,
-        .class = lv_text(w->object, "spec", "vgName"),
-        .options = lv_text(w->object, "spec", "lvcreateOptionClass"),
-        .source = lv_text(w->object, "spec", "source"),
-        .read_only = str_eq(lv_text(w->object, "spec", "accessType"), "ro"),
-        .size = lv_size(w->object, "spec", "size"),
+        .class = wanted.spec.class_name,
+        .options = wanted.spec.option_class,
+        .source = wanted.spec.source,
+        .read_only = str_eq(wanted.spec.access_type, "ro"),
+        .size = (uint64_t)wanted.spec.size,
     };
-    if (!*wish.class)
-        wish.class = lv_text(w->object, "spec", "deviceClass");
     _cleanup_free_ char *tag = tag_of(w);
     wish.tag = tag;
     if ((*wish.source && find_source(w, v, wish.source, &origin, &why) < 0) ||
@@ -113,7 +112,7 @@ static int is_wanted(struct lv_work *w, struct err *e)
     }
     json_decref(w->object);
     w->object = live;
-    return *lv_text(live, "status", "volumeID")
+    return *logical_volume_of(live).status.volume_id
                ? err_set(e, ERR_ABORTED, "Conflict", "it was made before")
                : 1;
 }
@@ -182,7 +181,7 @@ static int keep(struct lv_work *w, struct err *e)
     struct err why = {0};
     if (lv_finalizer_add(w, e) < 0)
         return -1;
-    _cleanup_free_ char *id = mem_strdup(lv_text(w->object, "status", "volumeID"));
+    _cleanup_free_ char *id = mem_strdup(logical_volume_of(w->object).status.volume_id);
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
     const struct lvm_lv *lv;
     if (!lv_find(v, id) && look_again(w, &v, &why) < 0) /* so grave a verdict needs a fresh look */
@@ -192,7 +191,7 @@ static int keep(struct lv_work *w, struct err *e)
     if (!lv)
         return lost(w, id, e);
     adopt(w, lv);
-    uint64_t wanted = lv_size(w->object, "spec", "size");
+    uint64_t wanted = (uint64_t)logical_volume_of(w->object).spec.size;
     if (lv->size >= wanted || lvm_lv_is_read_only(lv))
         return lv_tell(w, lv, e);
     if (lv_was_judged(w))
@@ -224,7 +223,7 @@ static int remove_volume(struct lv_work *w, struct err *e)
     struct err why = {0};
     if (!lv_finalizer(w->object))
         return 0;
-    const char *id = lv_text(w->object, "status", "volumeID");
+    const char *id = logical_volume_of(w->object).status.volume_id;
     if (!*id)
         id = w->uid;
     _cleanup_(lvm_view_unrefp) struct lvm_view *v = lv_view(w->s);
@@ -263,13 +262,15 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
     int status = 0;
     w.kind = kube_pair_of(&w.s->lvs, w.object);
     const struct err broken = lv_broken(w.s);
-    const char *id = lv_text(w.object, "status", "volumeID");
-    if (!str_eq(lv_text(w.object, "spec", "nodeName"), w.s->n->name.node))
+    struct logical_volume lv = logical_volume_of(w.object);
+    if (!str_eq(lv.spec.node_name, w.s->n->name.node))
         status = 0;
     else if (broken.code)
         status = lv_was_judged(&w) ? 0 : lv_fail(&w, &broken, e);
     else
-        status = kube_deleting(w.object) ? remove_volume(&w, e) : *id ? keep(&w, e) : make(&w, e);
+        status = kube_deleting(w.object) ? remove_volume(&w, e)
+                 : *lv.status.volume_id  ? keep(&w, e)
+                                         : make(&w, e);
     json_decref(w.object);
     return status;
 }

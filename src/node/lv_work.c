@@ -7,26 +7,6 @@
 #include "base/str.h"
 #include "node/lv_impl.h"
 
-/* Reading the object. */
-
-const char *lv_text(const json_t *object, const char *part, const char *key)
-{
-    const char *text = json_str(json_object_get(object, part), key);
-    return text ? text : "";
-}
-
-uint64_t lv_size(const json_t *object, const char *part, const char *key)
-{
-    uint64_t bytes = 0;
-    const json_t *value = json_at(object, part, key);
-    if (json_is_integer(value) && json_integer_value(value) > 0)
-        return (uint64_t)json_integer_value(value);
-    return json_is_string(value) &&
-                   quantity_parse_bytes(json_string_value(value), &bytes, NULL) == 0
-               ? bytes
-               : 0;
-}
-
 json_t *lv_object(struct node_lvs *s, const char *index, const char *value)
 {
     _cleanup_(kube_objects_done) struct kube_objects list = {0};
@@ -100,23 +80,17 @@ static int write_status(struct lv_work *w, const json_t *status, struct err *e)
     return done;
 }
 
-static json_t *status_of(const struct lv_work *w)
-{
-    const json_t *status = json_object_get(w->object, "status");
-    return status ? json_deep_copy(status) : json_object();
-}
-
 int lv_fail(struct lv_work *w, const struct err *why, struct err *e)
 {
-    json_auto_t *status = status_of(w);
+    struct logical_volume now = logical_volume_of(w->object);
     bool infeasible = err_is_infeasible(why->code) || why->code == ERR_RESOURCE_EXHAUSTED;
     *e = *why;
     if (why->code == ERR_CANCELLED)
         return -1;
-    const char *before = json_str(status, "message");
-    bool news = !before || !str_eq(before, why->msg);
-    json_object_set_new(status, "code", json_integer(why->code));
-    json_object_set_new(status, "message", json_string(why->msg));
+    bool news = !str_eq(now.status.message, why->msg);
+    now.status.code = why->code;
+    now.status.message = why->msg;
+    json_auto_t *status = logical_volume_status(&now);
     if (write_status(w, status, e) < 0)
         return -1;
     if (news) {
@@ -134,14 +108,9 @@ int lv_fail(struct lv_work *w, const struct err *why, struct err *e)
 
 int lv_tell(struct lv_work *w, const struct lvm_lv *lv, struct err *e)
 {
-    char text[QUANTITY_TEXT_MAX];
-    json_auto_t *status = status_of(w);
-    struct quantity size = quantity_from_int((int64_t)lv->size, QUANTITY_BINARY_SI);
-    json_object_set_new(status, "volumeID", json_string(lv->name));
-    if (lv_size(w->object, "status", "currentSize") != lv->size)
-        json_object_set_new(status, "currentSize", json_string(quantity_format(&size, text)));
-    json_object_del(status, "code");
-    json_object_del(status, "message");
+    const struct logical_volume now = {
+        .status = {.volume_id = lv->name, .current_size = (int64_t)lv->size}};
+    json_auto_t *status = logical_volume_status(&now);
     lv_judge(w, false);
     return write_status(w, status, e);
 }

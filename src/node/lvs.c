@@ -27,7 +27,7 @@ static void by_name(const json_t *object, struct kube_index_values *out)
 
 static void by_volume(const json_t *object, struct kube_index_values *out)
 {
-    const char *id = lv_text(object, "status", "volumeID");
+    const char *id = logical_volume_of(object).status.volume_id;
     if (*id)
         kube_index_add(out, id);
 }

@@ -1,6 +1,7 @@
 #include "node/object.h"
 
 #include "base/str.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 #include "node/claim_match.h"
 
@@ -110,9 +111,9 @@ static void set_condition(json_t *status, bool claimable, const char *reason, co
 /* A device that refers to a claim is not free, even when whoever wrote that did not get to say so. */
 static const char *set_claim_state(json_t *object, json_t *status)
 {
-    const char *is = json_str(status, "claimState");
+    const char *is = block_device_of(object).status.claim_state;
     bool given = json_is_object(json_at(object, "spec", "claimRef"));
-    if (is && (str_eq(is, "Released") || str_eq(is, "Claimed")))
+    if (str_eq(is, "Released") || str_eq(is, "Claimed"))
         return is;
     json_object_set_new(status, "claimState", json_string(given ? "Claimed" : "Unclaimed"));
     return given ? "Claimed" : "Unclaimed";
@@ -121,15 +122,15 @@ static const char *set_claim_state(json_t *object, json_t *status)
 static void set_status(json_t *object, const struct node_device *d, const struct clock *clock)
 {
     json_t *status = child(object, "status");
-    const char *name = json_string_value(json_at(object, "spec", "claimRef", "name"));
+    const char *claim = set_claim_state(object, status),
+               *name = block_device_of(object).spec.claim.name;
     _cleanup_free_ char *why = NULL;
-    const char *claim = set_claim_state(object, status);
     json_object_set_new(status, "state", json_string("Active"));
     if (!str_eq(claim, "Unclaimed")) {
         bool released = str_eq(claim, "Released");
         why = mem_printf(released ? "it was released by the claim %s and is not yet clean"
                                   : "the claim %s has it",
-                         name ? name : "that is gone");
+                         *name ? name : "that is gone");
         set_condition(status, false, released ? "Released" : "Claimed", why, clock);
     } else {
         set_condition(status, !d->obstacle, d->obstacle ? d->obstacle : "Free", d->why, clock);
@@ -170,16 +171,15 @@ json_t *node_object_gone(const json_t *object, const struct clock *clock)
 json_t *node_object_manual(const json_t *object)
 {
     json_t *wanted = json_deep_copy(object), *status = child(wanted, "status");
-    const char *state = json_str(status, "state");
+    const char *state = block_device_of(object).status.state;
     set_claim_state(wanted, status);
-    if (!state || !*state || str_eq(state, "Unknown"))
+    if (!*state || str_eq(state, "Unknown"))
         json_object_set_new(status, "state", json_string("Active"));
     return wanted;
 }
 
 bool node_object_is_labelled(const json_t *object)
 {
-    const char *scheme =
-        json_string_value(json_at(object, "metadata", "annotations", NODE_SCHEME_ANNOTATION));
+    const char *scheme = kube_annotation(object, NODE_SCHEME_ANNOTATION);
     return scheme && str_eq(scheme, node_scheme_name(NODE_BY_LABEL));
 }

@@ -22,7 +22,6 @@
  */
 #pragma once
 
-#include "cli/cli.h"
 #include "kube/manager.h"
 
 struct pool_options {
@@ -37,6 +36,3 @@ struct pool_options {
     int64_t sign_ns;       /* how often the pool says on its devices that it is in use; 0: 1 s */
     int64_t write_ns;      /* how often numbers alone are written to the API; 0: 10 s */
 };
-
-/* `orlop pool serve`. */
-int pool_serve_command(const struct cli_args *args);

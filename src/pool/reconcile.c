@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "kinds/blockdevice.h"
 #include "kinds/kinds.h"
 #include "kube/condition.h"
 #include "pool/impl.h"
@@ -116,14 +117,12 @@ static int finish_replacements(struct pool_serve *s, const json_t *object, const
     json_t *it;
     json_array_foreach(json_object_get(report, "replaced"), i, it) {
         json_auto_t *device = get_device(s, json_string_value(it));
-        const char *name = json_str(json_at(device, "spec", "claimRef"), "name");
-        json_auto_t *claim = name ? get_claim(s, name) : NULL;
+        json_auto_t *claim = get_claim(s, block_device_of(device).spec.claim.name);
         const char *old = claim ? kube_annotation(claim, API_POOL_PREDECESSOR) : NULL;
         if (!old || !*old)
             continue;
         json_auto_t *old_device = get_device(s, old);
-        const char *old_name = json_str(json_at(old_device, "spec", "claimRef"), "name");
-        json_auto_t *old_claim = old_name ? get_claim(s, old_name) : NULL;
+        json_auto_t *old_claim = get_claim(s, block_device_of(old_device).spec.claim.name);
         if (pool_claims_finish(&s->kinds, s->recorder, object, claim, old_claim, e) < 0)
             return -1;
     }

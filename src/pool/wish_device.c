@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 #include "pool/impl.h"
 
@@ -23,25 +24,23 @@ static uint64_t remembered(const json_t *object, const char *name)
 }
 
 /* A link that stays when the machine starts anew, if there is one; else the path of the moment. */
-static const char *path_of(const json_t *device)
+static const char *path_of(const struct block_device *device)
 {
     size_t i;
     json_t *it;
-    json_array_foreach(json_at(device, "spec", "devlinks"), i, it) {
-        const char *kind = json_str(it, "kind");
-        const char *link = json_string_value(json_array_get(json_object_get(it, "links"), 0));
-        if (kind && str_eq(kind, "by-id") && link && access(link, F_OK) == 0)
+    json_array_foreach((json_t *)device->spec.devlinks, i, it) {
+        const struct device_links links = device_links_of(it);
+        const char *link = json_string_value(json_array_get(links.links, 0));
+        if (str_eq(links.kind, "by-id") && link && access(link, F_OK) == 0)
             return link;
     }
-    return pool_text(device, "spec", "path");
+    return device->spec.path;
 }
 
-static json_t *claim_of(const struct pool_maker *m, const json_t *device)
+static json_t *claim_of(const struct pool_maker *m, const struct api_reference *ref)
 {
-    const json_t *ref = json_at(device, "spec", "claimRef");
-    const char *name = json_str(ref, "name"), *uid = json_str(ref, "uid");
-    json_t *claim = name ? m->lookup->claim(m->lookup->context, name) : NULL;
-    if (claim && uid && *uid && !str_eq(kube_uid(claim), uid)) {
+    json_t *claim = *ref->name ? m->lookup->claim(m->lookup->context, ref->name) : NULL;
+    if (claim && *ref->uid && !str_eq(kube_uid(claim), ref->uid)) {
         json_decref(claim);
         return NULL;
     }
@@ -49,21 +48,19 @@ static json_t *claim_of(const struct pool_maker *m, const json_t *device)
 }
 
 /* Why the device may not be added to the pool; NULL: it may. */
-static const char *check(const struct pool_maker *m, const char *name, const json_t *device,
-                         const json_t *claim)
+static const char *check(const struct pool_maker *m, const char *name,
+                         const struct block_device *device, const json_t *claim)
 {
     struct arena *a = &m->w->arena;
-    if (!device)
+    const char *state = device->status.state, *node = device->spec.node_name;
+    if (!device->json)
         return arena_printf(a, "there is no BlockDevice %s", name);
-    const char *state = pool_text(device, "status", "state");
-    const char *node = json_str(json_at(device, "spec", "nodeAttributes"), "nodeName");
     if (!str_eq(state, "Active"))
         return arena_printf(a, "the BlockDevice %s is %s", name, *state ? state : "not active yet");
-    if (*m->node && node && *node && !str_eq(node, m->node))
+    if (*m->node && *node && !str_eq(node, m->node))
         return arena_printf(a, "the BlockDevice %s is on node %s, and the pool on %s", name, node,
                             m->node);
-    if (!claim || kube_deleting(claim) ||
-        !str_eq(pool_text(device, "status", "claimState"), "Claimed"))
+    if (!claim || kube_deleting(claim) || !str_eq(device->status.claim_state, "Claimed"))
         return arena_printf(a, "no claim has the BlockDevice %s", name);
     const char *ours = kube_label(m->object, API_POOL_CLUSTER);
     const char *theirs = kube_label(claim, API_POOL_CLUSTER);
@@ -78,12 +75,13 @@ struct pool_device pool_make_device(const struct pool_maker *m, const char *name
 {
     struct arena *a = &m->w->arena;
     json_auto_t *device = m->lookup->device(m->lookup->context, name);
-    json_auto_t *claim = device ? claim_of(m, device) : NULL;
+    const struct block_device its = block_device_of(device);
+    json_auto_t *claim = claim_of(m, &its.spec.claim);
     const char *predecessor = claim ? kube_annotation(claim, API_POOL_PREDECESSOR) : NULL;
     struct pool_device d = {
         .name = arena_strdup(a, name),
-        .path = arena_strdup(a, device ? path_of(device) : ""),
-        .not_ready = check(m, name, device, claim),
+        .path = arena_strdup(a, path_of(&its)),
+        .not_ready = check(m, name, &its, claim),
         .predecessor = arena_strdup(a, predecessor ? predecessor : ""),
         .guid = remembered(m->object, name),
     };

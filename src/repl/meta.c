@@ -349,7 +349,7 @@ enum repl_found repl_super_choose(const uint8_t a[REPL_SUPER_SLOT],
 bool repl_super_knows(const struct repl_super *s, const struct uuid *store, uint64_t generation)
 {
     bool current =
-        generation == s->store_generation || (s->stamping && generation == s->store_generation + 1);
+        generation == s->store_generation || generation == s->store_generation + s->stamping;
     return uuid_eq(&s->store, store) && GUARD(61, current);
 }
 

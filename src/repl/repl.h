@@ -157,7 +157,7 @@ struct repl_super {
     /* The store that this metadata is about, and how often it was opened or closed in order. */
     struct uuid store;
     uint64_t store_generation;
-    bool stamping;           /* the store has this generation, or the next */
+    uint8_t stamping;        /* not 0: the store has this generation, or the one so much higher */
     uint64_t log_generation; /* of the activity log: at least this */
     struct repl_view view;
     struct repl_lineage lineage;

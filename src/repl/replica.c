@@ -265,8 +265,9 @@ int64_t repl_replica_turn(struct repl_replica *r, int64_t now)
 
 void repl_replica_stop(struct repl_replica *r)
 {
-    if (r->bound >= 0)
-        replica_drop(r, r->bound, "the replica stops");
+    /* Also those that wait for a promise: what is written from now on would not be flushed. */
+    for (int i = 0; i < REPL_LINKS; i++)
+        replica_drop(r, i, "the replica stops");
     r->stopping = true;
     flush_request(r);
 }

@@ -101,8 +101,8 @@ void flush_progress(struct repl_replica *r)
     r->flush_region = r->mark_region; /* the next mark may come before this one is durable */
     r->flush_snap = r->mark_snap;
     r->done_owed = r->mark_owed = false;
-    r->flush_op.req =
-        (struct repl_req){.kind = REPL_STORE_FLUSH, .sums = r->flush_done || r->flush_mark};
+    bool sums = r->flush_done || r->flush_mark || r->stopping;
+    r->flush_op.req = (struct repl_req){.kind = REPL_STORE_FLUSH, .sums = sums};
     int status = GUARD(6, false) ? 1 : r->ops->store(r->ctx, &r->flush_op.req);
     if (status)
         flush_stored(r, status < 0 ? status : 0);

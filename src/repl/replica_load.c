@@ -5,6 +5,9 @@
  *
  *     superblock: stamping, g ──synced──> store: g + 1 ──durable──> superblock: g + 1 ──synced──> sealed
  *
+ * A start that was cut off after the first step is followed by one that goes one generation further, so that a copy of the
+ * metadata that was made in between does not know the store any more.
+ *
  * A crash in between leaves a pair that belongs together (repl_super_knows()). A store, or metadata, that was put back
  * from an earlier time, or comes from elsewhere, does not. Nothing is told to a target before the seal is there.
  *
@@ -22,7 +25,8 @@ static void become_lost(struct repl_replica *r, const char *why)
         r->damaged = why;
     struct repl_super *s = &r->sb;
     s->lost = true;
-    s->clean = s->stamping = false;
+    s->clean = false;
+    s->stamping = 0;
     s->pos = s->mark_pos = s->snap_mark = 0;
     s->mark_region = s->snap_region = 0;
     s->lineage = (struct repl_lineage){0};
@@ -142,7 +146,12 @@ void repl_replica_start(struct repl_replica *r, int64_t now)
 
 void seal_begin(struct repl_replica *r)
 {
-    r->sb.stamping = true;
+    struct repl_super *s = &r->sb;
+    if (s->stamping && r->cfg.store_generation == s->store_generation + s->stamping) {
+        s->store_generation = r->cfg.store_generation;
+        s->stamping = 0;
+    }
+    s->stamping = s->stamping < UINT8_MAX ? (uint8_t)(s->stamping + 1) : UINT8_MAX;
     r->sb_dirty = true;
     r->seal_state = SEAL_NOTE;
     r->seal_sync = meta_next(r);
@@ -155,8 +164,8 @@ void seal_stored(struct repl_replica *r, int status)
         replica_fault(r, "the store's generation cannot be written");
         return;
     }
-    r->sb.store_generation++;
-    r->sb.stamping = false;
+    r->sb.store_generation += r->sb.stamping;
+    r->sb.stamping = 0;
     r->sb.clean = r->stopped && r->intact;
     r->sb_dirty = true;
     r->seal_state = SEAL_DONE;
@@ -169,8 +178,8 @@ void seal_progress(struct repl_replica *r)
         return;
     if (r->seal_state == SEAL_NOTE) {
         r->seal_state = SEAL_STAMP;
-        r->stamp_op.req =
-            (struct repl_req){.kind = REPL_STORE_STAMP, .length = r->sb.store_generation + 1};
+        r->stamp_op.req = (struct repl_req){.kind = REPL_STORE_STAMP,
+                                            .length = r->sb.store_generation + r->sb.stamping};
         int status = r->ops->store(r->ctx, &r->stamp_op.req);
         if (status)
             seal_stored(r, status < 0 ? status : 0);

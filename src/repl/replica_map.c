@@ -54,6 +54,21 @@ static uint32_t regions_in(const struct repl_replica *r, uint32_t extent, uint32
     return (uint32_t)(end < r->regions ? end : r->regions);
 }
 
+static bool is_active(const struct repl_replica *r, uint32_t region)
+{
+    uint8_t more = (uint8_t)(extent_shift(r) - r->sb.view.region_shift);
+    return r->slot_of[region >> more];
+}
+
+static void mark_stale(struct repl_replica *r, uint32_t region)
+{
+    if (!r->cfg.checked || r->stale[region / 8] >> region % 8 & 1)
+        return;
+    r->stale[region / 8] |= (uint8_t)(1 << region % 8);
+    r->stale_n++;
+    r->stale_cold += !is_active(r, region);
+}
+
 void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift)
 {
     /* A store may be larger than any volume. */
@@ -73,6 +88,12 @@ void map_resize(struct repl_replica *r, uint64_t size, uint8_t region_shift)
     memset(r->dirty + old_words, 0, (words - old_words) * sizeof(*r->dirty));
     memset(r->stale + old_bytes, 0, bytes - old_bytes);
     r->regions = regions;
+    /* A store that is not new, and whose metadata said nothing of a map: nobody knows what it has. */
+    bool unknown = r->started && !had && r->sb.lost && !r->cfg.store_new;
+    for (uint32_t i = 0; unknown && i < regions; i++) {
+        r->map[i] = REPL_UNKNOWN;
+        mark_stale(r, i);
+    }
     /* A page that was never written would count as damaged. */
     for (uint32_t i = had; i < regions; i += REPL_PAGE_ENTRIES - i % REPL_PAGE_ENTRIES)
         map_dirty(r, i);
@@ -176,7 +197,9 @@ uint64_t map_stamp(struct repl_replica *r, uint64_t offset, uint64_t length, uin
     uint32_t first = (uint32_t)(offset >> r->sb.view.region_shift);
     uint32_t last = (uint32_t)((offset + length - 1) >> r->sb.view.region_shift);
     for (uint32_t i = first; i <= last; i++) {
-        if (r->map[i] == REPL_UNKNOWN || GUARD(55, r->map[i] < stamp))
+        /* One that is unknown and not in the log has checksums that may be stale: it stays so until the rebuild ends. */
+        bool keeps = r->map[i] == REPL_UNKNOWN && stamp <= r->sb.pos && !is_active(r, i);
+        if ((r->map[i] == REPL_UNKNOWN && !keeps) || GUARD(55, r->map[i] < stamp))
             r->map[i] = stamp;
         map_dirty(r, i);
     }
@@ -207,21 +230,6 @@ bool map_stale(const struct repl_replica *r, uint64_t offset, uint64_t length)
         if (i < r->regions && r->stale[i / 8] >> i % 8 & 1)
             return true;
     return false;
-}
-
-static bool is_active(const struct repl_replica *r, uint32_t region)
-{
-    uint8_t more = (uint8_t)(extent_shift(r) - r->sb.view.region_shift);
-    return r->slot_of[region >> more];
-}
-
-static void mark_stale(struct repl_replica *r, uint32_t region)
-{
-    if (!r->cfg.checked || r->stale[region / 8] >> region % 8 & 1)
-        return;
-    r->stale[region / 8] |= (uint8_t)(1 << region % 8);
-    r->stale_n++;
-    r->stale_cold += !is_active(r, region);
 }
 
 void map_spoil(struct repl_replica *r, uint64_t offset, uint64_t length)
@@ -355,12 +363,13 @@ void retire_stored(struct repl_replica *r, int status)
         return;
     }
     r->retire_state = RETIRE_PAGES;
-    r->retire_sync = meta_next(r);
     list_for_each(&r->lru, x, struct extent, link) {
         uint32_t i, end = regions_in(r, x->number, &i);
         for (; x->retiring && i < end; i++)
             map_dirty(r, i);
     }
+    /* If all of them were written again meanwhile, there is perhaps nothing to sync. */
+    r->retire_sync = meta_pages_dirty(r) ? meta_next(r) : r->syncs;
 }
 
 void map_retire(struct repl_replica *r)

@@ -403,10 +403,10 @@ int64_t repl_target_turn(struct repl_target *t, int64_t now)
     }
     ping(t);
     io_turn(t);
-    if (t->phase == ACTIVE) {
+    if (t->phase == ACTIVE)
         rebuild_turn(t);
+    if (t->phase == ACTIVE)
         scrub_turn(t);
-    }
     REPL_CHECK(repl_target_check(t));
     int64_t next = t->ping_at < t->watch_at ? t->ping_at : t->watch_at;
     return t->pace.next_at > now && t->pace.next_at < next ? t->pace.next_at : next;

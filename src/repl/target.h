@@ -70,6 +70,7 @@ enum repl_event {
     REPL_EV_INSYNC,     /* link a has everything */
     REPL_EV_FORCED,     /* a voter was taken out; a: 1 what was acknowledged may be lost with it */
     REPL_EV_LOST,       /* link a has lost its data and is to be rebuilt */
+    REPL_EV_UNREADABLE, /* link a cannot read what others need, and is to be rebuilt from them */
 };
 
 struct repl_target_ops {

@@ -15,8 +15,8 @@
  *     that view. So a later target that finds a quorum with its memory whole finds that view, too.
  *   - An initiator that was told is noted as such afterwards; a crash in between tells it twice.
  *
- * A target that lived through the loss knows the last position that each initiator was told; one that starts knows nothing and
- * takes everybody whom the view remembers.
+ * A target that lived through the loss knows the last position that each initiator was told; one that has not served yet knows
+ * nothing of what others have told, and takes everybody whom the view remembers.
  */
 #include <errno.h>
 
@@ -84,7 +84,7 @@ int client_flushed(struct repl_target *t, uint64_t id, uint64_t pos)
 
 void client_elected(struct repl_target *t, uint64_t pos, bool doubt)
 {
-    bool known = t->was_active, lost = known && t->acked > pos;
+    bool known = t->has_served, lost = known && t->acked > pos;
     t->flush_fails |= lost;
     for (int i = 0; i < t->view.clients.n; i++) {
         struct client *c = client_of(t, t->view.clients.at[i].id);

@@ -112,10 +112,10 @@ static bool form(struct repl_target *t)
     return can_form(t, &v);
 }
 
-/* A voter that is blank or damaged, or behind what it once had, or without a snapshot that it must have taken. */
+/* A voter that is blank, damaged or unreadable, or behind what it once had, or without a snapshot that it must have taken. */
 bool has_lost(const struct peer *p, const struct repl_member *m, const struct repl_view *v)
 {
-    bool whole = !p->blank && !p->says_lost && p->sb.pos >= m->floor;
+    bool whole = !p->blank && !p->says_lost && !p->unreadable && p->sb.pos >= m->floor;
     for (int i = 0; i < v->snaps.n; i++)
         if (p->sb.pos > v->snaps.at[i].pos && !repl_held_has(&p->sb.held, v->snaps.at[i].id))
             whole = false;
@@ -271,4 +271,37 @@ void elect(struct repl_target *t)
     t->frozen_since = t->now;
     view_restamp(t);
     t->ops->event(t->ctx, REPL_EV_EPOCH, t->epoch, 0);
+}
+
+/*
+ * The only one in sync cannot read what all others must be compared with. They are elected without it, as if it were away: any k
+ * of them have every acknowledged write. It counts as lost until it is rebuilt. This is done only if nothing is lost by it that
+ * this one has: k of them have their memory, or one of them is as far. (Else it is better to wait.)
+ */
+bool elect_without(struct repl_target *t, int link)
+{
+    const struct repl_lineage *l = &t->lineage;
+    uint64_t adopted = l->n > 1 ? l->at[l->n - 2].end : 0;
+    uint64_t has = t->last ? repl_pos(t->epoch, t->last) : adopted;
+    if (t->serving || t->insync != bit(link))
+        return false;
+    for (int k = 0; k < 2; k++) {
+        int n = 0, whole = 0;
+        bool as_far = false;
+        each_peer(t, i)
+        {
+            const struct peer *p = &t->peer[i];
+            if (i == link || p->ask != ASK_YES || p->lost || !(t->q[k].links & bit(i)))
+                continue;
+            n++;
+            whole += p->intact;
+            as_far |= p->pos >= has;
+        }
+        if (n < t->q[k].meet || (whole < t->q[k].meet && !as_far))
+            return false;
+    }
+    t->peer[link].unreadable = true;
+    t->ops->event(t->ctx, REPL_EV_UNREADABLE, (uint64_t)link, 0);
+    target_restart(t);
+    return true;
 }

@@ -41,7 +41,8 @@ struct job {
     bool repair, begun; /* one piece only */
     bool have_source, have_own;
     int source;
-    uint16_t avoid; /* sources that failed */
+    uint16_t avoid;    /* sources that failed */
+    uint32_t failures; /* how often all of them had */
     uint64_t tag;
     int64_t retry_at;
     uint32_t region;       /* looked at next */
@@ -58,7 +59,8 @@ struct peer {
     struct repl_super sb; /* as it last told */
     uint64_t pos;
     bool blank, intact;
-    bool says_lost;                         /* its data or metadata was damaged */
+    bool says_lost;  /* its data or metadata was damaged */
+    bool unreadable; /* as the only one in sync it could not read what others needed */
     enum { ASK_NO, ASK_SENT, ASK_YES } ask; /* for the promise of our epoch */
     bool joined;                            /* gets every write */
     bool insync;                            /* has everything */
@@ -126,7 +128,8 @@ struct repl_target {
     uint64_t owner;
     uint32_t attempts;
     bool was_active;
-    bool changed; /* something that views depend on */
+    bool has_served; /* what others acknowledged before is durable on cf voters */
+    bool changed;    /* something that views depend on */
     int64_t elect_at;
     int truth;
     struct repl_lineage lineage;
@@ -207,6 +210,7 @@ void target_fenced(struct repl_target *t, uint32_t by);
 void collect(struct repl_target *t);
 void elect(struct repl_target *t);
 void ask_promise(struct repl_target *t, int link);
+bool elect_without(struct repl_target *t, int link); /* the only one in sync; false: not now */
 /* A voter that is blank, or behind what it once had. */
 bool has_lost(const struct peer *p, const struct repl_member *m, const struct repl_view *v);
 

@@ -13,6 +13,7 @@
 
 #include "repl/frame.h"
 #include "repl/target_impl.h"
+#include "repl/view.h"
 
 void io_complete(struct repl_target *t, struct repl_io *io, int status)
 {
@@ -117,6 +118,7 @@ void io_update(struct repl_target *t)
                    t->view.version >> 32 == t->epoch && quorum_met(t, who);
     if (serving != t->serving) {
         t->serving = serving;
+        t->has_served |= serving;
         t->frozen_since = t->now;
         t->ops->event(t->ctx, REPL_EV_SERVING, serving, 0);
     }
@@ -195,11 +197,26 @@ static void issue_flush(struct repl_target *t, struct repl_io *io)
     settle_syncs(t);
 }
 
+/*
+ * A write with FUA that was stable in an epoch before, and is part of the history that was adopted: every voter in sync has
+ * it durably. To send it again would undo what was written over it and acknowledged since.
+ */
+static bool is_written(const struct repl_target *t, const struct repl_io *io)
+{
+    return io->point && repl_fork_mark(io->point, &t->lineage) == io->point;
+}
+
 static void drain(struct repl_target *t)
 {
     struct repl_io *io;
     while (t->serving && (io = list_first(&t->queue, struct repl_io, link))) {
         bool writes = io->op != REPL_IO_FLUSH;
+        if (writes && is_written(t, io)) {
+            list_unlink(&io->link);
+            io->point = 0;
+            io_complete(t, io, 0);
+            continue;
+        }
         if (writes && (t->last + 1 - t->base >= t->cfg.window || !client_known(t, io->client)))
             return;
         list_unlink(&io->link);
@@ -217,6 +234,7 @@ void repl_target_submit(struct repl_target *t, struct repl_io *io)
     list_init(&io->link);
     io->since = t->now;
     io->tried = 0;
+    io->point = 0;
     pace_came(t);
     uint64_t most = io->op == REPL_IO_ZERO ? REPL_MAX_ZERO : REPL_MAX_DATA;
     bool ranged = io->op != REPL_IO_FLUSH;
@@ -245,7 +263,7 @@ void io_peer_down(struct repl_target *t, int link)
     io_update(t);
 }
 
-/* Another epoch begins: what clients still wait for is sent again, oldest first. */
+/* Another epoch begins: what clients still wait for is sent again, oldest first, unless it is written (is_written()). */
 void io_restart(struct repl_target *t)
 {
     struct list_link again;
@@ -253,6 +271,7 @@ void io_restart(struct repl_target *t)
     for (uint64_t c = t->base; c <= t->last; c++) {
         struct entry *e = &t->window[c & t->mask];
         if (e->io) {
+            e->io->point = e->stable ? repl_pos(t->epoch, c) : 0;
             list_unlink(&e->io->link); /* FUA: from syncs */
             list_push(&again, &e->io->link);
         }

@@ -21,6 +21,7 @@
 #include "repl/target_impl.h"
 #include "repl/view.h"
 
+enum { TRIES = 5 }; /* then it is not by chance that a source cannot read something */
 static const int64_t RETRY = 200 * 1000000LL;
 
 uint64_t rebuild_tag(struct repl_target *t)
@@ -267,6 +268,10 @@ static bool step(struct repl_target *t, int link)
         return false;
     }
     if (j->source < 0) { /* every source failed: again, later */
+        int alone = t->insync ? __builtin_ctz(t->insync) : -1;
+        j->failures += j->avoid != 0;
+        if (j->failures >= TRIES && alone >= 0 && !j->repair && elect_without(t, alone))
+            return false;
         j->avoid = 0;
         j->retry_at = t->now + RETRY;
         if (j->repair)

@@ -274,7 +274,7 @@ static void commit(struct repl_target *t)
     for (int m = 0; m < t->view.n; m++) {
         int link = view_link(t, &t->view.member[m].id);
         if (link >= 0 && GUARD(50, t->view.member[m].flags & REPL_INSYNC) && t->peer[link].insync)
-            t->peer[link].lost = false;
+            t->peer[link].lost = t->peer[link].unreadable = false;
     }
     view_sets(t);
     each_peer(t, i) if (t->peer[i].hello && t->peer[i].ask != ASK_NO &&

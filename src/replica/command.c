@@ -4,12 +4,13 @@
  * It ends in order at SIGTERM: what is under way is done, everything flushed, and that nothing is missing
  * is noted, so that the next start knows it.
  */
+#include "replica/command.h"
+
 #include "base/beneath.h"
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "cli/serving.h"
 #include "replica/replica.h"
 #include "replio/replica.h"
 
@@ -98,37 +99,32 @@ static int run(struct replio_replica_options *o, enum io_backend io, int stop_fd
     return s.replica ? 0 : -1;
 }
 
-static int take_options(const struct cli_args *args, struct replio_replica_options *o,
-                        char **ret_address, struct replio_key **ret_key, enum io_backend *ret_io,
-                        struct err *e)
+static int take_options(const struct replica_settings *s, struct replio_replica_options *o,
+                        char **ret_address, struct replio_key **ret_key, struct err *e)
 {
-    const char *key_file = cli_get(args, "key-file");
-    const char *target = cli_get(args, "target"), *volume = cli_get(args, "volume"),
-               *io = cli_get(args, "io"), *id = cli_get(args, "id");
     *o = (struct replio_replica_options){
-        .dir = cli_get(args, "dir"),
-        .store = cli_get(args, "store"),
-        .source = cli_get(args, "source"),
-        .direct = cli_get(args, "direct") != NULL,
+        .dir = s->dir,
+        .store = s->store,
+        .source = s->source,
+        .direct = s->direct,
     };
-    if (!o->dir || !target || !volume)
-        return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
-                       "serve needs --dir, --target and --volume");
-    if (!key_file)
+    if (!s->target)
+        return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "serve needs --target");
+    if (!s->key_file)
         return err_set(
             e, ERR_INVALID_ARGUMENT, "Usage",
             "serve needs --key-file: the file with the volume's key that its target has");
     if (o->store && o->direct)
         return err_set(e, ERR_INVALID_ARGUMENT, "Usage",
                        "--direct is about DIR/data: with --store write file:PATH?direct=1");
-    if (replio_key_read(key_file, ret_key, e) < 0 || (io && io_backend_parse(io, ret_io, e) < 0) ||
-        net_parse(target, PORT, ret_address, &o->port, e) < 0)
+    if (replio_key_read(s->key_file, ret_key, e) < 0 ||
+        net_parse(s->target, PORT, ret_address, &o->port, e) < 0)
         return -1;
     o->target = *ret_address;
     o->key = *ret_key;
-    o->volume = uuid_of_name(volume);
-    if (id)
-        o->id = uuid_of_name(id);
+    o->volume = uuid_of_name(s->volume);
+    if (s->id)
+        o->id = uuid_of_name(s->id);
     return 0;
 }
 
@@ -138,20 +134,21 @@ static int serve(const struct cli_args *args)
     struct replio_replica_options o;
     struct replio_key *key = NULL;
     struct err e = {0};
-    enum io_backend io = IO_AUTO;
+    const struct replica_settings *s = args->settings;
     int stop_fd, status = CLI_DONE;
-    if (take_options(args, &o, &address, &key, &io, &e) < 0 || cli_log_init(args, &e) < 0)
+    cli_log_start(&s->log);
+    if (take_options(s, &o, &address, &key, &e) < 0)
         status = cli_misuse(args, "%s", e.msg);
-    else if (stop_catch(&stop_fd, &e) < 0 || run(&o, io, stop_fd, &e) < 0)
+    else if (stop_catch(&stop_fd, &e) < 0 || run(&o, s->io, stop_fd, &e) < 0)
         status = cli_fail(args, "%s", e.msg);
     replio_key_free(key);
     return status;
 }
 
 /* The folder that is erased: with --beneath it is there wherever links and dots lead. 1: it is not there. */
-static int find_folder(const struct cli_args *args, struct str *ret_dir, struct err *e)
+static int find_folder(const struct replica_settings *s, struct str *ret_dir, struct err *e)
 {
-    const char *dir = cli_get(args, "dir"), *above = cli_get(args, "beneath");
+    const char *dir = s->dir, *above = s->beneath;
     size_t n = above ? strlen(above) : 0;
     if (!above) {
         str_append(ret_dir, dir);
@@ -166,23 +163,17 @@ static int find_folder(const struct cli_args *args, struct str *ret_dir, struct 
 
 static int erase(const struct cli_args *args)
 {
-    const char *name = cli_get(args, "volume"), *except = cli_get(args, "except");
+    const struct replica_settings *s = args->settings;
     _cleanup_(str_done) struct str dir = {0};
     struct err e = {0};
-    if (!cli_get(args, "dir") || !name)
-        return cli_misuse(args, "erase needs --dir and --volume");
-    const struct uuid volume = uuid_of_name(name);
-    int found = find_folder(args, &dir, &e);
+    const struct uuid volume = uuid_of_name(s->volume);
+    int found = find_folder(s, &dir, &e);
     if (found == 0)
-        found = replica_erase(str_get(&dir), &volume, except ? except : "", &e);
+        found = replica_erase(str_get(&dir), &volume, s->except ? s->except : "", &e);
     return found < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
 }
 
 int replica_command(const struct cli_args *args)
 {
-    const char *verb = args->words[0];
-    if (str_eq(verb, "serve"))
-        return serve(args);
-    return str_eq(verb, "erase") ? erase(args)
-                                 : cli_misuse(args, "'%s' is none of serve, erase", verb);
+    return str_eq(args->words[0], "serve") ? serve(args) : erase(args);
 }

@@ -4,10 +4,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "cli/cli.h"
-
-/* `orlop replica ...`. */
-int replica_command(const struct cli_args *args);
 
 /* erase.c: that there is no such folder is success; FAILED_PRECONDITION: it is not this volume's, in use, or
  * one of `except`: UUIDs of replicas with a comma between. */

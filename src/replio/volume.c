@@ -48,7 +48,7 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
     char text[EVENT_MOST], id[UUID_TEXT_MAX];
     struct uuid peer = {0};
     if (what == REPL_EV_DROPPED || what == REPL_EV_MISMATCH || what == REPL_EV_INSYNC ||
-        what == REPL_EV_LOST)
+        what == REPL_EV_LOST || what == REPL_EV_UNREADABLE)
         peer = repl_target_peer(v->core, (int)a);
     uuid_format(&peer, id);
     switch (what) {
@@ -87,6 +87,12 @@ static void event(void *context, enum repl_event what, uint64_t a, uint64_t b)
             "replica %s has lost its data, or its metadata is damaged: it counts in no quorum "
             "until "
             "it is rebuilt",
+            id);
+        break;
+    case REPL_EV_UNREADABLE:
+        say(text,
+            "replica %s cannot read what the others must be compared with: they go on without it, "
+            "and it is rebuilt from them; check its disk",
             id);
         break;
     case REPL_EV_FORCED:

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "json/json.h"
 #include "json/yaml.h"
-#include "target/target.h"
+#include "target/command.h"
 
 /* What takes as long as it takes ends with the answer; who does not want to wait can interrupt, and it goes on. */
 static const int64_t PATIENCE_NS = 30 * CLOCK_SECOND, FOR_EVER_NS = 31536000 * CLOCK_SECOND;
@@ -123,57 +123,53 @@ static void print_status(const json_t *o)
     }
 }
 
-/* A size at a key of the request, from an option that the verb needs. */
-static int take_size(const struct cli_args *args, const char *verb, const char *option,
-                     const char *example, const char *key, json_t *o)
+/* Puts an option's text into the request. */
+static void pass(json_t *o, const char *key, const char *text)
 {
-    const char *text = cli_get(args, option);
-    struct err e = {0};
-    uint64_t size;
-    if (!text)
-        return cli_misuse(args, "%s needs --%s, such as %s", verb, option, example);
-    if (quantity_parse_bytes(text, &size, &e) < 0)
-        return cli_misuse(args, "--%s: %s", option, e.msg);
-    json_object_set_new(o, key, json_integer((json_int_t)size));
-    return CLI_DONE;
+    if (text)
+        json_object_set_new(o, key, json_string(text));
 }
 
 /* What the verbs need, and what is told of it. */
 static int make_request(const struct cli_args *args, const char *verb, json_t *o)
 {
-    static const char *const passed[] = {"name", "replica", "instead"};
-    static const struct {
+    const struct target_settings *s = args->settings;
+    const struct {
         const char *verb, *option, *what;
+        bool given;
     } needs[] = {
-        {"snapshot", "name", "a name for the snapshot"},
-        {"snapshot-delete", "name", "the snapshot's name"},
-        {"revert", "name", "the snapshot's name"},
-        {"add", "replica", "the UUID in the file `id` of its folder"},
-        {"remove", "replica", "its UUID, as `show` has it"},
+        {"grow", "size", "such as 20Gi", cli_given(args, &s->o.size)},
+        {"rate", "rebuild-rate", "such as 100Mi, or 0 for no limit",
+         cli_given(args, &s->o.rebuild_rate)},
+        {"snapshot", "name", "a name for the snapshot", s->name},
+        {"snapshot-delete", "name", "the snapshot's name", s->name},
+        {"revert", "name", "the snapshot's name", s->name},
+        {"add", "replica", "the UUID in the file `id` of its folder", s->replica},
+        {"remove", "replica", "its UUID, as `show` has it", s->replica},
     };
+    for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
+        if (str_eq(verb, needs[i].verb) && !needs[i].given)
+            return cli_misuse(args, "%s needs --%s, %s", verb, needs[i].option, needs[i].what);
     json_object_set_new(o, "command", json_string(verb));
     if (str_eq(verb, "grow"))
-        return take_size(args, verb, "size", "20Gi", "size", o);
+        json_object_set_new(o, "size", json_integer((json_int_t)s->o.size));
     if (str_eq(verb, "rate"))
-        return take_size(args, verb, "rebuild-rate", "100Mi, or 0 for no limit", "bytes", o);
-    for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
-        if (str_eq(verb, needs[i].verb) && !cli_get(args, needs[i].option))
-            return cli_misuse(args, "%s needs --%s, %s", verb, needs[i].option, needs[i].what);
-    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
-        if (cli_get(args, passed[i]))
-            json_object_set_new(o, passed[i], json_string(cli_get(args, passed[i])));
-    if (cli_get(args, "force"))
+        json_object_set_new(o, "bytes", json_integer((json_int_t)s->o.rebuild_rate));
+    pass(o, "name", s->name);
+    pass(o, "replica", s->replica);
+    pass(o, "instead", s->instead);
+    if (s->force)
         json_object_set_new(o, "force", json_true());
     return CLI_DONE;
 }
 
 static void print_answer(const struct cli_args *args, const char *verb, const json_t *got)
 {
-    const char *output = cli_get(args, "output");
+    const struct target_settings *s = args->settings;
     _cleanup_(str_done) struct str text = {0};
-    if (output && str_eq(output, "json"))
+    if (str_eq(s->output, "json"))
         json_format(got, &text);
-    else if (output && str_eq(output, "yaml"))
+    else if (str_eq(s->output, "yaml"))
         json_yaml_format(got, &text);
     else if (str_eq(verb, "snapshots"))
         target_snapshots_print(json_object_get(got, "snapshots"));
@@ -186,7 +182,8 @@ static void print_answer(const struct cli_args *args, const char *verb, const js
 int target_ask(const struct cli_args *args, const char *verb)
 {
     static const char *const quick[] = {"show", "snapshots", "rate", "drain", NULL};
-    const char *path = cli_get(args, "control");
+    const struct target_settings *s = args->settings;
+    const char *path = s->o.control;
     _cleanup_(str_done) struct str request = {0}, answer = {0};
     json_auto_t *o = json_object();
     struct err e = {0};

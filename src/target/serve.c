@@ -80,7 +80,8 @@ static void replication_event(void *context, enum repl_event what, const char *s
 {
     struct target *t = context;
     bool bad = what == REPL_EV_MAYBE_LOST || what == REPL_EV_UNDECIDED ||
-               what == REPL_EV_MISMATCH || what == REPL_EV_FORCED || what == REPL_EV_LOST;
+               what == REPL_EV_MISMATCH || what == REPL_EV_FORCED || what == REPL_EV_LOST ||
+               what == REPL_EV_UNREADABLE;
     if (what == REPL_EV_FENCED) {
         /* Whatever is under way here must not be answered: as after a crash. */
         log_error("target ends", LOG_S("volume", t->o->volume), LOG_S("why", sentence));

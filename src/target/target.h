@@ -103,7 +103,5 @@ void target_status(const struct target *t, struct str *out);
 enum target_volume_status { TARGET_OFFLINE = 1, TARGET_DEGRADED, TARGET_HEALTHY };
 int target_metrics_start(struct target *t, struct err *e);
 
-/* command.c: `orlop target ...`. */
-int target_command(const struct cli_args *args);
 /* client.c: show, grow and drain. */
 int target_ask(const struct cli_args *args, const char *verb);

@@ -28,11 +28,11 @@ static bool await_end(int pidfd, int seconds)
     return poll(&p, 1, 0) > 0;
 }
 
-int up_command_down(const struct cli_args *args)
+static int run_down(const struct cli_args *args)
 {
     _cleanup_(up_place_done) struct up_place place = {.lock_fd = -1};
     struct err e = {0};
-    if (up_place_open(cli_get(args, "data"), &place, &e) < 0)
+    if (up_place_open(up_settings(args)->data, &place, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     if (!up_place_in_use(&place)) {
         printf("nothing runs in %s\n", place.folder);
@@ -46,7 +46,7 @@ int up_command_down(const struct cli_args *args)
                         state ? "not the process that up.json names" : e.msg);
     pidfd_send_signal(pidfd, SIGTERM, NULL, 0);
     bool ended = await_end(pidfd, WAIT_SECONDS);
-    if (!ended && cli_get(args, "force")) {
+    if (!ended && up_settings(args)->force) {
         pidfd_send_signal(pidfd, SIGTERM, NULL, 0); /* the second kills */
         ended = await_end(pidfd, WAIT_SECONDS);
     }
@@ -58,3 +58,27 @@ int up_command_down(const struct cli_args *args)
     printf("stopped; the data is in %s\n", place.folder);
     return cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    UP_DATA_OPTION,
+    {"force", 0, NULL, CLI_SWITCH, UP_AT(force),
+     .doc = "Kill what does not end in time, and what a killed `orlop up` left behind."},
+    {0},
+};
+
+CLI_COMMAND(down_command) = {
+    .name = "down",
+    .topic = CLI_MACHINE,
+    .summary = "Stop the system that `orlop up` started",
+    .doc =
+        "Ends the programs of a system in order, and waits until they have ended. The data folder "
+        "stays.",
+    .settings = sizeof(struct up_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop down", "Stop it."},
+            {NULL},
+        },
+    .run = run_down,
+};

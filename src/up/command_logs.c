@@ -14,7 +14,7 @@
 #include "up/commands.h"
 #include "up/place.h"
 
-enum { TAIL = 100, BLOCK = 64 << 10, WATCH_BUFFER = 4096 };
+enum { BLOCK = 64 << 10, WATCH_BUFFER = 4096 };
 
 struct log {
     char *name, *path; /* owned */
@@ -136,17 +136,14 @@ static int follow(const struct cli_args *args, const char *folder, struct logs *
     return cli_finish(args);
 }
 
-int up_command_logs(const struct cli_args *args)
+static int run_logs(const struct cli_args *args)
 {
     _cleanup_(up_place_done) struct up_place place = {.lock_fd = -1};
     _cleanup_(logs_done) struct logs logs = {0};
     struct err e = {0};
-    const char *tail = cli_get(args, "tail"), *only = args->count ? args->words[0] : NULL;
-    char *end = NULL;
-    unsigned long lines = tail ? strtoul(tail, &end, 10) : TAIL;
-    if (tail && (!*tail || *end || *tail == '-'))
-        return cli_misuse(args, "--tail takes a number, not '%s'", tail);
-    if (up_place_open(cli_get(args, "data"), &place, &e) < 0)
+    const char *only = args->count ? args->words[0] : NULL;
+    unsigned lines = up_settings(args)->tail;
+    if (up_place_open(up_settings(args)->data, &place, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     _cleanup_free_ char *folder = up_place_path(&place, "logs");
     find(folder, only, &logs);
@@ -162,5 +159,33 @@ int up_command_logs(const struct cli_args *args)
             lseek(log->fd, tail_of(log->fd, st.st_size, lines), SEEK_SET);
         show(log, logs.len > 1);
     }
-    return cli_get(args, "follow") ? follow(args, folder, &logs) : cli_finish(args);
+    return up_settings(args)->follow ? follow(args, folder, &logs) : cli_finish(args);
 }
+
+static const struct cli_option options[] = {
+    UP_DATA_OPTION,
+    {"follow", 'f', NULL, CLI_SWITCH, UP_AT(follow),
+     .doc = "Go on with what is written from now on, until Ctrl-C."},
+    {"tail", 0, "N", CLI_INT, UP_AT(tail), .def = "100", .most = UINT32_MAX,
+     .doc = "Show only the last N lines of each; 0 shows all."},
+    {0},
+};
+
+CLI_COMMAND(logs_command) = {
+    .name = "logs",
+    .topic = CLI_MACHINE,
+    .arguments = "[PROGRAM]",
+    .most = 1,
+    .summary = "Show the logs of the programs of `orlop up`",
+    .doc =
+        "Shows the log of one program (apiserver, controller, node-1, ...) or of all of them. Logs "
+        "of Pods are shown by `kubectl logs`.",
+    .settings = sizeof(struct up_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop logs node-1 -f", "Follow the log of a node."},
+            {NULL},
+        },
+    .run = run_logs,
+};

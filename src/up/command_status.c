@@ -50,12 +50,12 @@ static bool all_run(const json_t *programs)
     return json_array_size(programs) > 0;
 }
 
-int up_command_status(const struct cli_args *args)
+static int run_status(const struct cli_args *args)
 {
     _cleanup_(up_place_done) struct up_place place = {.lock_fd = -1};
     struct err e = {0};
-    const char *output = cli_get(args, "output");
-    if (up_place_open(cli_get(args, "data"), &place, &e) < 0)
+    const char *output = up_settings(args)->output;
+    if (up_place_open(up_settings(args)->data, &place, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     bool in_use = up_place_in_use(&place);
     json_auto_t *state = up_place_read(&place, &e);
@@ -65,7 +65,7 @@ int up_command_status(const struct cli_args *args)
                    : cli_fail(args, "%s", e.msg);
     const json_t *programs = json_object_get(state, "programs");
     bool good = in_use && all_run(programs);
-    if (output && str_eq(output, "json")) {
+    if (str_eq(output, "json")) {
         _cleanup_(str_done) struct str text = {0};
         json_object_set_new(state, "running", json_boolean(in_use));
         json_object_set_new(state, "data", json_string(place.folder));
@@ -87,3 +87,27 @@ int up_command_status(const struct cli_args *args)
     int status = cli_finish(args);
     return status == CLI_DONE && !good ? CLI_FAILED : status;
 }
+
+static const struct cli_option options[] = {
+    UP_DATA_OPTION,
+    {"output", 'o', "FORMAT", CLI_ENUM, UP_AT(output), .def = "table",
+     .choices = CLI_WORDS("table", "json"), .doc = "Output format."},
+    {0},
+};
+
+CLI_COMMAND(status_command) = {
+    .name = "status",
+    .topic = CLI_MACHINE,
+    .summary = "Show what `orlop up` runs",
+    .doc =
+        "Shows the programs of a system, since when they run, how often they were restarted, and "
+        "how they ended last. The exit status is 0 when all of them run, 1 otherwise.",
+    .settings = sizeof(struct up_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop status -o json", "For a script."},
+            {NULL},
+        },
+    .run = run_status,
+};

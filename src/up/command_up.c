@@ -26,21 +26,10 @@ static bool number(const char *text, size_t size, unsigned most, unsigned *ret_n
     return size > 0 && n <= most;
 }
 
-static int take_nodes(const struct cli_args *args, struct up_options *o)
-{
-    const char *text = cli_get(args, "nodes");
-    if (!text)
-        return CLI_DONE;
-    if (!number(text, strlen(text), NODES_MOST, &o->nodes) || !o->nodes)
-        return cli_misuse(args, "--nodes takes a number from 1 to %d, not '%s'", NODES_MOST, text);
-    return CLI_DONE;
-}
-
 /* "3x10Gi"; *ret_text is NULL for none. */
-static int take_disks(const struct cli_args *args, const char *option, unsigned *ret_count,
-                      const char **ret_text)
+static int take_disks(const struct cli_args *args, const char *option, const char *text,
+                      unsigned *ret_count, const char **ret_text)
 {
-    const char *text = cli_get(args, option);
     if (!text)
         return CLI_DONE;
     size_t n = strcspn(text, "x");
@@ -69,16 +58,6 @@ static bool split_listen(const char *text, char **ret_address, unsigned *ret_por
     *ret_address = mem_strndup(text + brackets, size - 2 * brackets);
     return inet_pton(AF_INET, *ret_address, addr) == 1 ||
            inet_pton(AF_INET6, *ret_address, addr) == 1;
-}
-
-/* Where this program lies, the others do. */
-static char *own_folder(void)
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    return slash ? mem_strndup(self, (size_t)(slash - self)) : mem_strdup(".");
 }
 
 /*
@@ -145,7 +124,7 @@ static int run_detached(const struct cli_args *args, struct up_options *o)
     return await_ready(args, fds[0]);
 }
 
-static int run(const struct cli_args *args, struct up_options *o)
+static int run_attached(const struct cli_args *args, struct up_options *o)
 {
     struct err e = {0};
     if (up_place_lock(o->place, &e) < 0 || up_run(o, &e) < 0)
@@ -153,33 +132,81 @@ static int run(const struct cli_args *args, struct up_options *o)
     return CLI_DONE;
 }
 
-int up_command_up(const struct cli_args *args)
+static int run_up(const struct cli_args *args)
 {
-    _cleanup_free_ char *libexec = own_folder();
+    _cleanup_free_ char *libexec = cli_libexec();
     _cleanup_free_ char *address = mem_strdup("127.0.0.1");
     _cleanup_(up_place_done) struct up_place place = {.lock_fd = -1};
+    const struct up_settings *s = args->settings;
     struct up_options o = {
-        .place = &place, .libexec = libexec, .port = 6443, .nodes = 1, .ready_fd = -1};
-    const char *listen = cli_get(args, "listen");
+        .place = &place,
+        .libexec = libexec,
+        .port = 6443,
+        .nodes = s->nodes,
+        .lost_after = s->lost_after,
+        .rehome_after = s->rehome_after,
+        .ready_fd = -1,
+    };
     struct err e = {0};
     unsigned vg_disks = 0;
-    int status = take_nodes(args, &o);
+    int status = take_disks(args, "sparse-disks", s->sparse_disks, &o.disks, &o.sparse_disks);
     if (status == CLI_DONE)
-        status = take_disks(args, "sparse-disks", &o.disks, &o.sparse_disks);
-    if (status == CLI_DONE)
-        status = take_disks(args, "vg-disks", &vg_disks, &o.vg_disks);
-    o.lost_after = cli_get(args, "lost-after");
-    o.rehome_after = cli_get(args, "rehome-after");
+        status = take_disks(args, "vg-disks", s->vg_disks, &vg_disks, &o.vg_disks);
     if (status != CLI_DONE)
         return status;
-    if (listen && !split_listen(listen, &address, &o.port))
+    if (s->listen && !split_listen(s->listen, &address, &o.port))
         return cli_misuse(args,
                           "--listen takes an address, a port, or both, such as "
                           "192.0.2.1:6443, not '%s'",
-                          listen);
+                          s->listen);
     o.address = address;
-    if (up_place_open(cli_get(args, "data"), &place, &e) < 0)
+    if (up_place_open(s->data, &place, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     log_init(STDERR_FILENO, LOG_FORMAT_TEXT, LOG_LEVEL_INFO);
-    return cli_get(args, "detach") ? run_detached(args, &o) : run(args, &o);
+    return s->detach ? run_detached(args, &o) : run_attached(args, &o);
 }
+
+static const struct cli_option options[] = {
+    UP_DATA_OPTION,
+    {"nodes", 'n', "N", CLI_INT, UP_AT(nodes), .def = "1", .least = 1, .most = NODES_MOST,
+     .doc = "How many virtual nodes to run."},
+    {"sparse-disks", 0, "NxSIZE", CLI_STRING, UP_AT(sparse_disks),
+     .doc = "Sparse files on every node to use as disks, such as 3x10Gi. They take only the space "
+            "that is written."},
+    {"vg-disks", 0, "NxSIZE", CLI_STRING, UP_AT(vg_disks),
+     .doc = "Sparse files on every node for its volume group orlop, for local volumes, such as "
+            "1x4Gi. They need loop devices."},
+    {"listen", 'l', "ADDRESS", CLI_STRING, UP_AT(listen),
+     .doc = "Where the API listens: an address, a port, or both; without it 127.0.0.1:6443. Port 0 "
+            "is any free one."},
+    {"lost-after", 0, "TIME", CLI_DURATION, UP_AT(lost_after),
+     .doc = "How long a node may be silent before it counts as lost; without it 40s."},
+    {"rehome-after", 0, "TIME", CLI_DURATION, UP_AT(rehome_after),
+     .doc =
+         "How long a node is lost before replicas of JivaVolumes are rebuilt on another; without "
+         "it 5m."},
+    {"detach", 0, NULL, CLI_SWITCH, UP_AT(detach),
+     .doc = "Go to the background once everything is ready."},
+    {0},
+};
+
+CLI_COMMAND(up_command) = {
+    .name = "up",
+    .topic = CLI_MACHINE,
+    .summary = "Start the whole system on this machine",
+    .doc =
+        "Starts the API server, the controllers and virtual nodes as programs of their own, keeps "
+        "them running, and prints where they are and what to type next. Ctrl-C, or `orlop down`, "
+        "ends them all; the data folder stays, and the next `orlop up` continues with it. A "
+        "program that ends by itself is started again.\n\n"
+        "DIR/kubeconfig is the administrator's. The logs of the programs are in DIR/logs.",
+    .settings = sizeof(struct up_settings),
+    .options = options,
+    .examples =
+        (const char *const[][2]){
+            {"orlop up --nodes 3 --sparse-disks 3x10Gi", "Three nodes with three disks each."},
+            {"orlop up --data /srv/orlop --detach", "In the background, with a folder of its own."},
+            {NULL},
+        },
+    .run = run_up,
+};

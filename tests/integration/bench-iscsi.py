@@ -149,7 +149,7 @@ def command_line(scratch):
     for flags, message in [
             (["iscsi", "http://x/y"], "not the URL of a unit"),
             (["iscsi", "iscsi://127.0.0.1:1/iqn.x/0"], "cannot log in"),
-            (["nbd", "iscsi://x/y/0"], "cannot be measured"),
+            (["nbd", "iscsi://x/y/0"], "'nbd' is none of iscsi"),
             (["iscsi", "iscsi://x/y/0", "-q", "0"], "a number from 1 to 1024"),
             (["iscsi", "iscsi://x/y/0", "-b", "1000"], "a multiple of 512"),
             (["iscsi", "iscsi://x/y/0", "--check"], "--check needs --load-map")]:

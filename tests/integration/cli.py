@@ -18,7 +18,7 @@ good = f"{top}/examples/cspc/stripe.yaml"
 bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
 commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup",
             "restore", "completion", "help", "version", "lv list", "lv create", "lv resize", "lv delete", "lv audit",
-            "node forget", "target", "replica", "bench", "disk list", "disk show", "disk locate", "pool list",
+            "node forget", "apiserver", "controller", "node", "volume-manager", "target", "replica", "bench", "disk list", "disk show", "disk locate", "pool list",
             "pool show", "pool create", "pool expand", "pool replace", "pool scrub", "pool clear", "pool forget",
             "pool migrate", "pool delete", "pool serve", "volume list", "volume show", "volume create", "volume resize",
             "volume snapshot", "volume delete"]
@@ -34,7 +34,7 @@ def expect(name, argv, status, stdout=None, stderr=None, **options):
 
 
 expect("no command is a mistake", [], 2, stdout="", stderr="Usage: orlop COMMAND")
-expect("--help", ["--help"], 0, stdout="Commands:", stderr="")
+expect("--help", ["--help"], 0, stdout="Disks, pools and volumes:\n", stderr="")
 expect("--version", ["--version"], 0, stdout="orlop 0.", stderr="")
 expect("an unknown command, with a suggestion", ["validat"], 2, stdout="",
        stderr="did you mean 'validate'?")
@@ -46,7 +46,7 @@ expect("an unknown option", ["validate", "--frob", good], 2, stdout="", stderr="
 expect("a missing value", ["validate", good, "--old"], 2, stdout="", stderr="needs a value")
 expect("a choice that is none", ["validate", "-o", "xml", good], 2, stdout="", stderr="json, yaml")
 expect("a missing argument", ["validate"], 2, stdout="", stderr="FILE... is missing")
-expect("an argument too many", ["explain", "cspc", "cspi"], 2, stdout="", stderr="too many")
+expect("an argument too many", ["explain", "cspc", "cspi"], 2, stdout="", stderr="unexpected argument 'cspi'")
 
 expect("valid", ["validate", good], 0, stdout="1 object valid", stderr="")
 expect("valid, quietly", ["validate", "-q", good], 0, stdout="", stderr="")
@@ -155,7 +155,7 @@ with Scratch() as scratch:
     script = scratch.file("completion.bash", run(orlop, "completion", "bash").stdout)
     ask = (f'source {script}; COMP_WORDS=(%s); COMP_CWORD=%d; '
            'compopt() { :; }; COMPREPLY=(); _orlop; printf "%%s\\n" "${COMPREPLY[@]}"')
-    for words, place, offered in (("orlop v", 1, ["validate", "volume", "version"]),
+    for words, place, offered in (("orlop v", 1, ["validate", "volume", "volume-manager", "version"]),
                                   ("orlop validate --ol", 2, ["--old"]),
                                   ("orlop validate -o ''", 3, ["json", "yaml"]),
                                   ("orlop validate --output = y", 4, ["yaml"]),
@@ -168,6 +168,11 @@ with Scratch() as scratch:
                                   ("orlop lv list --out", 3, ["--output"]),
                                   ("orlop lv list -o ''", 4,
                                    ["table", "wide", "json", "yaml", "name"]),
+                                  ("orlop node --dis", 2, ["--discover"]),
+                                  ("orlop node --name x --dis", 4, ["--discover"]),
+                                  ("orlop node f", 2, ["forget"]),
+                                  ("orlop node forget --fo", 3, ["--force"]),
+                                  ("orlop apiserver --audit-level ''", 3, ["off", "writes", "all"]),
                                   ("orlop completion ''", 2, ["bash", "zsh", "fish"])):
         result = run("bash", "-c", ask % (words, place))
         tap.equal(result.stdout.splitlines(), offered, f"bash completes: {words}")
@@ -177,7 +182,7 @@ with Scratch() as scratch:
             result = run(shell, "-n", scratch.file(f"completion.{shell}", text))
             tap.ok(result.returncode == 0 and not result.stderr, f"{shell} reads it", result.stderr)
     if shutil.which("fish"):
-        for line, offered in (("orlop v", ["validate", "version", "volume"]),
+        for line, offered in (("orlop v", ["validate", "version", "volume", "volume-manager"]),
                               ("orlop validate --out", ["--output"]),
                               ("orlop validate -o ", ["json", "yaml"]),
                               ("orlop explain jiva", ["jivavolume", "jivavolumeresize"]),

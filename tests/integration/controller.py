@@ -90,10 +90,13 @@ def check_flags(scratch):
     tap.ok("--leader-elect" in helped.stdout, "help says flags")
     fails("a controller that is none", 2, 'did you mean "node-lifecycle"?',
           "--controllers", "node-lifecycel")
-    fails("a duration that is none", 2, "write a duration like 15s", "--lease-duration", "soon")
-    fails("a lease of half a second", 2, "whole seconds", "--lease-duration", "500ms")
-    fails("a word that is no yes or no", 2, "true, false or auto", "--leader-elect=perhaps")
-    fails("an argument", 2, "takes no arguments", "node-lifecycle")
+    fails("a duration that is none", 2, "'soon' is not a duration; write one like 15s", "--lease-duration", "soon")
+    fails("a duration without a unit", 2, "--lease-duration: '5' has no unit; write 5s", "--lease-duration", "5")
+    fails("a lease of half a second", 2, "write at least 1s", "--lease-duration", "500ms")
+    fails("a lease of one and a half seconds", 2, "whole seconds", "--lease-duration", "1500ms")
+    fails("a word that is no yes or no", 2, "none of auto, true, false", "--leader-elect=perhaps")
+    fails("an argument", 2, "unexpected argument 'node-lifecycle'", "node-lifecycle")
+    fails("a folder that is not absolute", 2, "not an absolute path", "--jiva-dir", "jiva")
     fails("no kubeconfig", 1, "nowhere", "--kubeconfig", scratch.file("nowhere"))
 
 

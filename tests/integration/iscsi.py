@@ -168,7 +168,7 @@ def check_lun(scratch):
         tap.ran(run("qemu-io", "-f", "raw", "-c", "write -P 7 0 1M", "-c", "read -P 7 0 1M", url), "is used under it")
         tap.ok(run("iscsi-readcapacity16", t.url()).returncode != 0, "and not under 0")
     tap.ran(run(PROGRAM, "target", "serve", "--store", "mem:", "--size", "1Mi", "--iqn", IQN, "--lun", "256"),
-            "there are 256", status=2, stderr="--lun takes a number up to 255, not '256'")
+            "there are 256", status=2, stderr="--lun: '256' is not a number from 0 to 255")
 
 
 def check_drain(scratch):

@@ -637,8 +637,8 @@ def check_kubelet(cluster, scratch):
 def check_flags():
     for flags, message in ((["--sparse-disks", "3"], "such as 3x10Gi"),
                            (["--labels", "a"], "write KEY=VALUE"),
-                           (["--rescan", "0"], "at least a second"),
-                           (["--health-port", "x"], "write a number"),
+                           (["--rescan", "0"], "at least 1s"),
+                           (["--health-port", "x"], "not a number from 0 to 65535, or off"),
                            (["--nonsense"], "nonsense")):
         tap.ran(run(program, *flags), f"{' '.join(flags)} is refused", 2, stderr=message)
     tap.ran(run(program, "--help"), "--help", stdout="--sparse-disks")

@@ -84,6 +84,16 @@ def check_disks(w):
     w.expect("names", "disk list -o name bd-n1-b sdc -N n1",
              stdout="blockdevice.openebs.io/bd-n1-b\nblockdevice.openebs.io/bd-n1-c\n")
     tap.equal(len(json.loads(w.run("disk", "list", "-o", "json").stdout)["items"]), 12, "as JSON")
+    for name, status in (("claimed", {"claimState": "Claimed", "state": "Active"}),
+                         ("gone", {"claimState": "Unclaimed", "state": "Inactive"}),
+                         ("with-data", {"claimState": "Unclaimed", "state": "Active", "conditions": [
+                             {"type": "Claimable", "status": "False", "reason": "HasFileSystem"}]})):
+        put(w.server, {**device(f"bd-x-{name}", "n9", path=f"/dev/{name}"), "status": status}, NS)
+    put(w.server, device("bd-x-free", "n9", path="/dev/free"), NS)
+    w.expect("disk list --free leaves out what is claimed, inactive or not claimable",
+             "disk list --free -N n9 -o name", stdout="blockdevice.openebs.io/bd-x-free\n")
+    for name in ("claimed", "gone", "with-data", "free"):
+        w.server.ask("DELETE", f"/apis/openebs.io/v1alpha1/namespaces/{NS}/blockdevices/bd-x-{name}")
     tap.ok("SERIAL" in w.run("disk", "list", "-o", "wide").stdout, "wide has serial numbers")
     w.expect("a path is on many nodes", "disk show sdb", status=1,
              stderr="3 disks are called \"sdb\"; write more of the name, or say on which node")
@@ -223,7 +233,7 @@ def check_changes(w):
              stdout="cstorpoolinstance.openebs.io/fast-1 clear requested\n")
     tap.ok("openebs.io/clear-requested-at" in w.get("CStorPoolInstance", "fast-1")["metadata"]["annotations"],
            "is asked for by an annotation too")
-    w.expect("whose pool to forget", "pool forget fast", status=2, stderr="say which pool: --node NODE")
+    w.expect("whose pool to forget", "pool forget fast", status=2, stderr="--node NODE is missing")
     w.expect("a pool to forget that is none", "pool forget fast --node n9", status=1, stderr='has no pool on node "n9"')
     put(w.server, node("n4"))
     for it in "bc":
@@ -235,7 +245,7 @@ def check_changes(w):
 
 def check_wait(w):
     w.expect("no time", "pool expand fast --stripe n4:x --wait --timeout 0", status=2,
-             stderr="--timeout takes seconds")
+             stderr="--timeout: '0' is too short; write at least 1s")
     w.expect("too short a time", "pool create small --stripe n3:sdd --wait --timeout 1", status=1,
              stdout="cstorpoolcluster.openebs.io/small created\n",
              stderr="small: 0 of 1 pools are online: not done in 1 s; `orlop pool show small` shows")

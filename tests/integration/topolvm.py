@@ -415,11 +415,11 @@ y      n2     ssd     2Gi    2Gi""")
     orlop_ran("a node that is none", "lv", "create", "z", "-n", "n9", "-s", "1Gi", status=1,
               stdout="", stderr='orlop lv create: nodes "n9" not found\n')
     orlop_ran("a size that is none", "lv", "create", "z", "-n", "n1", "-s", "much", status=2,
-              stderr="orlop lv create: \"much\" is not a quantity: write a number with at most "
+              stderr="orlop lv create: --size: \"much\" is not a quantity: write a number with at most "
               "one suffix of n u m k M G T P E, Ki Mi Gi Ti Pi Ei or an exponent, such as 100Gi, 1.5Ti, "
               "250m or 1e3\nTry 'orlop lv create --help'.\n")
     orlop_ran("no size at all", "lv", "create", "z", "-n", "n1", status=2, stderr="orlop lv create: "
-              "say with --node where it is to be and with --size how large\n"
+              "--size SIZE is missing\n"
               "Try 'orlop lv create --help'.\n")
 
     server.create(CLAIMS, claim("c"))

@@ -74,8 +74,8 @@ with Scratch() as scratch:
 
     # What is wrong is said, and nothing is made.
     for flags, text in (
-            (["--nodes", "0"], "--nodes takes a number from 1 to 100, not '0'"),
-            (["--nodes", "many"], "--nodes takes a number"),
+            (["--nodes", "0"], "--nodes: '0' is not a number from 1 to 100"),
+            (["--nodes", "many"], "--nodes: 'many' is not a number"),
             (["--sparse-disks", "3"], "--sparse-disks takes how many and how large"),
             (["--sparse-disks", "3xbig"], "--sparse-disks takes how many and how large"),
             (["--vg-disks", "1"], "--vg-disks takes how many and how large"),

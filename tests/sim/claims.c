@@ -4,7 +4,8 @@
  *
  *   replica   PROMISED, HELLO, VIEW_OK, DONE_OK, ACK: what they name is on its disk, synced
  *             PROMISED: nobody else may still read by a lease; a crash does not end a lease
- *             HELLO, PROMISED: one that has lost something says so until it was rebuilt
+ *             HELLO, PROMISED: one that has lost something says so until it was rebuilt; one that has crashed does
+ *             not say that its memory is whole
  *   target    client's READ: cf voters have a lease for it now, by their own clocks
  *             VIEW: nobody's floor is above what it has; a new snapshot is on cf voters, durably
  *             a write, or a flush, is complete: cf voters in sync have it
@@ -77,7 +78,7 @@ static void note_acked(struct sim_replica *r, const struct repl_super *now, uint
     had->durable = durable > had->durable ? durable : had->durable;
 }
 
-void claims_replica(struct sim *s, int i, const struct repl_msg *m)
+void claims_replica(struct sim *s, int t, int i, const struct repl_msg *m)
 {
     struct sim_replica *r = &s->replica[i];
     struct repl_replica_status st;
@@ -88,6 +89,7 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
     switch (m->type) {
     case REPL_PROMISED:
         check_promise(s, r, st.super);
+        s->conn[t][i].promised = st.super->owner;
         history_check_memory(s, i, false);
         if (r->gone == GONE_REBUILT || (sure->pos && !r->forgot))
             r->gone = GONE_NO;
@@ -97,6 +99,8 @@ void claims_replica(struct sim *s, int i, const struct repl_msg *m)
             sim_fail(s, "replica %d greets before its start is durable", i);
         if (r->forgot && !(m->flags & (REPL_LOST | REPL_BLANK)))
             sim_fail(s, "replica %d does not say that it has lost something", i);
+        if (r->crashed && m->flags & REPL_INTACT)
+            sim_fail(s, "replica %d says that its memory is whole, and it has crashed", i);
         break;
     case REPL_VIEW_OK:
         if (sure->view.version != m->seq)
@@ -143,7 +147,7 @@ void claims_given(struct sim *s, int i, const struct repl_msg *m)
     struct repl_replica_status st;
     r->rejoined |= m->type == REPL_JOIN;
     if (m->type == REPL_DONE)
-        r->forgot = false;
+        r->forgot = r->crashed = false;
     if (m->type != REPL_BYE)
         return;
     repl_replica_status(r->core, &st);
@@ -159,17 +163,15 @@ static struct sim_replica *replica_of(struct sim *s, const struct uuid *id)
     return NULL;
 }
 
-static bool has_applied(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                        uint64_t count)
+static bool has_applied(const struct sim *s, const struct sim_replica *r, int t, uint64_t count)
 {
-    (void)s;
-    return had_for(r, owner)->applied >= count;
+    return had_for(r, s->target[t].owner)->applied >= count;
 }
 
 /* How many voters that count have what `has` says, and how many should. */
 static void count_voters(struct sim *s, int t, const char *what,
-                         bool (*has)(const struct sim *s, const struct sim_replica *r,
-                                     uint64_t owner, uint64_t count),
+                         bool (*has)(const struct sim *s, const struct sim_replica *r, int t,
+                                     uint64_t count),
                          uint64_t count)
 {
     struct repl_status st;
@@ -178,7 +180,7 @@ static void count_voters(struct sim *s, int t, const char *what,
     for (int m = 0; m < st.n; m++) {
         struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);
         bool insync = strcmp(st.replica[m].mode, "Healthy") == 0;
-        bool one = st.replica[m].quorum && r && has(s, r, s->target[t].owner, count);
+        bool one = st.replica[m].quorum && r && has(s, r, t, count);
         n += one;
         if (one && insync && has == has_applied)
             r->ever = true;
@@ -187,36 +189,31 @@ static void count_voters(struct sim *s, int t, const char *what,
         sim_fail(s, "target %d: %s (%lu) with %d voters of %d", t, what, count, n, st.cf);
 }
 
-static bool has_durably(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                        uint64_t count)
+static bool has_durably(const struct sim *s, const struct sim_replica *r, int t, uint64_t count)
 {
-    (void)s;
-    return had_for(r, owner)->durable >= count;
+    return had_for(r, s->target[t].owner)->durable >= count;
 }
 
-static bool has_lease(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                      uint64_t count)
+static bool has_lease(const struct sim *s, const struct sim_replica *r, int t, uint64_t count)
 {
     (void)count;
-    return r->pong.owner == owner && lease_runs(s, r);
+    return r->pong.owner == s->target[t].owner && lease_runs(s, r);
 }
 
-static bool has_promised(const struct sim *s, const struct sim_replica *r, uint64_t owner,
-                         uint64_t epoch)
+/* Durably, as was checked then; since then it may have lost its disk, and the target has not heard of it. */
+static bool has_promised(const struct sim *s, const struct sim_replica *r, int t, uint64_t epoch)
 {
-    (void)s;
-    const struct repl_super *sure = &r->sure.super;
-    return sure->promised > epoch || (sure->promised == epoch && sure->owner == owner);
+    (void)epoch;
+    return s->conn[t][r->i].promised == s->target[t].owner;
 }
 
 /* A view counts: cf voters have it, and so have k whose disk is as it was. */
-void claims_answered(struct sim *s, int t)
+void claims_answered(struct sim *s, int t, uint64_t before)
 {
     struct repl_status st;
     repl_target_status(s->target[t].core, &st);
-    if (st.version == s->target[t].view_counts || st.version >> 32 != st.epoch)
+    if (st.version == before || st.version >> 32 != st.epoch)
         return;
-    s->target[t].view_counts = st.version;
     unsigned have = 0, sound = 0, voters = 0;
     for (int m = 0; m < st.n; m++) {
         const struct sim_replica *r = replica_of(s, &st.replica[m].replica_id);

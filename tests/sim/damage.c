@@ -48,8 +48,7 @@ void damage_keep(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
     const struct disk *d = &r->disk;
-    if (!s->damages || r->sure.super.stamping || r->damaged || damage_rots(r) ||
-        !sim_chance(s, r->image ? 2 : 20))
+    if (!s->damages || r->damaged || damage_rots(r) || !sim_chance(s, r->image ? 2 : 20))
         return;
     if (!r->image)
         r->image = NEW(struct image);
@@ -64,14 +63,15 @@ void damage_keep(struct sim *s, int i)
 static bool is_old(const struct sim_replica *r)
 {
     return r->image && uuid_eq(&r->image->store, &r->disk.store) &&
-           r->image->generation + 1 < r->disk.generation;
+           r->image->generation + 1 < r->sure.super.store_generation;
 }
 
-/* Another replica that has something; -1: none. */
+/* Another replica that has something of its own; -1: none. */
 static int another(struct sim *s, int i)
 {
     int k = (int)sim_below(s, REPLICAS);
-    return k != i && s->replica[k].used && s->replica[k].disk.generation > 1 ? k : -1;
+    const struct sim_replica *r = &s->replica[k];
+    return k != i && r->used && !r->damaged && r->disk.generation > 1 ? k : -1;
 }
 
 static void put_store(struct disk *d, const uint8_t *data, const uint64_t *sums)

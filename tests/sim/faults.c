@@ -1,7 +1,7 @@
 /*
- * What goes wrong: crashes of replicas, targets and nodes, freezes, partitions, slow and failing disks, new disks, a second
- * target; and what administrators do meanwhile. In a "safe" life never more replicas are without memory than a quorum can
- * miss.
+ * What goes wrong: crashes of replicas, targets and nodes, replicas that stop in order, freezes, partitions, slow and failing
+ * disks, new disks, a second target; and what administrators do meanwhile. In a "safe" life never more replicas are without
+ * memory than a quorum can miss.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,17 @@ static void crash_and_restart(struct sim *s, int i, int64_t most)
         return;
     replica_crash(s, i);
     world_event(s, s->now + sim_between(s, 2 * MS, most), EV_START_REPLICA, i, 0, 0, NULL);
+}
+
+/* In order: nothing is lost, so any number may; but one that misses something anyway is none better for it. */
+static void stop_in_order(struct sim *s, int i)
+{
+    struct repl_replica_status st;
+    if (!s->replica[i].p.up)
+        return;
+    repl_replica_status(s->replica[i].core, &st);
+    if (st.complete || may_crash(s, i))
+        replica_stop(s, i);
 }
 
 /* No faults now. A split is left alone, long enough for the new target to write what the old one could read. */
@@ -440,7 +451,9 @@ void life_fault(struct sim *s)
     switch (some_kind(s)) {
     case 0:
     case 1:
-        if (may_crash(s, r))
+        if (sim_chance(s, 30))
+            stop_in_order(s, r);
+        else if (may_crash(s, r))
             crash_and_restart(s, r, 80 * MS);
         break;
     case 2:
@@ -502,8 +515,11 @@ void life_fault(struct sim *s)
             block(s);
         break;
     case 13:
-        if (sim_chance(s, 50))
+        if (sim_chance(s, 40))
             life_lose_disk(s, r);
+        else if (sim_chance(s, 40))
+            for (int i = 0; i < REPLICAS; i++)
+                stop_in_order(s, i);
         else if (!s->safe && sim_chance(s, 50))
             for (int i = 0; i < REPLICAS; i++)
                 crash_and_restart(s, i, 60 * MS);

@@ -130,7 +130,7 @@ static void read_done(struct sim *s, struct client_io *c)
         sim_trace(s, "    sector %lu is %lu", first + i, v);
         if (c->all)
             s->read_values[first + i] = v;
-        if (!s->lossy)
+        if (!s->lossy && !s->doubt)
             model_read(s, first + i, v, c->started, s->now);
         else if (c->all && !model_may_remain(s->model, first + i, v))
             sim_fail(s,
@@ -149,16 +149,13 @@ static void flush_done(struct sim *s, struct client_io *c, int status)
     if (status < 0) {
         if (!s->stats.losses && s->safe)
             sim_fail(s, "a flush failed, and nothing can be lost");
-        model_flush_failed(s->model, c->initiator, s->now);
+        model_flush_failed(s->model, c->initiator, s->now, c->life);
         s->untold &= ~me;
         return;
     }
     if (s->untold & me && c->started > s->reset_at)
         sim_fail(s, "initiator %d has lost writes, and its flush is good", c->initiator);
-    if (!s->lossy)
-        model_flushed(s->model, c->started, c->initiator, true, 0);
-    else
-        model_flushed(s->model, c->started, c->initiator, false, 0);
+    model_flushed(s->model, c->started, c->initiator, !s->lossy && !s->doubt);
 }
 
 void life_complete(struct sim *s, int target, struct repl_io *io, int status)
@@ -189,7 +186,8 @@ void life_complete(struct sim *s, int target, struct repl_io *io, int status)
         break;
     default:
         s->stats.writes++;
-        model_written(s->model, c->id, s->now, io->flags & REPL_FUA && !s->lossy, c->life);
+        model_written(s->model, c->id, s->now, io->flags & REPL_FUA && !s->lossy && !s->doubt,
+                      c->life);
     }
 }
 
@@ -535,6 +533,8 @@ static void why_not_healthy(struct sim *s)
 
 static void advance(struct sim *s)
 {
+    bool lost = !s->safe && sim_without_memory(s) > sim_limit(s);
+    s->doubt |= s->back && lost;
     if (s->back && !s->lossy && snaps_turn(s) && s->now <= s->stage_at + 8000 * MS)
         return; /* what reads return is known again when it is done */
     if (s->lossy && s->stage == RUN) {
@@ -550,11 +550,12 @@ static void advance(struct sim *s)
         sim_trace(s, "what was flushed is there; on");
         return;
     }
-    if (s->stage == RUN && !s->safe && !s->back && sim_without_memory(s) > sim_limit(s)) {
+    if (s->stage == RUN && !s->back && (lost || s->doubt)) {
         sim_trace(s, "a quorum has lost its memory");
         model_check(s);
         s->stats.losses++;
         s->lossy = s->quiet = true;
+        s->doubt = false;
         s->read_next = -1;
         heal(s);
         return;

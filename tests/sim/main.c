@@ -154,11 +154,12 @@ int main(int argc, char **argv)
     else
         status = parallel(first, last, jobs, until_failure);
     if (first == last && !file)
-        printf("%s: %lu steps, %lu reads, %lu writes, %lu flushes, %lu crashes, %lu elections, %lu "
-               "changes, %lu losses, served %lu times\n",
+        printf("%s: %lu steps, %lu reads, %lu writes, %lu flushes, %lu crashes, %lu stops, %lu "
+               "elections, %lu changes, %lu losses, served %lu times\n",
                status ? "failed" : "good", world->steps, world->stats.reads, world->stats.writes,
-               world->stats.flushes, world->stats.crashes, world->stats.elections,
-               world->stats.admin, world->stats.losses, world->stats.serving);
+               world->stats.flushes, world->stats.crashes, world->stats.stops,
+               world->stats.elections, world->stats.admin, world->stats.losses,
+               world->stats.serving);
     free(world);
     return status;
 }

@@ -26,7 +26,10 @@ struct sector {
 
 struct model {
     struct sector sector[SECTORS_MAX];
-    int64_t told
+    struct {
+        int64_t at;
+        uint32_t life; /* of the target */
+    } told
         [INITIATORS]; /* when a flush of its last failed: what it wrote before may be gone, and it knows */
 };
 
@@ -105,24 +108,33 @@ void model_written(struct model *m, uint64_t id, int64_t now, bool durable, uint
     }
 }
 
-/* A flush is good: what was written before is durable, but for what its initiator was told may be gone. */
-void model_flushed(struct model *m, int64_t started, int by, bool others, uint32_t life)
+/*
+ * An initiator knows that a write may be gone: a flush has failed since. What another target than that flush's had not answered by
+ * then may be gone, too, whatever it answers later.
+ */
+static bool is_told(const struct model *m, const struct value *v, int by)
 {
-    int64_t told = m->told[by];
-    for (int i = 0; i < INITIATORS && others; i++)
-        told = m->told[i] > told ? m->told[i] : told;
+    return (v->life == m->told[by].life ? v->completed : v->invoked) <= m->told[by].at;
+}
+
+/* A flush is good: what was written before is durable, but for what its initiator was told may be gone. */
+void model_flushed(struct model *m, int64_t started, int by, bool others)
+{
     for (int i = 0; i < SECTORS_MAX; i++)
         for (size_t k = 0; k < m->sector[i].n; k++) {
             struct value *v = &m->sector[i].v[k];
-            if (v->completed <= started && (others || v->by == by) && v->completed > told &&
-                (!life || v->life == life))
+            bool told = is_told(m, v, by);
+            for (int initiator = 0; initiator < INITIATORS && others; initiator++)
+                told = told || is_told(m, v, initiator);
+            if (v->completed <= started && (others || v->by == by) && !told)
                 v->durable = true;
         }
 }
 
-void model_flush_failed(struct model *m, int by, int64_t now)
+void model_flush_failed(struct model *m, int by, int64_t now, uint32_t life)
 {
-    m->told[by] = now;
+    m->told[by].at = now;
+    m->told[by].life = life;
 }
 
 /* Initiators that have lost something that was acknowledged, and were not told; bits. The volume has these values now. */
@@ -137,8 +149,7 @@ unsigned model_untold(const struct model *m, const uint64_t *values, uint64_t se
                 is = c->v[k].completed;
         for (size_t k = 0; k < c->n; k++) {
             const struct value *v = &c->v[k];
-            if (v->by >= 0 && v->invoked > is && v->completed != INT64_MAX &&
-                v->completed > m->told[v->by])
+            if (v->by >= 0 && v->invoked > is && v->completed != INT64_MAX && !is_told(m, v, v->by))
                 who |= 1u << v->by;
         }
     }

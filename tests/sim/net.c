@@ -84,10 +84,11 @@ void net_dial(struct sim *s, int r)
     for (int t = 0; t < TARGETS; t++) {
         struct conn *c = &s->conn[t][r];
         if (!s->target[t].p.up || c->up[0] || c->up[1] || c->blocked[0] > s->now ||
-            c->blocked[1] > s->now || !m->used)
+            c->blocked[1] > s->now || !m->used || m->stopping)
             continue;
         c->life++;
         c->up[0] = c->up[1] = true;
+        c->promised = 0;
         c->clear_at[0] = c->clear_at[1] = s->now;
         for (int side = 0; side < 2; side++)
             net_free_held(c, side);
@@ -127,10 +128,12 @@ static void give(struct sim *s, int t, int r, int to, struct message *q)
                   m.epoch, m.seq, m.offset, m.count, m.flags);
     int n = cut_payload(s, q, &m);
     if (!to) {
+        struct repl_status st;
+        repl_target_status(s->target[t].core, &st);
         repl_target_time(s->target[t].core, local_time(s, &s->target[t].p));
         repl_target_input(s->target[t].core, r, &m, q->iov, n, &q->buf);
         if (m.type == REPL_VIEW_OK)
-            claims_answered(s, t);
+            claims_answered(s, t, st.version);
         repl_buf_unref(&q->buf);
         return;
     }

@@ -110,8 +110,10 @@ struct sim_replica {
     struct process p; /* first */
     struct sim *s;
     int i;
-    bool weak;  /* lost its memory, and was not healthy since */
-    bool wiped; /* lost its disk, and was not healthy since */
+    bool weak;     /* lost its memory, and was not healthy since */
+    bool crashed;  /* the same, and no rebuild ended since */
+    bool stopping; /* in order */
+    bool wiped;    /* lost its disk, and was not healthy since */
     struct repl_replica *core;
     struct disk disk;
     struct image {
@@ -161,7 +163,7 @@ struct sim_target {
     bool serving, fenced, checked; /* checked: that it may serve */
     uint64_t owner;                /* of its last attempt */
     uint64_t acked;                /* its last write that a client was told of */
-    uint64_t snap_seen, view_counts;
+    uint64_t snap_seen;
     struct repl_view proposed;
 };
 
@@ -178,6 +180,7 @@ struct message {
 struct conn {
     bool up[2];
     uint32_t life;
+    uint64_t promised;   /* the owner that side 1 has promised to, on this connection */
     int64_t clear_at[2]; /* messages to side i arrive not before */
     int64_t blocked[2];
     struct message *held[2]; /* could not be taken yet */
@@ -247,6 +250,7 @@ struct sim {
     uint64_t mark_bytes;
     bool served; /* at least once */
     bool lossy;  /* a quorum lost its memory: find out what is left */
+    bool doubt;  /* the same, on the way back to a snapshot: known when it is there */
     bool quiet;  /* clients submit nothing */
     enum { RUN, HEAL, SETTLE, READ_ALL, SCRUB, END } stage;
     int64_t stage_at;
@@ -281,7 +285,7 @@ struct sim {
     struct model *model;
     struct history *history;
     struct {
-        uint64_t reads, writes, flushes, crashes, elections, admin, losses, serving;
+        uint64_t reads, writes, flushes, crashes, stops, elections, admin, losses, serving;
     } stats;
 };
 
@@ -304,6 +308,7 @@ void target_stop(struct sim *s, int i); /* in order: what it said arrives */
 void target_turn(struct sim *s, int i);
 void replica_start(struct sim *s, int i);
 void replica_crash(struct sim *s, int i);
+void replica_stop(struct sim *s, int i); /* in order; it starts again some time later */
 void replica_wipe(struct sim *s, int i);
 int64_t local_time(const struct sim *s, const struct process *p);
 
@@ -340,9 +345,9 @@ void model_free(struct model *m);
 void model_write(struct model *m, uint64_t first, uint64_t n, uint64_t value, uint64_t id,
                  int64_t now, int by);
 void model_written(struct model *m, uint64_t id, int64_t now, bool durable, uint32_t life);
-/* others: what other initiators wrote is flushed, too; life: only what this target acknowledged, 0: any. */
-void model_flushed(struct model *m, int64_t started, int by, bool others, uint32_t life);
-void model_flush_failed(struct model *m, int by, int64_t now);
+/* others: what other initiators wrote is flushed, too. */
+void model_flushed(struct model *m, int64_t started, int by, bool others);
+void model_flush_failed(struct model *m, int by, int64_t now, uint32_t life);
 unsigned model_untold(const struct model *m, const uint64_t *values, uint64_t sectors);
 void model_read(struct sim *s, uint64_t sector, uint64_t value, int64_t started, int64_t now);
 /* After a loss: what may be there, and from now on is. */
@@ -367,10 +372,10 @@ void history_snapshot(struct sim *s, int replica, uint64_t id);
 
 /* claims.c */
 void claims_dropped(struct sim *s, const char *who, int i, const char *why);
-void claims_replica(struct sim *s, int i, const struct repl_msg *m);
+void claims_replica(struct sim *s, int t, int i, const struct repl_msg *m);
 void claims_given(struct sim *s, int i, const struct repl_msg *m);
 void claims_target(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
-void claims_answered(struct sim *s, int t);
+void claims_answered(struct sim *s, int t, uint64_t before); /* the view that counted before */
 void claims_serves(struct sim *s, int t);
 void claims_complete(struct sim *s, int t, const struct client_io *c);
 

@@ -4,7 +4,8 @@
  * read after the way back to it.
  *
  *     back:  no more requests ──all done──> asked for ──failed, or the target is gone──> asked for again
- *                                              └──done──> the model goes on from the snapshot
+ *                                              ├──done──> the model goes on from the snapshot
+ *                                              └──there are later ones──> given up
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -79,6 +80,13 @@ void snaps_admin(struct sim *s, int t, enum repl_admin *ret_op)
     }
 }
 
+static void end_back(struct sim *s)
+{
+    s->back = BACK_NO;
+    s->quiet = s->stage > HEAL;
+    s->read_next = -1;
+}
+
 bool snaps_turn(struct sim *s)
 {
     int t = sim_serving_target(s);
@@ -88,6 +96,8 @@ bool snaps_turn(struct sim *s)
     int status = repl_target_revert(s->target[t].core, s->admin_name);
     if (status == -ENOENT)
         sim_fail(s, "snapshot %s is gone", s->admin_name);
+    if (status == -ENOTEMPTY) /* a target that was replaced said that it is the last one */
+        end_back(s);
     if (status == 0) {
         s->back = BACK_ASKED;
         s->admin_target = t;
@@ -107,9 +117,8 @@ void snaps_back(struct sim *s, int target, int status)
     }
     say(s, "went back to", target);
     model_reset(s, s->snap[known(s, s->admin_name)].values);
-    s->back = BACK_NO;
-    s->quiet = s->stage > HEAL;
-    s->read_next = -1;
+    s->doubt = false;
+    end_back(s);
 }
 
 /* Taken: it is on a quorum, the same everywhere, and nothing in it is from the past. */

@@ -94,6 +94,7 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         make_sums(d, q->offset, q->length);
         break;
     case REPL_STORE_RESUM:
+        damage_mended(r, q->offset, q->length); /* what rotted since it began */
         make_sums(d, q->offset, q->length);
         break;
     case REPL_STORE_STAMP:
@@ -133,6 +134,8 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
 static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bool fail)
 {
     bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
+    if (fail && (writes || q->kind == REPL_STORE_FLUSH))
+        r->weak = true; /* from the moment on when it learns of it */
     bool happens = !fail || (writes && sim_chance(s, 50));
     uint64_t sums[SECTORS_MAX];
     memcpy(sums, r->disk.sums, sizeof(sums));
@@ -360,8 +363,6 @@ int store_request(void *ctx, struct repl_req *q)
     }
     if (q->kind == REPL_STORE_FLUSH)
         flush_begins(d, q);
-    if (fail && (writes || q->kind == REPL_STORE_FLUSH))
-        r->weak = true;
     if (s->sync_io && !r->slow) {
         written(s, r, q, fail);
         return fail ? -error : 1;

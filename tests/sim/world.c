@@ -65,8 +65,9 @@ static void target_admin_done(void *ctx, enum repl_admin op, int status)
 
 static void target_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
 {
-    static const char *const names[] = {"epoch",    "fenced",    "serving", "dropped", "maybe lost",
-                                        "mismatch", "undecided", "in sync", "forced",  "lost"};
+    static const char *const names[] = {"epoch",      "fenced",   "serving",   "dropped",
+                                        "maybe lost", "mismatch", "undecided", "in sync",
+                                        "forced",     "lost",     "unreadable"};
     struct sim_target *t = ctx;
     sim_trace(t->s, "target %d: %s %lu %lu", t->i, names[what], a, b);
     if (what == REPL_EV_SERVING) {
@@ -228,7 +229,7 @@ static void replica_send(void *ctx, int link, const struct repl_msg *m, const vo
     q->buf = (struct repl_buf){1, net_message_free};
     if (m->length)
         memcpy(q->payload, payload, m->length);
-    claims_replica(r->s, r->i, m);
+    claims_replica(r->s, link, r->i, m);
     net_post(r->s, link, r->i, 0, q);
 }
 
@@ -248,6 +249,46 @@ static const struct repl_replica_ops replica_ops = {.store = store_request,
                                                     .send = replica_send,
                                                     .close = replica_close};
 
+/* Its process is gone, and perhaps the power. */
+static void replica_end(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    r->p.up = r->stopping = false;
+    r->p.life++;
+    for (int t = 0; t < TARGETS; t++)
+        if (s->conn[t][i].up[1])
+            net_end(s, t, i, 1);
+    repl_replica_free(r->core);
+    r->core = NULL;
+    struct disk *d = &r->disk;
+    disk_log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data), SECTOR);
+    disk_log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta),
+                   META_GRAIN);
+    for (int k = 0; k < SECTORS_MAX; k++)
+        if (sim_chance(s, 50))
+            d->sums[k] = d->sums_sure[k];
+    memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+    d->sums_flush[0].of = d->sums_flush[1].of = NULL;
+}
+
+/* What it had in memory is on its disk, and it says so. */
+static void replica_stopped(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    const struct repl_super *sure = &r->sure.super;
+    struct repl_replica_status st;
+    repl_replica_status(r->core, &st);
+    if (st.complete && (!sure->clean || sure->pos != st.position))
+        sim_fail(s, "replica %d stops in order at %lx, and is at %lx%s", i, st.position, sure->pos,
+                 sure->clean ? "" : ", not clean");
+    sim_trace(s, "replica %d has stopped%s", i, sure->clean ? ", clean" : "");
+    if (!sure->clean)
+        r->weak = r->crashed = true;
+    s->stats.stops++;
+    replica_end(s, i);
+    world_event(s, s->now + sim_between(s, MS, 60 * MS), EV_START_REPLICA, i, 0, 0, NULL);
+}
+
 static void replica_turn(struct sim *s, int i)
 {
     struct sim_replica *r = &s->replica[i];
@@ -255,6 +296,10 @@ static void replica_turn(struct sim *s, int i)
     const char *broken = repl_replica_check(r->core);
     if (broken)
         sim_fail(s, "replica %d: %s", i, broken);
+    if (r->stopping && repl_replica_stopped(r->core)) {
+        replica_stopped(s, i);
+        return;
+    }
     wake(s, &r->p, EV_TURN_REPLICA, i, world_time(s, &r->p, next));
 }
 
@@ -382,24 +427,24 @@ void replica_crash(struct sim *s, int i)
     if (!r->p.up)
         return;
     sim_trace(s, "replica %d crashes", i);
-    r->p.up = false;
-    r->p.life++;
     r->weak = true;
     s->stats.crashes++;
-    for (int t = 0; t < TARGETS; t++)
-        if (s->conn[t][i].up[1])
-            net_end(s, t, i, 1);
-    repl_replica_free(r->core);
-    r->core = NULL;
-    struct disk *d = &r->disk;
-    disk_log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data), SECTOR);
-    disk_log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta),
-                   META_GRAIN);
-    for (int k = 0; k < SECTORS_MAX; k++)
-        if (sim_chance(s, 50))
-            d->sums[k] = d->sums_sure[k];
-    memcpy(d->sums_sure, d->sums, sizeof(d->sums));
-    d->sums_flush[0].of = d->sums_flush[1].of = NULL;
+    replica_end(s, i);
+    struct repl_super left;
+    const uint8_t *meta = r->disk.meta;
+    repl_super_choose(meta + repl_super_offset(0), meta + repl_super_offset(1), &left);
+    r->crashed |= !left.clean; /* else it was about to stop, or has not begun anything since */
+}
+
+void replica_stop(struct sim *s, int i)
+{
+    struct sim_replica *r = &s->replica[i];
+    if (!r->p.up || r->stopping || r->p.frozen_until > s->now)
+        return;
+    sim_trace(s, "replica %d stops", i);
+    r->stopping = true;
+    repl_replica_stop(r->core);
+    replica_turn(s, i);
 }
 
 void replica_wipe(struct sim *s, int i)

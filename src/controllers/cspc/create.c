@@ -8,6 +8,7 @@
  * devices and never makes a new pool over it.
  */
 #include "controllers/cspc/cspc.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
 struct claiming {
@@ -25,8 +26,7 @@ static void claim_device(void *context, const char *device)
     if (c->status < 0)
         return;
     json_auto_t *claim = c->known ? cspc_claim_of(c->r, device) : NULL;
-    const char *phase = json_str(json_object_get(claim, "status"), "phase");
-    if (phase && str_eq(phase, "Bound") && kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER))
+    if (block_device_claim_is_bound(claim) && kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER))
         return;
     int bound = cspc_claim(c->r, CSPC_PROVISION, device, c->node, NULL, c->e);
     if (bound < 0)

@@ -6,6 +6,7 @@
  * finalizer; one without that label, or with another, is in the way, and that is said.
  */
 #include "controllers/cspc/cspc.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
 /* Nodes */
@@ -70,19 +71,12 @@ json_t *cspc_device(struct cspc *c, const char *ns, const char *name)
     return kube_informer_json(c->devices, ns, name, NULL);
 }
 
-static const char *node_of(const json_t *device)
-{
-    const char *node = json_str(json_at(device, "spec", "nodeAttributes"), "nodeName");
-    return node ? node : "";
-}
-
 /* The path that stays the same, where there is one. */
-static const char *link_of(const json_t *device)
+static const char *link_of(const struct block_device *device)
 {
-    const json_t *links = json_at(device, "spec", "devlinks");
-    const char *first =
-        json_string_value(json_array_get(json_object_get(json_array_get(links, 0), "links"), 0));
-    return first ? first : json_str(json_object_get(device, "spec"), "path");
+    const struct device_links links = device_links_of(json_array_get(device->spec.devlinks, 0));
+    const char *first = json_string_value(json_array_get(links.links, 0));
+    return first ? first : device->spec.path;
 }
 
 static void describe(struct cspc_run *r, json_t *entry)
@@ -90,10 +84,11 @@ static void describe(struct cspc_run *r, json_t *entry)
     const char *name = json_str(entry, "blockDeviceName");
     json_auto_t *device = cspc_device(r->c, kube_namespace(r->cluster), name ? name : "");
     const json_t *capacity = json_at(device, "spec", "capacity", "storage");
-    const char *link = link_of(device);
+    const struct block_device its = block_device_of(device);
+    const char *link = link_of(&its);
     if (capacity)
         json_object_set(entry, "capacity", (json_t *)capacity);
-    if (link)
+    if (*link)
         json_object_set_new(entry, "devLink", json_string(link));
 }
 
@@ -120,17 +115,18 @@ bool cspc_size(const json_t *value, struct quantity *ret)
 static bool is_usable(struct cspc_run *r, enum cspc_part part, const char *name,
                       const json_t *device, const char *node)
 {
-    const char *state = json_str(json_object_get(device, "status"), "state");
+    const struct block_device its = block_device_of(device);
+    const char *its_node = its.spec.node_name, *state = its.status.state;
     if (!device)
         cspc_trouble(r, part, false, "DeviceNotFound",
                      "there is no BlockDevice \"%s\" in namespace %s", name,
                      kube_namespace(r->cluster));
-    else if (!str_eq(node_of(device), node))
+    else if (!str_eq(its_node, node))
         cspc_trouble(r, part, false, "DeviceOnOtherNode", "device %s is on node %s, not on %s",
-                     name, *node_of(device) ? node_of(device) : "(none)", node);
-    else if (!state || !str_eq(state, "Active"))
+                     name, *its_node ? its_node : "(none)", node);
+    else if (!str_eq(state, "Active"))
         cspc_trouble(r, part, false, "DeviceInactive", "device %s is %s, not Active", name,
-                     state ? state : "in no state");
+                     *state ? state : "in no state");
     else
         return true;
     return false;
@@ -144,16 +140,10 @@ const char *cspc_predecessor(const json_t *claim)
     return old && *old ? old : NULL;
 }
 
-static bool is_bound(const json_t *claim)
-{
-    const char *phase = json_str(json_object_get(claim, "status"), "phase");
-    return phase && str_eq(phase, "Bound");
-}
-
 /* One of this cluster rather than another, a bound one rather than one that waits. */
 static int rank(const json_t *claim, const json_t *cluster)
 {
-    return 2 * cspc_is_of(claim, cluster) + is_bound(claim);
+    return 2 * cspc_is_of(claim, cluster) + block_device_claim_is_bound(claim);
 }
 
 static json_t *find_claim(struct cspc_run *r, const char *device)
@@ -246,8 +236,8 @@ int cspc_claim(struct cspc_run *r, enum cspc_part part, const char *device, cons
     if (!is_usable(r, part, device, tree, node))
         return 0;
     json_auto_t *claim = find_claim(r, device);
-    const char *holder = json_str(json_at(tree, "spec", "claimRef"), "name");
-    if (!claim && holder) {
+    const char *holder = block_device_of(tree).spec.claim.name;
+    if (!claim && *holder) {
         note_taken(r, part, device, holder, NULL);
         return 0;
     }
@@ -264,7 +254,7 @@ int cspc_claim(struct cspc_run *r, enum cspc_part part, const char *device, cons
     }
     if (mark(r, claim, predecessor, e) < 0)
         return -1;
-    if (is_bound(claim))
+    if (block_device_claim_is_bound(claim))
         return 1;
     const char *why = json_str(kube_condition_get(claim, "Bound"), "message");
     cspc_trouble(r, part, !why, "ClaimsPending", "claim %s of device %s waits%s%s",

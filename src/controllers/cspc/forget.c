@@ -8,6 +8,7 @@
  * (node/devices.c). A device that has a pool on it is refused to others by what is on it.
  */
 #include "controllers/cspc/cspc.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
 struct forgetting {
@@ -39,8 +40,7 @@ static int mark_device(struct forgetting *f, const char *name, struct err *e)
         *e = why;
         return -1;
     }
-    const char *uid = json_str(json_at(device, "spec", "claimRef"), "uid");
-    if (device && uid && str_eq(uid, kube_uid(claim)) &&
+    if (device && str_eq(block_device_of(device).spec.claim.uid, kube_uid(claim)) &&
         (mark(f->r, &devices, device, f->word, e) < 0 ||
          cspc_unfinalize(f->r->c, &devices, device, API_DEVICE_FINALIZER, e) < 0))
         return -1;

@@ -9,8 +9,10 @@
  * Of one pool all that can be done is done with one write of its instance; orlop-pool does the rest, and of a
  * pool that moves the Deployment follows its instance (pool.c). What has to wait says why. Nothing is begun while a pool of the cluster is being made or destroyed.
  */
+#include "api/decode.h"
 #include "controllers/cspc/cspc.h"
 #include "json/patch.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
 struct operation {
@@ -57,18 +59,17 @@ static void check_attached(void *context, const char *name)
 {
     struct attached *a = context;
     json_auto_t *device = cspc_device(a->r->c, kube_namespace(a->r->cluster), name);
-    const char *node = json_str(json_at(device, "spec", "nodeAttributes"), "nodeName");
-    const char *state = json_str(json_object_get(device, "status"), "state");
-    bool here = node && str_eq(node, a->node), active = state && str_eq(state, "Active");
-    if (here && active)
+    const struct block_device its = block_device_of(device);
+    bool here = str_eq(its.spec.node_name, a->node);
+    if (here && str_eq(its.status.state, "Active"))
         return;
     a->all = false;
     cspc_trouble(a->r, CSPC_OPERATION, false, "DevicesNotAttached",
                  "pool %s moves to node %s when all its devices are there: %s is %s%s", a->pool,
                  a->node, name, here ? "" : "on ",
-                 here   ? "not Active"
-                 : node ? node
-                        : "no node");
+                 here                  ? "not Active"
+                 : *its.spec.node_name ? its.spec.node_name
+                                       : "no node");
 }
 
 /* False: it waits, and so does the rest. */
@@ -120,29 +121,29 @@ static int claim_group(struct operation *o, const json_t *group, struct err *e)
     return all;
 }
 
-/* As its BlockDevice says, or where that is gone as the instance knew it. */
-static bool device_size(struct operation *o, const char *name, struct quantity *ret)
+/* As its BlockDevice says, or where that is gone as the instance knew it; 0: nobody knows. */
+static int64_t device_size(struct operation *o, const char *name)
 {
     json_auto_t *device = cspc_device(o->r->c, kube_namespace(o->r->cluster), name);
-    if (cspc_size(json_at(device, "spec", "capacity", "storage"), ret))
-        return true;
+    int64_t size = block_device_of(device).spec.size;
+    if (size)
+        return size;
     size_t i, j;
     json_t *group, *entry;
     json_array_foreach(json_object_get(o->spec, "raidGroups"), i, group) {
         json_array_foreach(json_object_get(group, "blockDevices"), j, entry) {
             const char *own = json_str(entry, "blockDeviceName");
             if (own && str_eq(own, name))
-                return cspc_size(json_object_get(entry, "capacity"), ret);
+                return api_quantity_int(json_object_get(entry, "capacity"));
         }
     }
-    return false;
+    return 0;
 }
 
 static bool is_large_enough(struct operation *o, const struct cspc_change *change)
 {
-    struct quantity old, new;
-    if (!device_size(o, change->old, &old) || !device_size(o, change->device, &new) ||
-        quantity_cmp(&new, &old) >= 0)
+    int64_t new = device_size(o, change->device);
+    if (!new || new >= device_size(o, change->old))
         return true;
     cspc_trouble(o->r, CSPC_OPERATION, false, "DeviceTooSmall",
                  "device %s is smaller than %s, which it is to replace in pool %s; use one of at "

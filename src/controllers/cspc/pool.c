@@ -9,6 +9,7 @@
 #include "base/crash.h"
 #include "base/map.h"
 #include "controllers/cspc/cspc.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 #include "kube/names.h"
 #include "kube/object.h"
@@ -105,12 +106,11 @@ static void mount_device(void *context, const char *name)
 {
     struct mounting *m = context;
     json_auto_t *device = cspc_device(m->r->c, kube_namespace(m->r->cluster), name);
-    const char *type = json_str(json_at(device, "spec", "details"), "deviceType");
-    const char *path = json_str(json_object_get(device, "spec"), "path");
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    if (!type || !str_eq(type, "sparse") || !slash || slash == path)
+    const struct block_device its = block_device_of(device);
+    const char *slash = strrchr(its.spec.path, '/');
+    if (!str_eq(its.spec.device_type, "sparse") || !slash || slash == its.spec.path)
         return;
-    _cleanup_free_ char *folder = mem_strndup(path, (size_t)(slash - path));
+    _cleanup_free_ char *folder = mem_strndup(its.spec.path, (size_t)(slash - its.spec.path));
     add_mount(m, folder);
 }
 

@@ -9,6 +9,7 @@
  */
 #include "base/rfc3339.h"
 #include "controllers/cspc/cspc.h"
+#include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
 #define FRESH_NS (300 * CLOCK_SECOND)
@@ -20,8 +21,7 @@ static void need(void *context, const char *name)
 
 static const char *device_of(const json_t *claim)
 {
-    const char *device = json_str(json_object_get(claim, "spec"), "blockDeviceName");
-    return device ? device : "";
+    return block_device_claim_of(claim).spec.device;
 }
 
 static void need_all(struct cspc_run *r, const json_t *claims, struct map *needed)

@@ -3,6 +3,7 @@
  */
 #include "controllers/controllers.h"
 #include "controllers/cspc/cspc.h"
+#include "kinds/blockdevice.h"
 #include "kinds/kinds.h"
 #include "kube/condition.h"
 
@@ -44,9 +45,9 @@ static void by_device(const json_t *object, struct kube_index_values *out)
 
 static void claim_by_device(const json_t *claim, struct kube_index_values *out)
 {
-    const char *device = json_str(json_object_get(claim, "spec"), "blockDeviceName");
+    const char *device = block_device_claim_of(claim).spec.device;
     struct indexing i = {kube_namespace(claim), out};
-    if (device)
+    if (*device)
         index_device(&i, device);
 }
 
@@ -89,11 +90,10 @@ static void map_claim(struct kube_controller *c, const struct kube_object *claim
     struct cspc *s = context;
     map_cluster(c, claim, NULL);
     json_auto_t *tree = kube_object_json(claim);
-    const char *device = json_str(json_object_get(tree, "spec"), "blockDeviceName");
-    _cleanup_free_ char *key = device ? mem_printf("%s/%s", claim->ns, device) : NULL;
+    _cleanup_free_ char *key =
+        mem_printf("%s/%s", claim->ns, block_device_claim_of(tree).spec.device);
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    if (key)
-        kube_informer_find(s->clusters, CSPC_BY_DEVICE, key, &found);
+    kube_informer_find(s->clusters, CSPC_BY_DEVICE, key, &found);
     add_found(c, &found);
 }
 

@@ -1,5 +1,6 @@
 #include "controllers/topolvm/capacity.h"
 
+#include "api/decode.h"
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "kube/condition.h"
@@ -28,16 +29,6 @@ const char *topolvm_retry_key(const json_t *lv)
                : TOPOLVM_LEGACY "/resize-requested-at";
 }
 
-int64_t topolvm_bytes(const json_t *quantity)
-{
-    struct quantity q = {0};
-    if (json_is_integer(quantity))
-        return json_integer_value(quantity);
-    if (!json_is_string(quantity) || quantity_parse(json_string_value(quantity), &q, NULL) < 0)
-        return 0;
-    return quantity_to_int(&q);
-}
-
 const char *topolvm_size(int64_t bytes, char buf[TOPOLVM_SIZE_MAX])
 {
     struct quantity q = quantity_from_int(bytes, QUANTITY_BINARY_SI);
@@ -60,15 +51,6 @@ const char *topolvm_class_of(const json_t *storage_class)
     const char *name = topolvm_value(parameters, "device-class");
     if (!name)
         name = topolvm_value(parameters, "volume-group"); /* what it was called once */
-    return name ? name : "";
-}
-
-const char *topolvm_class_wanted(const json_t *lv)
-{
-    const json_t *spec = json_object_get(lv, "spec");
-    const char *name = json_str(spec, "vgName");
-    if (!name)
-        name = json_str(spec, "deviceClass");
     return name ? name : "";
 }
 
@@ -124,20 +106,17 @@ bool topolvm_free(const json_t *node, const char *class, int64_t *ret_bytes)
 }
 
 /* Whether the node's last try was refused, so that it does nothing until it is asked again. */
-static bool refused(const json_t *lv)
+static bool was_refused(const struct logical_volume *lv)
 {
-    const json_t *status = json_object_get(lv, "status");
-    json_int_t code = json_integer_value(json_object_get(status, "code"));
-    return code == ERR_RESOURCE_EXHAUSTED || (code && err_is_infeasible((enum err_code)code));
+    enum err_code code = (enum err_code)lv->status.code;
+    return code == ERR_RESOURCE_EXHAUSTED || (code && err_is_infeasible(code));
 }
 
-int64_t topolvm_pending(const json_t *lv)
+int64_t topolvm_pending(const struct logical_volume *lv)
 {
-    const json_t *status = json_object_get(lv, "status");
-    const char *id = json_str(status, "volumeID");
-    if (refused(lv))
+    if (was_refused(lv))
         return 0; /* what it has is no longer free, and it will take no more unless it is asked */
-    int64_t wanted = topolvm_round(topolvm_bytes(json_at(lv, "spec", "size")));
-    int64_t has = id && *id ? topolvm_bytes(json_object_get(status, "currentSize")) : 0;
+    int64_t wanted = topolvm_round(lv->spec.size);
+    int64_t has = *lv->status.volume_id ? lv->status.current_size : 0;
     return wanted > has ? wanted - has : 0;
 }

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "json/json.h"
+#include "api/decode.h"
+#include "kinds/logicalvolume.h"
 
 #define TOPOLVM_GROUP     "topolvm.io"
 #define TOPOLVM_LEGACY    "topolvm.cybozu.com"
@@ -30,8 +31,6 @@ const char *topolvm_value(const json_t *map, const char *name);
 /* The annotation that asks a node to try again, in the words that the volume's finalizer has. */
 const char *topolvm_retry_key(const json_t *lv);
 
-/* A quantity as bytes, rounded up; 0 for what is none. */
-int64_t topolvm_bytes(const json_t *quantity);
 /* What people read: "1536Mi". */
 enum { TOPOLVM_SIZE_MAX = 48 };
 const char *topolvm_size(int64_t bytes, char buf[TOPOLVM_SIZE_MAX]);
@@ -39,8 +38,6 @@ int64_t topolvm_round(int64_t bytes);
 
 /* The device class that a StorageClass asks for; "" is each node's default. Borrowed. */
 const char *topolvm_class_of(const json_t *storage_class);
-/* The class or volume group that a LogicalVolume names; "". Borrowed. */
-const char *topolvm_class_wanted(const json_t *lv);
 /*
  * What the node calls the class that is meant by a class, a volume group or "" (its default). What the
  * node does not know is returned as it is. Borrowed, from node or from wanted.
@@ -55,4 +52,4 @@ bool topolvm_free(const json_t *node, const char *class, int64_t *ret_bytes);
  * What the volume will yet take of what its node says is free. One that is being deleted too: its node
  * may be making it at this moment, and then take a while to remove it.
  */
-int64_t topolvm_pending(const json_t *lv);
+int64_t topolvm_pending(const struct logical_volume *lv);

@@ -94,9 +94,11 @@ int growth_failed(struct growth *g, const char *progress, enum err_code code, co
 
 /* The LogicalVolume. */
 
-int64_t growth_current(const json_t *lv)
+void growth_take(struct growth *g, json_t *lv)
 {
-    return topolvm_bytes(json_at(lv, "status", "currentSize"));
+    json_decref(g->lv);
+    g->lv = lv;
+    g->v = logical_volume_of(lv);
 }
 
 static int patch_lv(struct growth *g, json_t *patch, struct err *e)
@@ -106,15 +108,14 @@ static int patch_lv(struct growth *g, json_t *patch, struct err *e)
                              kube_name(g->lv), KUBE_MERGE_PATCH, own, NULL, e);
     if (!now)
         return -1;
-    json_decref(g->lv);
-    g->lv = now;
+    growth_take(g, now);
     return 0;
 }
 
 /* What the node said of the last time is no answer to this one. */
 static int wipe_code(struct growth *g, struct err *e)
 {
-    if (!json_integer_value(json_at(g->lv, "status", "code")))
+    if (!g->v.status.code)
         return 0;
     json_auto_t *status = json_deep_copy(json_object_get(g->lv, "status"));
     json_object_set_new(status, "code", json_integer(0));
@@ -136,12 +137,11 @@ static int set_size(struct growth *g, const json_t *size, bool asked, struct err
 int growth_promise(struct growth *g, struct str *ret_why, struct err *e)
 {
     struct topolvm_ledger *l = g->t->ledger;
-    const char *node = json_str(json_object_get(g->lv, "spec"), "nodeName");
-    const char *class = topolvm_class_wanted(g->lv);
-    int64_t more = topolvm_round(g->wanted) - growth_current(g->lv), room = 0;
+    const char *node = g->v.spec.node_name;
+    int64_t more = topolvm_round(g->wanted) - g->v.status.current_size, room = 0;
     char need[TOPOLVM_SIZE_MAX], has[TOPOLVM_SIZE_MAX];
-    bool known = topolvm_ledger_room(l, node, NULL, class, &room);
-    if (known && __builtin_add_overflow(room, topolvm_pending(g->lv), &room))
+    bool known = topolvm_ledger_room(l, node, NULL, g->v.spec.class_name, &room);
+    if (known && __builtin_add_overflow(room, topolvm_pending(&g->v), &room))
         room = INT64_MAX; /* what was promised to itself is its own */
     if (!known || room < more) {
         str_appendf(ret_why, "to grow, the volume needs %s more on node %s, which has %s",
@@ -160,13 +160,13 @@ int growth_promise(struct growth *g, struct str *ret_why, struct err *e)
 
 int growth_withdraw(struct growth *g, enum err_code code, struct err *e)
 {
-    const char *said = json_str(json_object_get(g->lv, "status"), "message");
+    const char *said = g->v.status.message;
     _cleanup_free_ char *why =
-        mem_printf("node %s: %s", json_str(json_object_get(g->lv, "spec"), "nodeName"),
-                   said && *said ? said : "it gave no reason");
+        mem_printf("node %s: %s", g->v.spec.node_name, *said ? said : "it gave no reason");
     if (code == ERR_OUT_OF_RANGE)
-        topolvm_ledger_refused(g->t->ledger, g->lv);
-    if (growth_current(g->lv) && set_size(g, json_at(g->lv, "status", "currentSize"), false, e) < 0)
+        topolvm_ledger_refused(g->t->ledger, &g->v);
+    if (g->v.status.current_size &&
+        set_size(g, json_at(g->lv, "status", "currentSize"), false, e) < 0)
         return -1;
     return growth_failed(g, GROWTH_INFEASIBLE, code, why, e);
 }

@@ -14,6 +14,7 @@
 struct growth {
     struct topolvm *t;
     json_t *claim, *volume, *lv; /* owned; lv may be NULL */
+    struct logical_volume v;     /* what `lv` says */
     int64_t wanted;              /* bytes */
     json_t *wanted_text;         /* as it was written; borrowed */
     struct kube_result *result;
@@ -22,8 +23,8 @@ struct growth {
 void growth_done(struct growth *g);
 /* How far it is, in the words of now; "". */
 const char *growth_progress(const json_t *claim);
-/* What the volume has, in bytes, as its node says. */
-int64_t growth_current(const json_t *lv);
+/* Takes the volume as it is now, and owns it. */
+void growth_take(struct growth *g, json_t *lv);
 
 /*
  * One write of all that the claim says: how far it is (NULL: done), what was asked for and what there

@@ -8,29 +8,25 @@
 
 static void pending_values(const json_t *lv, struct kube_index_values *out)
 {
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    if (node && topolvm_pending(lv) > 0)
-        kube_index_add(out, node);
+    struct logical_volume v = logical_volume_of(lv);
+    if (topolvm_pending(&v) > 0)
+        kube_index_add(out, v.spec.node_name);
 }
 
 static void node_values(const json_t *lv, struct kube_index_values *out)
 {
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    if (node)
-        kube_index_add(out, node);
+    kube_index_add(out, logical_volume_of(lv).spec.node_name);
 }
 
 static void name_values(const json_t *lv, struct kube_index_values *out)
 {
-    const char *name = json_str(json_object_get(lv, "spec"), "name");
-    if (name)
-        kube_index_add(out, name);
+    kube_index_add(out, logical_volume_of(lv).spec.name);
 }
 
 static void id_values(const json_t *lv, struct kube_index_values *out)
 {
-    const char *id = json_str(json_object_get(lv, "status"), "volumeID");
-    if (id && *id)
+    const char *id = logical_volume_of(lv).status.volume_id;
+    if (*id)
         kube_index_add(out, id);
 }
 
@@ -102,8 +98,7 @@ static json_t *volumes_of(struct topolvm_ledger *l, const char *index, const cha
             continue;
         }
         const json_t *lv = json_object_get(recent, "lv");
-        const char *at = json_str(json_object_get(lv, "spec"), "nodeName");
-        if (at && str_eq(at, node))
+        if (str_eq(logical_volume_of(lv).spec.node_name, node))
             json_object_set(volumes, name, (json_t *)(uintptr_t)lv);
     }
     return volumes;
@@ -111,7 +106,7 @@ static json_t *volumes_of(struct topolvm_ledger *l, const char *index, const cha
 
 /* What the volumes of a class take, all in all or that `of` says. */
 static int64_t sum_of(const json_t *volumes, const json_t *node, const char *class,
-                      int64_t (*of)(const json_t *lv))
+                      int64_t (*of)(const struct logical_volume *lv))
 {
     json_auto_t *classes = topolvm_classes(node);
     const char *wanted = topolvm_class_at(node, classes, class);
@@ -119,8 +114,9 @@ static int64_t sum_of(const json_t *volumes, const json_t *node, const char *cla
     const char *name;
     json_t *lv;
     json_object_foreach((json_t *)volumes, name, lv) {
-        if (str_eq(topolvm_class_at(node, classes, topolvm_class_wanted(lv)), wanted) &&
-            __builtin_add_overflow(sum, of(lv), &sum))
+        struct logical_volume v = logical_volume_of(lv);
+        if (str_eq(topolvm_class_at(node, classes, v.spec.class_name), wanted) &&
+            __builtin_add_overflow(sum, of(&v), &sum))
             return INT64_MAX;
     }
     return sum;
@@ -153,12 +149,9 @@ static int64_t most_of(struct topolvm_ledger *l, const json_t *node, const char 
 }
 
 /* What a volume has or will have; of one that is gone from its node, nothing. */
-static int64_t whole(const json_t *lv)
+static int64_t whole(const struct logical_volume *lv)
 {
-    const json_t *status = json_object_get(lv, "status");
-    if (json_integer_value(json_object_get(status, "code")) == ERR_NOT_FOUND)
-        return 0;
-    return topolvm_bytes(json_object_get(status, "currentSize")) + topolvm_pending(lv);
+    return lv->status.code == ERR_NOT_FOUND ? 0 : lv->status.current_size + topolvm_pending(lv);
 }
 
 /* What a class has in all; INT64_MAX where that says nothing of what can be promised. */
@@ -216,13 +209,11 @@ bool topolvm_ledger_room(struct topolvm_ledger *l, const char *name, const json_
     return true;
 }
 
-void topolvm_ledger_refused(struct topolvm_ledger *l, const json_t *lv)
+void topolvm_ledger_refused(struct topolvm_ledger *l, const struct logical_volume *lv)
 {
-    const char *name = json_str(json_object_get(lv, "spec"), "nodeName");
-    const char *class = topolvm_class_wanted(lv);
-    json_auto_t *node = kube_get(l->client, &l->nodes_r, NULL, name ? name : "", NULL);
-    int64_t free_bytes = 0, size = topolvm_bytes(json_at(lv, "spec", "size")) -
-                                   topolvm_bytes(json_at(lv, "status", "currentSize"));
+    const char *class = lv->spec.class_name;
+    json_auto_t *node = kube_get(l->client, &l->nodes_r, NULL, lv->spec.node_name, NULL);
+    int64_t free_bytes = 0, size = lv->spec.size - lv->status.current_size;
     if (!node || !topolvm_free(node, class, &free_bytes))
         return;
     _cleanup_free_ char *key = refusal_key(node, class);

@@ -52,7 +52,7 @@ bool topolvm_ledger_estimate(struct topolvm_ledger *l, const json_t *node, const
 /* `before`: the resourceVersion that was changed, "" for what is new. */
 void topolvm_ledger_wrote(struct topolvm_ledger *l, const json_t *lv, const char *before);
 /* The node had no room for it, whatever it said: so much is not promised again until it says other. */
-void topolvm_ledger_refused(struct topolvm_ledger *l, const json_t *lv);
+void topolvm_ledger_refused(struct topolvm_ledger *l, const struct logical_volume *lv);
 /* How much the volumes of a node will yet take, for a metric: from the cache, without the lock. */
 int64_t topolvm_ledger_pending(struct topolvm_ledger *l, const json_t *node, const char *class);
 

@@ -21,8 +21,7 @@ struct lifecycle {
 
 static const char *node_of(const json_t *lv)
 {
-    const char *name = json_str(json_object_get(lv, "spec"), "nodeName");
-    return name ? name : "";
+    return logical_volume_of(lv).spec.node_name;
 }
 
 static bool is_held(const json_t *lv)

@@ -113,7 +113,7 @@ static int find_and_promise(struct topolvm *t, const json_t *claim, const json_t
                             const char *only, const char *name, struct str *ret_why, struct err *e)
 {
     int64_t size =
-        topolvm_round(topolvm_bytes(json_at(claim, "spec", "resources", "requests", "storage")));
+        topolvm_round(api_quantity_int(json_at(claim, "spec", "resources", "requests", "storage")));
     int found = 0;
     size_t n;
     struct place *places = places_of(t, class, only, &n);

@@ -104,8 +104,8 @@ static int unmark(struct topolvm *t, const json_t *lv, struct err *e)
 static int make_volume(struct topolvm *t, const json_t *claim, const json_t *class,
                        const json_t *lv, struct err *e)
 {
-    const char *name = json_str(json_object_get(lv, "spec"), "nodeName");
-    json_auto_t *node = kube_informer_json(t->ledger->nodes, NULL, name ? name : "", e);
+    const char *name = logical_volume_of(lv).spec.node_name;
+    json_auto_t *node = kube_informer_json(t->ledger->nodes, NULL, name, e);
     if (!node)
         return -1;
     json_auto_t *volume = topolvm_make_volume(claim, class, lv, node);
@@ -134,20 +134,19 @@ static int delete_lv(struct topolvm *t, const json_t *lv, struct err *e)
 static int failed(struct topolvm *t, json_t **claim, const json_t *class, const json_t *lv,
                   struct kube_result *ret, struct err *e)
 {
-    const json_t *status = json_object_get(lv, "status");
-    enum err_code code = (enum err_code)json_integer_value(json_object_get(status, "code"));
-    const char *message = json_str(status, "message");
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    _cleanup_free_ char *text = mem_printf("node %s: %s", node, message ? message : "no reason");
+    struct logical_volume v = logical_volume_of(lv);
+    enum err_code code = (enum err_code)v.status.code;
+    _cleanup_free_ char *text = mem_printf("node %s: %s", v.spec.node_name,
+                                           *v.status.message ? v.status.message : "no reason");
     if (say(t, claim, code == ERR_RESOURCE_EXHAUSTED ? "ResourceExhausted" : "NodeFailed", code,
             text, e) < 0)
         return -1;
-    const char *id = json_str(status, "volumeID");
-    if (code == ERR_NOT_FOUND && id && *id) /* it was there and is lost: nothing was ever on it */
+    if (code == ERR_NOT_FOUND &&
+        *v.status.volume_id) /* it was there and is lost: nothing was ever on it */
         return delete_lv(t, lv, e);
     if (code != ERR_RESOURCE_EXHAUSTED)
         return err_is_infeasible(code) ? 0 : topolvm_ledger_retry(t->ledger, lv, &ret->again_ns, e);
-    topolvm_ledger_refused(t->ledger, lv);
+    topolvm_ledger_refused(t->ledger, &v);
     const char *mode = json_str(class, "volumeBindingMode");
     if (mode && str_eq(mode, "WaitForFirstConsumer") && kube_annotation(*claim, SELECTED) &&
         unselect(t, *claim, e) < 0)
@@ -158,16 +157,15 @@ static int failed(struct topolvm *t, json_t **claim, const json_t *class, const 
 static int follow(struct topolvm *t, json_t **claim, const json_t *class, const json_t *lv,
                   struct kube_result *ret, struct err *e)
 {
-    const json_t *status = json_object_get(lv, "status");
-    const char *id = json_str(status, "volumeID");
+    struct logical_volume v = logical_volume_of(lv);
     if (kube_deleting(lv))
         return 0; /* another is made when it is gone */
-    if (json_integer_value(json_object_get(status, "code")))
+    if (v.status.code)
         return failed(t, claim, class, lv, ret, e);
-    if (id && *id && topolvm_bytes(json_object_get(status, "currentSize")) > 0)
+    if (*v.status.volume_id && v.status.current_size > 0)
         return make_volume(t, *claim, class, lv, e);
-    const char *name = json_str(json_object_get(lv, "spec"), "nodeName");
-    json_auto_t *node = kube_informer_json(t->ledger->nodes, NULL, name ? name : "", NULL);
+    const char *name = v.spec.node_name;
+    json_auto_t *node = kube_informer_json(t->ledger->nodes, NULL, name, NULL);
     if (node && kube_condition_is_true(node, "Ready"))
         return 0;
     _cleanup_free_ char *text =

@@ -154,9 +154,7 @@ static void map_lv(struct kube_controller *c, const struct kube_object *object, 
 {
     (void)context;
     json_auto_t *lv = kube_object_json(object);
-    const char *node = json_str(json_object_get(lv, "spec"), "nodeName");
-    if (node)
-        kube_controller_add_after(c, NULL, node, CLOCK_SECOND / 20);
+    kube_controller_add_after(c, NULL, logical_volume_of(lv).spec.node_name, CLOCK_SECOND / 20);
 }
 
 static void map_class(struct kube_controller *c, const struct kube_object *class, void *context)

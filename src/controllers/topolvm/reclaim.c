@@ -86,9 +86,7 @@ static void map_lv(struct kube_controller *c, const struct kube_object *lv, void
 {
     (void)context;
     json_auto_t *object = kube_object_json(lv);
-    const char *name = json_str(json_object_get(object, "spec"), "name");
-    if (name)
-        kube_controller_add(c, NULL, name);
+    kube_controller_add(c, NULL, logical_volume_of(object).spec.name);
 }
 
 int topolvm_setup_reclaim(struct topolvm *t, struct kube_manager *m, struct err *e)

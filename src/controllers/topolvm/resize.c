@@ -37,7 +37,7 @@ static int finish(struct growth *g, struct err *e)
     const char *mode = json_str(json_object_get(g->volume, "spec"), "volumeMode");
     const char *progress = growth_progress(g->claim);
     bool controller = str_starts_with(progress, "Controller");
-    bool smaller = topolvm_bytes(said) < topolvm_bytes(has);
+    bool smaller = api_quantity_int(said) < api_quantity_int(has);
     if (!smaller && !controller)
         return 0;
     if (!smaller || (mode && str_eq(mode, "Block"))) {
@@ -79,13 +79,12 @@ static int write_capacity(struct growth *g, struct err *e)
 /* It was asked for and is not there yet. */
 static int wait_for_node(struct growth *g, struct err *e)
 {
-    enum err_code code = (enum err_code)json_integer_value(json_at(g->lv, "status", "code"));
+    enum err_code code = (enum err_code)g->v.status.code;
     if (!code)
         return 0;
     if (code == ERR_INVALID_ARGUMENT || code == ERR_NOT_FOUND || code == ERR_OUT_OF_RANGE)
         return growth_withdraw(g, code, e);
-    const char *said = json_str(json_object_get(g->lv, "status"), "message");
-    if (growth_failed(g, GROWTH_IN_PROGRESS, code, said ? said : "", e) < 0)
+    if (growth_failed(g, GROWTH_IN_PROGRESS, code, g->v.status.message, e) < 0)
         return -1;
     return topolvm_ledger_retry(g->t->ledger, g->lv, &g->result->again_ns, e);
 }
@@ -104,39 +103,39 @@ static int ask_node(struct growth *g, struct err *e)
 static bool has_room_now(struct growth *g)
 {
     const char *reason = json_str(kube_condition_get(g->claim, "ControllerResizeError"), "reason");
-    const char *name = json_str(json_object_get(g->lv, "spec"), "nodeName");
-    json_auto_t *node = kube_informer_json(g->t->ledger->nodes, NULL, name ? name : "", NULL);
+    const char *name = g->v.spec.node_name;
+    json_auto_t *node = kube_informer_json(g->t->ledger->nodes, NULL, name, NULL);
     int64_t room = 0;
     if (!node || !reason || !str_eq(reason, "OutOfRange"))
         return false;
     topolvm_ledger_lock(g->t->ledger);
-    bool known = topolvm_ledger_room(g->t->ledger, name, node, topolvm_class_wanted(g->lv), &room);
+    bool known = topolvm_ledger_room(g->t->ledger, name, node, g->v.spec.class_name, &room);
     topolvm_ledger_unlock(g->t->ledger);
-    return known && room >= topolvm_round(g->wanted) - growth_current(g->lv);
+    return known && room >= topolvm_round(g->wanted) - g->v.status.current_size;
 }
 
 static int grow(struct growth *g, struct err *e)
 {
     const char *progress = growth_progress(g->claim);
     const json_t *allocated = json_at(g->claim, "status", "allocatedResources", GROWTH_STORAGE);
-    bool begun = str_eq(progress, GROWTH_IN_PROGRESS) && topolvm_bytes(allocated) > 0;
-    if (begun && topolvm_bytes(allocated) >
-                     topolvm_bytes(json_at(g->volume, "spec", "capacity", GROWTH_STORAGE))) {
-        g->wanted = topolvm_bytes(allocated); /* what is under way is not changed on its way */
+    bool begun = str_eq(progress, GROWTH_IN_PROGRESS) && api_quantity_int(allocated) > 0;
+    if (begun && api_quantity_int(allocated) >
+                     api_quantity_int(json_at(g->volume, "spec", "capacity", GROWTH_STORAGE))) {
+        g->wanted = api_quantity_int(allocated); /* what is under way is not changed on its way */
         g->wanted_text = (json_t *)(uintptr_t)allocated;
     }
     json_auto_t *text = json_incref(g->wanted_text); /* writes replace what it is part of */
     g->wanted_text = text;
     if (!g->lv)
         return growth_failed(g, GROWTH_INFEASIBLE, ERR_NOT_FOUND, "its LogicalVolume is gone", e);
-    if (growth_current(g->lv) >= g->wanted)
+    if (g->v.status.current_size >= g->wanted)
         return write_capacity(g, e) < 0 ? -1 : finish(g, e);
-    if (str_eq(progress, GROWTH_INFEASIBLE) && topolvm_bytes(allocated) == g->wanted &&
+    if (str_eq(progress, GROWTH_INFEASIBLE) && api_quantity_int(allocated) == g->wanted &&
         !has_room_now(g))
         return 0;
     if (!begun && begin(g, e) < 0)
         return -1;
-    if (topolvm_bytes(json_at(g->lv, "spec", "size")) == g->wanted && begun)
+    if (g->v.spec.size == g->wanted && begun)
         return wait_for_node(g, e);
     return ask_node(g, e);
 }
@@ -154,11 +153,11 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     g.volume = kube_informer_json(t->volumes, NULL, of, NULL);
     if (!topolvm_is_ours(json_str(json_at(g.volume, "spec", "csi"), "driver")))
         return 0;
-    g.lv = topolvm_ledger_volume(t->ledger, g.volume);
+    growth_take(&g, topolvm_ledger_volume(t->ledger, g.volume));
     g.wanted_text =
         (json_t *)(uintptr_t)json_at(g.claim, "spec", "resources", "requests", GROWTH_STORAGE);
-    g.wanted = topolvm_bytes(g.wanted_text);
-    return g.wanted > topolvm_bytes(json_at(g.volume, "spec", "capacity", GROWTH_STORAGE))
+    g.wanted = api_quantity_int(g.wanted_text);
+    return g.wanted > api_quantity_int(json_at(g.volume, "spec", "capacity", GROWTH_STORAGE))
                ? grow(&g, e)
                : finish(&g, e);
 }
@@ -192,13 +191,12 @@ static void map_lv(struct kube_controller *c, const struct kube_object *object, 
 {
     struct topolvm *t = context;
     json_auto_t *lv = kube_object_json(object);
-    const char *id = json_str(json_object_get(lv, "status"), "volumeID");
-    const char *name = json_str(json_object_get(lv, "spec"), "name");
+    struct logical_volume v = logical_volume_of(lv);
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    if (id && *id)
-        kube_informer_find(t->volumes, "handle", id, &found);
-    if (!found.len && name) {
-        struct kube_object *volume = kube_informer_get(t->volumes, NULL, name);
+    if (*v.status.volume_id)
+        kube_informer_find(t->volumes, "handle", v.status.volume_id, &found);
+    if (!found.len) {
+        struct kube_object *volume = kube_informer_get(t->volumes, NULL, v.spec.name);
         if (volume)
             map_volume(c, volume, t);
         kube_object_unref(volume);

@@ -17,9 +17,9 @@ static void test_bytes(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         _cleanup_free_ char *text = mem_printf("[%s]", cases[i].value);
         json_auto_t *value = parse_quoted(text);
-        assert_int_equal(topolvm_bytes(json_array_get(value, 0)), cases[i].bytes);
+        assert_int_equal(api_quantity_int(json_array_get(value, 0)), cases[i].bytes);
     }
-    assert_int_equal(topolvm_bytes(NULL), 0);
+    assert_int_equal(api_quantity_int(NULL), 0);
 }
 
 static void test_round(void **state)
@@ -59,8 +59,9 @@ static void test_pending(void **state)
         {"{}", 0},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *lv = parse_quoted(cases[i].lv);
-        assert_int_equal(topolvm_pending(lv), cases[i].bytes);
+        json_auto_t *json = parse_quoted(cases[i].lv);
+        struct logical_volume lv = logical_volume_of(json);
+        assert_int_equal(topolvm_pending(&lv), cases[i].bytes);
     }
 }
 

@@ -29,14 +29,16 @@ static struct {
     uint8_t data[N][2 * SIZE];
     bool linked[N], frozen[N], full[N]; /* full: it cannot grow */
     bool cannot_write[N], bad_meta[N];
-    bool rotten[N]; /* what it reads at the beginning does not match its checksums */
+    bool rotten[N];      /* what it reads at the beginning does not match its checksums */
+    bool holds_flush[N]; /* its store answers them later */
+    struct repl_req *held[N];
     bool one_round; /* settle() delivers what is there, and no more */
     struct frame queue[4096];
     int n;
     int64_t now, round_ns; /* that a message takes */
     int done, status, admin, admin_status, forced, may_be_lost;
     int64_t dropped_at;
-    int undecided;
+    int undecided, unreadable;
     uint8_t meta[N][REPL_META_HEAD + 4 * REPL_SUPER_SIZE]; /* kept when a replica is revived */
     uint64_t generation[N];
     int pieces, most_pieces; /* of a rebuild under way, now and at most */
@@ -91,6 +93,7 @@ static void t_event(void *ctx, enum repl_event what, uint64_t a, uint64_t b)
     (void)ctx, (void)b;
     w.forced += what == REPL_EV_FORCED;
     w.undecided += what == REPL_EV_UNDECIDED;
+    w.unreadable += what == REPL_EV_UNREADABLE;
     w.may_be_lost += what == REPL_EV_FORCED && a;
 }
 
@@ -112,6 +115,10 @@ static int r_store(void *ctx, struct repl_req *q)
         memset(w.data[i] + q->offset, 0, q->length);
     if (q->kind == REPL_STORE_STAMP)
         w.generation[i] = q->length;
+    if (q->kind == REPL_STORE_FLUSH && w.holds_flush[i]) {
+        w.held[i] = q;
+        return 0;
+    }
     bool grows = q->kind == REPL_STORE_RESIZE || q->kind == REPL_STORE_SNAPSHOT;
     return grows && w.full[i] ? -ENOSPC : 1;
 }

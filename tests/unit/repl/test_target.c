@@ -272,6 +272,13 @@ static void write_of(uint64_t client, uint64_t offset)
     assert_int_equal(w.status, 0);
 }
 
+static void cut(int i)
+{
+    w.linked[i] = false;
+    repl_target_close(w.t, i);
+    repl_replica_close(w.r[i], 0);
+}
+
 static void restart_target(void)
 {
     repl_target_free(w.t);
@@ -303,6 +310,127 @@ static void flush_after_loss(void **state)
     pass(100 * MS);
     assert_int_equal(flush_of(8), -EIO);
     assert_int_equal(flush_of(8), 0);
+}
+
+/* The same while a new target begins: it has a truth, serves nobody yet, and never told anybody anything itself. */
+static void loss_before_serving(void **state)
+{
+    (void)state;
+    write_of(7, 0);
+    repl_target_free(w.t);
+    struct repl_target_config c = {.owner_seed = 100, .window = 64, .reads = 16, .grace_ns = MS};
+    w.t = repl_target_new(&c, &t_ops, NULL);
+    for (int i = 0; i < 3; i++) {
+        repl_replica_close(w.r[i], 0);
+        w.linked[i] = false;
+    }
+    link_up(0);
+    link_up(1);
+    w.one_round = true;
+    bool truth = false;
+    for (int i = 0; i < 2000 && !truth; i++, w.now += MS) {
+        settle();
+        for (int m = 0; m < status().n; m++)
+            truth |= strcmp(status().replica[m].mode, "Healthy") == 0;
+    }
+    assert_true(truth && !status().serving);
+    int alone = strcmp(status().replica[0].mode, "Healthy") == 0 ? 0 : 1;
+    for (int i = 0; i < 3; i++) {
+        if (w.linked[i])
+            cut(i);
+        repl_replica_free(w.r[i]);
+        w.r[i] = NULL;
+    }
+    w.one_round = false;
+    for (int i = 0; i < 3; i++)
+        if (i != alone)
+            revive_replica(i);
+    pass(2000 * MS);
+    assert_true(status().serving);
+    assert_int_equal(flush_of(7), -EIO);
+    assert_int_equal(flush_of(7), 0);
+}
+
+static int start_one(void **state)
+{
+    (void)state;
+    return start_n(1, 0);
+}
+
+/* A write that is only to become durable yet is not written again by the next epoch: something else is there by now. */
+static void fua_not_repeated(void **state)
+{
+    (void)state;
+    uint8_t first[4096], second[4096];
+    memset(first, 1, sizeof(first));
+    memset(second, 2, sizeof(second));
+    struct iovec iov[] = {{first, sizeof(first)}, {second, sizeof(second)}};
+    struct repl_io io[2];
+    w.done = 0;
+    w.holds_flush[0] = true;
+    for (int i = 0; i < 2; i++) {
+        io[i] = (struct repl_io){.op = REPL_IO_WRITE,
+                                 .flags = i ? 0 : REPL_FUA,
+                                 .length = sizeof(first),
+                                 .iov = &iov[i],
+                                 .iov_n = 1};
+        repl_target_submit(w.t, &io[i]);
+        settle();
+    }
+    assert_int_equal(w.done, 1);
+    cut(0);
+    w.holds_flush[0] = false;
+    repl_replica_stored(w.r[0], w.held[0], 0);
+    link_up(0);
+    pass(2000 * MS);
+    assert_true(status().serving);
+    assert_int_equal(status().epoch, 2);
+    assert_int_equal(w.done, 2);
+    assert_int_equal(w.status, 0);
+    assert_memory_equal(w.data[0], second, sizeof(second));
+}
+
+/* The replica that is the truth cannot read what all others must be compared with: they go on without it, and it is rebuilt. */
+static void truth_unreadable(void **state)
+{
+    (void)state;
+    write_of(0, 0);
+    assert_int_equal(flush_of(0), 0);
+    w.rotten[0] = true;
+    restart_target(); /* they were written to: what is in active extents is compared */
+    pass(4000 * MS);
+    assert_int_equal(w.unreadable, 1);
+    assert_false(w.rotten[0]);
+    assert_string_equal(status().phase, "Healthy");
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(w.data[i], page, sizeof(page));
+}
+
+/* The same, but nobody else has what it has: the volume waits for it. */
+static void truth_unreadable_alone(void **state)
+{
+    (void)state;
+    write_of(0, 0);
+    assert_int_equal(flush_of(0), 0);
+    w.frozen[1] = w.frozen[2] = true;
+    struct repl_io io = io_of(REPL_IO_WRITE, 8192);
+    repl_target_submit(w.t, &io); /* only the first one gets it */
+    w.one_round = true;
+    for (int i = 0; i < 3; i++)
+        settle();
+    w.one_round = false;
+    repl_replica_turn(w.r[0], w.now + 100000 * MS); /* and makes it durable */
+    w.rotten[0] = true;
+    w.frozen[1] = w.frozen[2] = false;
+    for (int i = 0; i < w.n; i++)
+        free(w.queue[i].payload);
+    restart_target();
+    pass(4000 * MS);
+    assert_int_equal(w.unreadable, 0);
+    assert_false(status().serving);
+    w.rotten[0] = false; /* its disk is repaired */
+    pass(1000 * MS);
+    assert_string_equal(status().phase, "Healthy");
 }
 
 /* An initiator that flushed and logged out has nothing to lose. */
@@ -459,13 +587,6 @@ static void blank_in_election(void **state)
     assert_int_equal(sent(REPL_VIEW), 3);
 }
 
-static void cut(int i)
-{
-    w.linked[i] = false;
-    repl_target_close(w.t, i);
-    repl_replica_close(w.r[i], 0);
-}
-
 /* Of two replicas one is gone for ever: taken out by force, the other serves, with all that was acknowledged. */
 static void forced_out(void **state)
 {
@@ -608,6 +729,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(scrub_majority_wrong, start, stop),
         cmocka_unit_test_setup_teardown(scrub_undecided, start, stop),
         cmocka_unit_test_setup_teardown(flush_after_loss, start, stop),
+        cmocka_unit_test_setup_teardown(loss_before_serving, start, stop),
+        cmocka_unit_test_setup_teardown(fua_not_repeated, start_one, stop),
+        cmocka_unit_test_setup_teardown(truth_unreadable, start, stop),
+        cmocka_unit_test_setup_teardown(truth_unreadable_alone, start, stop),
         cmocka_unit_test_setup_teardown(clean_initiator, start, stop),
         cmocka_unit_test_setup_teardown(many_initiators, start, stop),
         cmocka_unit_test_setup_teardown(scrubbed_busy, start, stop),

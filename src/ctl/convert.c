@@ -5,10 +5,13 @@
 
 #include "api/admit.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
-#include "cli/manifest.h"
+#include "ctl/manifest.h"
 #include "json/yaml.h"
 #include "ui/term.h"
+
+struct settings {
+    const char *to, *output;
+};
 
 struct conversion {
     enum api_form form;
@@ -94,10 +97,10 @@ static void convert_claims(struct conversion *c)
 
 static int run(const struct cli_args *args)
 {
-    const char *to = cli_get(args, "to"), *output = cli_get(args, "output");
+    const struct settings *s = args->settings;
     struct conversion c = {
-        .form = to && str_eq(to, "published") ? API_FORM_PUBLISHED : API_FORM_SEED,
-        .json = output && str_eq(output, "json"),
+        .form = str_eq(s->to, "published") ? API_FORM_PUBLISHED : API_FORM_SEED,
+        .json = str_eq(s->output, "json"),
         .context = json_array(),
         .claims = json_array(),
     };
@@ -117,8 +120,17 @@ static int run(const struct cli_args *args)
     return status == CLI_DONE ? cli_finish(args) : status;
 }
 
-const struct cli_command cli_convert = {
+static const struct cli_option options[] = {
+    {"to", 't', "FORM", CLI_ENUM, CLI_AT(struct settings, to), .def = "seed",
+     .choices = CLI_WORDS("seed", "published"), .doc = "The form to write."},
+    {"output", 'o', "FORMAT", CLI_ENUM, CLI_AT(struct settings, output), .def = "yaml",
+     .choices = CLI_WORDS("yaml", "json"), .doc = "Output format."},
+    {0},
+};
+
+CLI_COMMAND(convert_command) = {
     .name = "convert",
+    .topic = CLI_MANIFESTS,
     .arguments = "FILE...",
     .least = 1,
     .most = -1,
@@ -128,14 +140,8 @@ const struct cli_command cli_convert = {
            "it follows. A StoragePoolClaim becomes a CStorPoolCluster; give its CStorPools, or the "
            "BlockDevices that it lists, among the files, because only they know the nodes.\n\n"
            "Nothing is written when anything cannot be converted.",
-    .options =
-        (const struct cli_option[]){
-            {"to", 't', "FORM", .choices = (const char *const[]){"seed", "published", NULL},
-             .doc = "The form to write: seed (the default) or published."},
-            {"output", 'o', "FORMAT", .choices = (const char *const[]){"yaml", "json", NULL},
-             .doc = "yaml (the default) or json."},
-            {0},
-        },
+    .settings = sizeof(struct settings),
+    .options = options,
     .complete = CLI_FILES,
     .examples =
         (const char *const[][2]){

@@ -12,19 +12,35 @@ static void print_kinds(FILE *out)
         fprintf(out, "%s%s", k == api_kinds ? "" : " ", (*k)->singular);
 }
 
+/* What an option's value is. */
+static enum cli_complete complete_of(const struct cli_option *o)
+{
+    return o->type == CLI_FILE ? CLI_FILES : o->type == CLI_DIR ? CLI_DIRS : CLI_NOTHING;
+}
+
 static void print_words(FILE *out, const char *const *words)
 {
     for (const char *const *word = words; word && *word; word++)
         fprintf(out, "%s%s", word == words ? "" : " ", *word);
 }
 
+/* A command of one word that is no group, too: those are named once, as the group. */
+static bool is_alone(const struct cli_command *command)
+{
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
+        if (cli_command_in(*c, command->name))
+            return false;
+    }
+    return !strchr(command->name, ' ');
+}
+
 /* The first words of all commands. */
 static void print_commands(FILE *out)
 {
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         _cleanup_free_ char *group = cli_command_begins(c);
-        if (group || !strchr((*c)->name, ' '))
-            fprintf(out, "%s%s", c == cli_commands ? "" : " ", group ? group : (*c)->name);
+        if (group || is_alone(*c))
+            fprintf(out, "%s%s", c == cli_commands() ? "" : " ", group ? group : (*c)->name);
     }
 }
 
@@ -32,12 +48,34 @@ static void print_commands(FILE *out)
 static void print_group(FILE *out, const char *group)
 {
     bool first = true;
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         const char *word = cli_command_in(*c, group);
         if (word)
             fprintf(out, "%s%s", first ? "" : " ", word);
         first &= !word;
     }
+}
+
+/* The same, as a pattern of a case. */
+static void print_alternatives(FILE *out, const char *group)
+{
+    bool first = true;
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
+        const char *word = cli_command_in(*c, group);
+        if (word)
+            fprintf(out, "%s%s", first ? "" : " | ", word);
+        first &= !word;
+    }
+}
+
+/* The command that is called as a group is; NULL. */
+static const struct cli_command *command_called(const char *group)
+{
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
+        if (str_eq((*c)->name, group))
+            return *c;
+    }
+    return NULL;
 }
 
 /* What bash is to offer for a value: an action that fills COMPREPLY. */
@@ -59,7 +97,7 @@ static void bash_offer(FILE *out, enum cli_complete complete, const char *const 
     }
 }
 
-int cli_complete_bash(FILE *out)
+static void complete_bash(FILE *out)
 {
     fputs("# bash completion for orlop; source it, or put it into bash-completion's folder.\n"
           "_orlop() {\n"
@@ -73,7 +111,7 @@ int cli_complete_bash(FILE *out)
     fputs(" --help --version' -- \"$cur\"))\n        return\n    fi\n"
           "    local command=${COMP_WORDS[1]}\n    case $command in\n",
           out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         _cleanup_free_ char *group = cli_command_begins(c);
         if (!group)
             continue;
@@ -82,21 +120,29 @@ int cli_complete_bash(FILE *out)
                 "            COMPREPLY=($(compgen -W '",
                 group);
         print_group(out, group);
-        fputs(" --help' -- \"$cur\"))\n            return\n        fi\n"
-              "        command=\"$command ${COMP_WORDS[2]}\" ;;\n",
-              out);
+        const struct cli_command *own = command_called(group);
+        for (const struct cli_option *o = own ? own->options : NULL; o && o->name; o++)
+            fprintf(out, " --%s", o->name);
+        fputs(" --help' -- \"$cur\"))\n            return\n        fi\n", out);
+        if (own) {
+            fputs("        case ${COMP_WORDS[2]} in\n        ", out);
+            print_alternatives(out, group);
+            fputs(") command=\"$command ${COMP_WORDS[2]}\" ;;\n        esac ;;\n", out);
+        } else {
+            fputs("        command=\"$command ${COMP_WORDS[2]}\" ;;\n", out);
+        }
     }
     fputs("    esac\n    case $command in\n", out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         fprintf(out, "    '%s')\n        case $prev in\n", (*c)->name);
         for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
-            if (!o->arg)
+            if (!cli_value_must(o))
                 continue;
             if (o->letter)
                 fprintf(out, "        -%c | --%s) ", o->letter, o->name);
             else
                 fprintf(out, "        --%s) ", o->name);
-            bash_offer(out, o->complete, o->choices);
+            bash_offer(out, complete_of(o), o->choices);
             fputs("; return ;;\n", out);
         }
         fputs("        esac\n        case $cur in\n        -*) COMPREPLY=($(compgen -W '--help",
@@ -108,7 +154,6 @@ int cli_complete_bash(FILE *out)
         fputs(" ;;\n        esac ;;\n", out);
     }
     fputs("    esac\n}\ncomplete -F _orlop orlop\n", out);
-    return CLI_DONE;
 }
 
 /* Inside single quotes, and without what _arguments takes for its own. */
@@ -140,14 +185,14 @@ static void zsh_action(FILE *out, enum cli_complete complete, const char *const 
     }
 }
 
-int cli_complete_zsh(FILE *out)
+static void complete_zsh(FILE *out)
 {
     fputs("#compdef orlop\n# zsh completion for orlop; put it as _orlop into a folder of $fpath.\n"
           "_orlop() {\n    local -a commands=(\n",
           out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         _cleanup_free_ char *group = cli_command_begins(c);
-        if (!group && strchr((*c)->name, ' '))
+        if (!group && !is_alone(*c))
             continue;
         fprintf(out, "        '%s:", group ? group : (*c)->name);
         if (group)
@@ -160,19 +205,29 @@ int cli_complete_zsh(FILE *out)
           "        return\n    fi\n    local command=${words[2]}\n    shift words\n"
           "    (( CURRENT-- ))\n    case $command in\n",
           out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         _cleanup_free_ char *group = cli_command_begins(c);
         if (!group)
             continue;
         fprintf(out, "    %s)\n        if (( CURRENT == 2 )); then\n            compadd -- ",
                 group);
         print_group(out, group);
-        fputs("\n            return\n        fi\n        command=\"$command ${words[2]}\"\n"
-              "        shift words\n        (( CURRENT-- )) ;;\n",
+        const struct cli_command *own = command_called(group);
+        for (const struct cli_option *o = own ? own->options : NULL; o && o->name; o++)
+            fprintf(out, " --%s", o->name);
+        fputs("\n            return\n        fi\n", out);
+        if (own) {
+            fputs("        case ${words[2]} in\n        (", out);
+            print_alternatives(out, group);
+            fputs(")", out);
+        }
+        fputs("        command=\"$command ${words[2]}\"\n"
+              "        shift words\n        (( CURRENT-- ))",
               out);
+        fputs(own ? " ;;\n        esac ;;\n" : " ;;\n", out);
     }
     fputs("    esac\n    case $command in\n", out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         fprintf(out, "    '%s')\n        _arguments -s '(-h --help)'{-h,--help}'[Show help]' \\\n",
                 (*c)->name);
         for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
@@ -183,9 +238,9 @@ int cli_complete_zsh(FILE *out)
                 fprintf(out, "            '--%s[", o->name);
             zsh_quote(out, o->doc);
             fputc(']', out);
-            if (o->arg) {
+            if (cli_value_must(o)) {
                 fprintf(out, ":%s:", o->arg);
-                zsh_action(out, o->complete, o->choices);
+                zsh_action(out, complete_of(o), o->choices);
             }
             fputs("' \\\n", out);
         }
@@ -196,7 +251,6 @@ int cli_complete_zsh(FILE *out)
     fputs("    esac\n}\n"
           "if [[ ${funcstack[1]} = _orlop ]]; then _orlop \"$@\"; else compdef _orlop orlop; fi\n",
           out); /* loaded by compinit, or sourced */
-    return CLI_DONE;
 }
 
 static void fish_quote(FILE *out, const char *text)
@@ -252,20 +306,22 @@ static void fish_name(FILE *out, const struct cli_command *command, const char *
                 group);
         print_group(out, group);
         fprintf(out, "' -a %s -d ", blank + 1);
-    } else {
+    } else if (is_alone(command)) {
         fprintf(out, "complete -c orlop -n __fish_use_subcommand -a %s -d ", command->name);
+    } else {
+        return; /* named as the group */
     }
     fish_quote(out, command->summary);
     fputc('\n', out);
 }
 
-int cli_complete_fish(FILE *out)
+static void complete_fish(FILE *out)
 {
     fputs("# fish completion for orlop; put it as orlop.fish into fish's completions folder.\n"
           "complete -c orlop -f\n"
           "complete -c orlop -s h -l help -d 'Show help'\n",
           out);
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         const struct cli_command *command = *c;
         _cleanup_free_ char *begins = cli_command_begins(c);
         fish_name(out, command, begins);
@@ -274,9 +330,9 @@ int cli_complete_fish(FILE *out)
             fprintf(out, " -l %s", o->name);
             if (o->letter)
                 fprintf(out, " -s %c", o->letter);
-            if (o->arg) {
-                fputs(o->complete == CLI_FILES ? " -r" : " -x", out);
-                fish_values(out, o->complete, o->choices);
+            if (cli_value_must(o)) {
+                fputs(complete_of(o) == CLI_FILES ? " -r" : " -x", out);
+                fish_values(out, complete_of(o), o->choices);
             }
             fputs(" -d ", out);
             fish_quote(out, o->doc);
@@ -288,5 +344,31 @@ int cli_complete_fish(FILE *out)
             fputc('\n', out);
         }
     }
-    return CLI_DONE;
 }
+
+static int run(const struct cli_args *args)
+{
+    const char *shell = args->words[0];
+    (str_eq(shell, "bash")  ? complete_bash
+     : str_eq(shell, "zsh") ? complete_zsh
+                            : complete_fish)(stdout);
+    return cli_finish(args);
+}
+
+CLI_COMMAND(completion_command) = {
+    .name = "completion",
+    .topic = CLI_OTHER,
+    .arguments = "SHELL",
+    .least = 1,
+    .most = 1,
+    .summary = "Write a completion script for a shell",
+    .doc = "Writes to standard output the script that lets bash, zsh or fish complete commands, "
+           "options and kinds.",
+    .choices = CLI_WORDS("bash", "zsh", "fish"),
+    .examples =
+        (const char *const[][2]){
+            {"source <(orlop completion bash)", "Complete in this shell."},
+            {NULL},
+        },
+    .run = run,
+};

@@ -1,6 +1,6 @@
-#include "cli/manifest.h"
+#include "ctl/manifest.h"
 
-#include "cli/ahead.h"
+#include "ctl/ahead.h"
 #include "json/pointer.h"
 #include "ui/term.h"
 

@@ -5,9 +5,13 @@
 #include "api/among.h"
 #include "base/map.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
-#include "cli/manifest.h"
+#include "ctl/manifest.h"
 #include "json/yaml.h"
+
+struct settings {
+    const char *old, *cluster, *output;
+    bool quiet;
+};
 
 struct validation {
     struct map *old;    /* "kind/namespace/name" -> json_t, owned */
@@ -164,8 +168,9 @@ static int check_object(void *context, const struct manifest *m)
 
 static int print_problems(const struct cli_args *args, const struct validation *v)
 {
+    const struct settings *s = args->settings;
     _cleanup_(str_done) struct str text = {0};
-    if (str_eq(cli_get(args, "output"), "json")) {
+    if (str_eq(s->output, "json")) {
         json_format_pretty(v->problems, &text);
         str_append_c(&text, '\n');
     } else {
@@ -175,16 +180,15 @@ static int print_problems(const struct cli_args *args, const struct validation *
     return cli_finish(args);
 }
 
-/* Reads the objects of an option's file, where it is given. */
-static int read_objects(const struct cli_args *args, const char *option, struct validation *v,
+/* Reads the objects of a file; NULL: there is none. */
+static int read_objects(const struct cli_args *args, const char *file, struct validation *v,
                         struct map *into)
 {
     struct err e = {0};
-    char *file = (char *)cli_get(args, option);
     if (!file)
         return CLI_DONE;
     v->into = into;
-    int r = manifest_each((char *const[]){file}, 1, check_object, v, &e);
+    int r = manifest_each((char *const[]){(char *)(uintptr_t)file}, 1, check_object, v, &e);
     v->into = NULL;
     return r < 0 ? cli_fail(args, "%s", e.msg) : CLI_DONE;
 }
@@ -192,9 +196,10 @@ static int read_objects(const struct cli_args *args, const char *option, struct 
 static int validate(const struct cli_args *args, struct validation *v)
 {
     struct err e = {0};
-    v->among = cli_get(args, "cluster");
-    if (read_objects(args, "cluster", v, v->others) != CLI_DONE ||
-        read_objects(args, "old", v, v->old) != CLI_DONE)
+    const struct settings *s = args->settings;
+    v->among = s->cluster;
+    if (read_objects(args, s->cluster, v, v->others) != CLI_DONE ||
+        read_objects(args, s->old, v, v->old) != CLI_DONE)
         return CLI_FAILED;
     if (manifest_each(args->words, args->count, check_object, v, &e) < 0)
         return cli_fail(args, "%s", e.msg);
@@ -218,9 +223,10 @@ static void free_objects(struct map *objects)
 
 static int run(const struct cli_args *args)
 {
+    const struct settings *s = args->settings;
     struct map old = {0}, others = {0};
-    struct validation v = {.old = &old, .others = &others, .quiet = cli_get(args, "quiet") != NULL};
-    if (cli_get(args, "output"))
+    struct validation v = {.old = &old, .others = &others, .quiet = s->quiet};
+    if (s->output)
         v.problems = json_array();
     int status = validate(args, &v);
     free_objects(&old);
@@ -230,8 +236,22 @@ static int run(const struct cli_args *args)
     return status;
 }
 
-const struct cli_command cli_validate = {
+static const struct cli_option options[] = {
+    {"old", 0, "FILE", CLI_FILE, CLI_AT(struct settings, old),
+     .doc = "The objects as they are now, to check updates of them."},
+    {"cluster", 0, "FILE", CLI_FILE, CLI_AT(struct settings, cluster),
+     .doc = "Other objects as they are now, for rules that look at them."},
+    {"output", 'o', "FORMAT", CLI_ENUM, CLI_AT(struct settings, output),
+     .choices = CLI_WORDS("json", "yaml"),
+     .doc = "Write the problems as a list to standard output."},
+    {"quiet", 'q', NULL, CLI_SWITCH, CLI_AT(struct settings, quiet),
+     .doc = "Say nothing of what is valid, and do not warn."},
+    {0},
+};
+
+CLI_COMMAND(validate_command) = {
     .name = "validate",
+    .topic = CLI_MANIFESTS,
     .arguments = "FILE...",
     .least = 1,
     .most = -1,
@@ -246,17 +266,8 @@ const struct cli_command cli_validate = {
         "input. Rules that look at other objects of the cluster (whether a block device is free) "
         "are asked when --cluster gives those objects; a file of nodes, block devices, their "
         "claims, pools and replicas is enough.",
-    .options =
-        (const struct cli_option[]){
-            {"old", 0, "FILE", .complete = CLI_FILES,
-             .doc = "The objects as they are now, to check updates of them."},
-            {"cluster", 0, "FILE", .complete = CLI_FILES,
-             .doc = "Other objects as they are now, for rules that look at them."},
-            {"output", 'o', "FORMAT", .choices = (const char *const[]){"json", "yaml", NULL},
-             .doc = "Write the problems as a list in json or yaml to standard output."},
-            {"quiet", 'q', .doc = "Say nothing of what is valid, and do not warn."},
-            {0},
-        },
+    .settings = sizeof(struct settings),
+    .options = options,
     .complete = CLI_FILES,
     .examples =
         (const char *const[][2]){

@@ -3,7 +3,6 @@
  */
 #include "api/kind.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
 #include "ui/term.h"
 
 static void print_words(const char *const *words, const char *title)
@@ -100,8 +99,13 @@ static int unknown_kind(const struct cli_args *args, const char *name)
     return CLI_FAILED;
 }
 
+struct settings {
+    bool recursive;
+};
+
 static int run(const struct cli_args *args)
 {
+    const struct settings *s = args->settings;
     _cleanup_free_ char *path = mem_strdup(args->words[0]);
     char *rest = path, *name = strsep(&rest, ".");
     const struct api_kind *kind = api_kind_by_name(name);
@@ -119,23 +123,27 @@ static int run(const struct cli_args *args)
     if (fields)
         printf("\nFIELDS:\n");
     for (const struct api_field *f = fields; f && f->name; f++)
-        print_field(f, 0, cli_get(args, "recursive"));
+        print_field(f, 0, s->recursive);
     return cli_finish(args);
 }
 
-const struct cli_command cli_explain = {
+static const struct cli_option options[] = {
+    {"recursive", 'R', NULL, CLI_SWITCH, CLI_AT(struct settings, recursive),
+     .doc = "List all fields below, without their descriptions."},
+    {0},
+};
+
+CLI_COMMAND(explain_command) = {
     .name = "explain",
+    .topic = CLI_MANIFESTS,
     .arguments = "KIND[.FIELD]...",
     .least = 1,
     .most = 1,
     .summary = "Describe a kind and its fields",
     .doc = "Describes a kind, or a field of it, as its table has it: types, defaults, words, other "
            "names. KIND is a kind, its plural or its short name in any letter case.",
-    .options =
-        (const struct cli_option[]){
-            {"recursive", 'R', .doc = "List all fields below, without their descriptions."},
-            {0},
-        },
+    .settings = sizeof(struct settings),
+    .options = options,
     .complete = CLI_KINDS,
     .examples =
         (const char *const[][2]){

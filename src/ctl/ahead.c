@@ -1,4 +1,4 @@
-#include "cli/ahead.h"
+#include "ctl/ahead.h"
 
 #include <errno.h>
 #include <fts.h>

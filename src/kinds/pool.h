@@ -1,0 +1,88 @@
+/*
+ * CStorPoolInstances and CStorPoolClusters as structs, the parts that they share, and a walk over the
+ * devices of a pool. All of them are read from the normal form. Texts live as long as the JSON; of NULL, all
+ * is absent.
+ */
+#pragma once
+
+#include "api/decode.h"
+#include "kinds/kinds.h"
+
+struct raid_device {
+    const char *name; /* of the BlockDevice */
+    int64_t capacity;
+};
+
+struct raid_group {
+    const char *type; /* "": that of the pool */
+    bool is_write_cache, is_read_cache, is_spare;
+    API_ITEMS(struct raid_device) devices;
+};
+
+struct pool_config {
+    const char *default_type;
+    const char *compression;
+    int64_t read_only_percent;
+};
+
+enum api_raid_role raid_group_role(const struct raid_group *group);
+/* Its own, or the pool's default; NULL where neither is given. */
+const char *raid_group_type(const struct raid_group *group, const struct pool_config *config);
+
+/* A device as the status of an instance has it. */
+struct pool_device_status {
+    const char *name, *guid;
+};
+
+struct pool_instance {
+    const json_t *json; /* borrowed */
+    struct {
+        const char *host_name;
+        struct pool_config config;
+        API_ITEMS(struct raid_group) groups;
+    } spec;
+    struct {
+        const char *phase, *guid;
+        struct {
+            const json_t *total, *used; /* quantities, or words of ZFS */
+        } capacity;
+        bool read_only;
+        API_ITEMS(struct pool_device_status) devices;
+        API_ITEMS(const char *) adding;
+        struct {
+            const char *start_time, *request;
+        } scrub;
+        struct {
+            const char *time, *request;
+        } clear;
+    } status;
+};
+/* Its lists are in the arena; without one they cannot be read (api_decode()). */
+struct pool_instance pool_instance_of(const json_t *json, struct arena *arena);
+
+/* What a cluster knows of an instance also when that is gone; has raidGroups as a pool has. */
+struct pool_record {
+    const char *name, *guid;
+};
+struct pool_record pool_record_of(const json_t *json);
+
+struct pool_cluster {
+    const json_t *pools;   /* a list: with nodeSelector and raidGroups */
+    const json_t *records; /* a list: pool_record_of() */
+};
+struct pool_cluster pool_cluster_of(const json_t *json);
+
+/*
+ * The devices of whatever has raidGroups: a pool of a cluster, the spec of an instance, a record.
+ *
+ *     pool_each_device(spec, it)
+ *         use(it.name);
+ */
+struct pool_walk {
+    const json_t *pool;
+    size_t group, device;            /* where it is: indexes */
+    const json_t *raid_group, *json; /* the group and the device; borrowed */
+    const char *name;                /* of the BlockDevice */
+};
+bool pool_walk_next(struct pool_walk *w);
+#define pool_each_device(of, it) for (struct pool_walk it = {.pool = (of)}; pool_walk_next(&it);)

@@ -1,0 +1,152 @@
+/*
+ * Objects as structs, by the rows of a table.
+ */
+#include "api/decode.h"
+#include "api/shared.h"
+#include "jsontest.h"
+#include "kinds/blockdevice.h"
+#include "kinds/logicalvolume.h"
+
+struct part {
+    const char *name;
+    int64_t weight;
+};
+
+struct thing {
+    struct {
+        const char *text, *since;
+        bool on;
+        int64_t number, size;
+        struct part first;
+        API_ITEMS(struct part) parts;
+        API_ITEMS(const char *) words;
+        const json_t *labels, *any;
+    } spec;
+};
+
+static const struct api_field part_fields[] = {
+    {"name", API_STRING, API_TEXT(struct part, name), .doc = "x"},
+    {"weight", API_QUANTITY, API_NUMBER_AT(struct part, weight), .doc = "x"},
+    {0},
+};
+
+static const struct api_field fields[] = {
+    {"text", API_STRING, API_TEXT(struct thing, spec.text), .aliases = API_ALIASES("oldText"),
+     .doc = "x"},
+    {"since", API_TIME, API_TEXT(struct thing, spec.since), .doc = "x"},
+    {"on", API_BOOL, API_TRUTH(struct thing, spec.on), .doc = "x"},
+    {"number", API_INT, API_NUMBER_AT(struct thing, spec.number), .doc = "x"},
+    {"size", API_QUANTITY, API_NUMBER_AT(struct thing, spec.size), .doc = "x"},
+    {"first", API_OBJECT, API_STRUCT(struct thing, spec.first), .fields = part_fields, .doc = "x"},
+    {"parts", API_OBJECT, API_LIST, API_ARRAY(struct thing, spec.parts), .fields = part_fields,
+     .doc = "x"},
+    {"words", API_STRING, API_LIST, API_ARRAY(struct thing, spec.words), .doc = "x"},
+    {"labels", API_STRING, API_MAP, API_JSON(struct thing, spec.labels), .doc = "x"},
+    {"any", API_ANY, API_JSON(struct thing, spec.any), .doc = "x"},
+    {"unread", API_STRING, .doc = "x"},
+    {0},
+};
+
+#define WHOLE                                                                                      \
+    "{'text':'a','since':'2026-01-02T03:04:05Z','on':true,'number':7,'size':'2Mi','first':"        \
+    "{'name':'f'},'parts':[{'name':'p','weight':'1Ki'},{'name':'q'}],'words':['x','y'],"           \
+    "'labels':{'k':'v'},'any':[1]}"
+
+static void test_every_type_of_field(void **state)
+{
+    (void)state;
+    json_auto_t *json = parse_quoted(WHOLE);
+    struct arena arena = {0};
+    struct thing t = {0};
+    api_decode(fields, json, &t, &arena);
+    assert_string_equal(t.spec.text, "a");
+    assert_string_equal(t.spec.since, "2026-01-02T03:04:05Z");
+    assert_true(t.spec.on);
+    assert_int_equal(t.spec.number, 7);
+    assert_int_equal(t.spec.size, 2 << 20);
+    assert_string_equal(t.spec.first.name, "f");
+    assert_int_equal(t.spec.parts.len, 2);
+    assert_int_equal(t.spec.parts.p[0].weight, 1024);
+    assert_string_equal(t.spec.parts.p[1].name, "q");
+    assert_string_equal(t.spec.words.p[1], "y");
+    assert_string_equal(json_str(t.spec.labels, "k"), "v");
+    assert_int_equal(json_array_size(t.spec.any), 1);
+    json_auto_t *again = api_encode(fields, &t);
+    assert_json(again, json, "what was decoded, encoded");
+    arena_done(&arena);
+}
+
+/* Absent members, members of another type, and no object at all are all absent. */
+static void test_absent(void **state)
+{
+    static const char *const texts[] = {
+        "{}",
+        "{'text':1,'since':[],'on':'yes','number':'7','size':{},'first':3,'parts':{},'words':'x'}",
+        "null",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        json_auto_t *json = parse_quoted(texts[i]);
+        struct arena arena = {0};
+        struct thing t = {0};
+        api_decode(fields, json, &t, &arena);
+        assert_string_equal(t.spec.text, "");
+        assert_string_equal(t.spec.since, "");
+        assert_false(t.spec.on);
+        assert_int_equal(t.spec.number, 0);
+        assert_int_equal(t.spec.size, 0);
+        assert_string_equal(t.spec.first.name, "");
+        assert_int_equal(t.spec.parts.len, 0);
+        assert_int_equal(t.spec.words.len, 0);
+        json_auto_t *again = api_encode(fields, &t);
+        assert_int_equal(json_object_size(again), 0);
+        arena_done(&arena);
+    }
+}
+
+static void test_alias(void **state)
+{
+    (void)state;
+    json_auto_t *json = parse_quoted("{'oldText':'b'}");
+    struct thing t = {0};
+    api_decode(fields, json, &t, NULL);
+    assert_string_equal(t.spec.text, "b");
+    json_auto_t *lv = parse_quoted("{'spec':{'deviceClass':'ssd','size':'1Gi'}}");
+    assert_string_equal(logical_volume_of(lv).spec.class_name, "ssd");
+    assert_string_equal(logical_volume_of(NULL).status.volume_id, "");
+}
+
+/* Objects whose members are members of the struct around them, and one that is its own. */
+static void test_inline(void **state)
+{
+    (void)state;
+    json_auto_t *json = parse_quoted(
+        "{'spec':{'nodeAttributes':{'nodeName':'n1'},'capacity':{'storage':4096},'claimRef':"
+        "{'name':'c','uid':'u'},'devlinks':[{'kind':'by-id','links':['/dev/x']}]},"
+        "'status':{'claimState':'Claimed'}}");
+    const struct block_device bd = block_device_of(json);
+    assert_string_equal(bd.spec.node_name, "n1");
+    assert_int_equal(bd.spec.size, 4096);
+    assert_string_equal(bd.spec.claim.name, "c");
+    assert_string_equal(bd.spec.claim.ns, "");
+    assert_string_equal(bd.status.claim_state, "Claimed");
+    assert_string_equal(bd.status.state, "");
+    assert_string_equal(device_links_of(json_array_get(bd.spec.devlinks, 0)).kind, "by-id");
+    json_auto_t *claim = parse_quoted("{'spec':{'blockDeviceNodeAttributes':{'hostName':'h'},"
+                                      "'hostName':'old'},'status':{'phase':'Bound'}}");
+    assert_string_equal(block_device_claim_of(claim).spec.host_name, "h");
+    assert_string_equal(block_device_claim_of(claim).spec.old_host_name, "old");
+    assert_true(block_device_claim_is_bound(claim));
+    assert_false(block_device_claim_is_bound(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_type_of_field),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_inline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
