@@ -160,6 +160,7 @@ json_t *node_object_gone(const json_t *object, const struct clock *clock)
 {
     json_t *wanted = json_deep_copy(object);
     json_t *status = child(wanted, "status");
+    set_claim_state(wanted, status);
     json_object_set_new(status, "state", json_string("Inactive"));
     set_condition(status, false, "Inactive",
                   "the device is not there any more; if it comes back, at whatever path, it is "

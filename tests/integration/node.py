@@ -85,9 +85,10 @@ class Cluster:
         self.server = server
 
     def devices(self, node=None, kind=None):
+        """Those that say how they are: a status comes after its object."""
         items = self.server.get(f"{NS}/blockdevices")[1]["items"]
-        return {item["metadata"]["name"]: item for item in items
-                if (not node or item["spec"]["nodeAttributes"]["nodeName"] == node)
+        return {item["metadata"]["name"]: item for item in items if "status" in item
+                and (not node or item["spec"]["nodeAttributes"]["nodeName"] == node)
                 and (not kind or item["spec"]["details"]["deviceType"] == kind)}
 
     def device(self, name):

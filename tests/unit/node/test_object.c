@@ -96,6 +96,8 @@ static void test_claim_that_was_not_said(void **state)
     assert_string_equal(at(claimed, "status", "claimState", NULL), "Claimed");
     assert_string_equal(json_str(claimable(claimed), "reason"), "Claimed");
     json_object_del(object, "status");
+    json_auto_t *gone = node_object_gone(object, &now.clock);
+    assert_string_equal(at(gone, "status", "claimState", NULL), "Claimed");
     json_auto_t *manual = node_object_manual(object);
     assert_string_equal(at(manual, "status", "claimState", NULL), "Claimed");
     assert_string_equal(at(manual, "status", "state", NULL), "Active");
