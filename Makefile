@@ -23,7 +23,7 @@ FLAGS_fuzz    = $(SANITIZED) -Db_sanitize=address,undefined -Dfuzzers=true
 ENV_fuzz      = CC=clang
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build test test-long lint format bench generate up down install clean FORCE
+.PHONY: help deps build check test test-long lint format bench generate up down install clean FORCE
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -47,6 +47,9 @@ build: deps build/$(BUILD)/build.ninja ## build every program into build/bin
 	@ninja -C build/$(BUILD) --quiet
 	@mkdir -p build/bin && for program in build/$(BUILD)/cmd/orlop*; do \
 	    [ ! -f $$program ] || [ ! -x $$program ] || ln -sf ../../$$program build/bin/; done
+
+check: deps ## what takes two minutes in a debug build; last line: N passed, N failed
+	@tools/test --check
 
 test: build ## every suite that fits in a few minutes; last line: N passed, N failed
 	@tools/test

@@ -64,8 +64,8 @@ static int check(const struct cli_args *args)
     if (s->admission.url && !str_starts_with(s->admission.url, "https://"))
         return cli_misuse(args, "--webhook-url: '%s' does not begin with https://",
                           s->admission.url);
-    if (*s->jiva.dir != '/')
-        return cli_misuse(args, "--jiva-dir: '%s' is not an absolute path", s->jiva.dir);
+    if (*s->volume.dir != '/')
+        return cli_misuse(args, "--jiva-dir: '%s' is not an absolute path", s->volume.dir);
     return CLI_DONE;
 }
 
@@ -78,7 +78,7 @@ static int run(const struct cli_args *args)
     if (status != CLI_DONE)
         return status;
     embedded_node_grace(s->node_grace);
-    jiva_settings = s->jiva;
+    volume_settings = s->volume;
     cli_log_start(&s->log);
     if (stop_catch(&stop_fd, &e) < 0 ||
         kube_config_load(s->kubeconfig, s->context, &config, &e) < 0 ||

@@ -5,7 +5,7 @@
 
 #include "admission/admission.h"
 #include "cli/log.h"
-#include "controllers/jiva/jiva.h"
+#include "controllers/volume/volume.h"
 
 enum controller_elect { ELECT_AUTO, ELECT_YES, ELECT_NO };
 enum controller_webhook { WEBHOOK_NO, WEBHOOK_YES, WEBHOOK_REMOVE };
@@ -19,7 +19,7 @@ struct controller_settings {
     int health_port;
     unsigned qps, burst;
     struct admission_options admission;
-    struct jiva_settings jiva;
+    struct volume_settings volume;
     struct cli_log log;
 };
 
@@ -76,14 +76,14 @@ static const struct cli_option controller_options[] = {
      .doc = "Requests a second to the API."},
     {"kube-api-burst", 0, "N", CLI_INT, CONTROLLER_AT(burst), .def = "1000", .most = 100000,
      .doc = "Requests to the API at once."},
-    {"image-prefix", 0, "TEXT", CLI_STRING, CONTROLLER_AT(jiva.image_prefix), .def = "",
+    {"image-prefix", 0, "TEXT", CLI_STRING, CONTROLLER_AT(volume.image_prefix), .def = "",
      .doc = "What to put in front of the image names of Pods that controllers create: host/path/."},
-    {"jiva-dir", 0, "DIR", CLI_STRING, CONTROLLER_AT(jiva.dir), .def = "/var/lib/orlop/jiva",
+    {"jiva-dir", 0, "DIR", CLI_STRING, CONTROLLER_AT(volume.dir), .def = "/var/lib/orlop/jiva",
      .doc = "Folder on the nodes in which replicas of JivaVolumes have their folders."},
-    {"jiva-rehome-after", 0, "TIME", CLI_DURATION, CONTROLLER_AT(jiva.rehome_ns), .def = "5m",
+    {"jiva-rehome-after", 0, "TIME", CLI_DURATION, CONTROLLER_AT(volume.rehome_ns), .def = "5m",
      .doc = "How long a node is silent before its replicas are rebuilt on another."},
-    {"jiva-rehome-most", 0, "N", CLI_INT, CONTROLLER_AT(jiva.rehome_most), .def = "2", .most = 1000,
-     .doc = "How many volumes may be rebuilt on other nodes at a time."},
+    {"jiva-rehome-most", 0, "N", CLI_INT, CONTROLLER_AT(volume.rehome_most), .def = "2",
+     .most = 1000, .doc = "How many volumes may be rebuilt on other nodes at a time."},
     CLI_LOG_OPTIONS(struct controller_settings),
     {0},
 };

@@ -6,7 +6,7 @@
 #include "cmd/apiserver.h"
 #include "cmd/controller.h"
 #include "cmd/node.h"
-#include "cmd/volume.h"
+#include "cmd/sidecar.h"
 #include "pool/command.h"
 #include "replica/command.h"
 #include "target/command.h"
@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 {
     static const struct cli_command *const programs[] = {
         &apiserver_command, &backup_command, &restore_command, &controller_command, &node_command,
-        &volume_command,    &pool_serve_row, &target_row,      &replica_row,        &bench_row,
+        &sidecar_command,   &pool_serve_row, &target_row,      &replica_row,        &bench_row,
     };
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
         cli_register(programs[i]);

@@ -29,7 +29,7 @@ BELOW = {
                "ui", "cli"],
     "kube": ["base", "json", "api", "kinds", "http", "metrics"],
     "admission": ["base", "json", "api", "kinds", "pki", "http", "kube", "metrics"],
-    "volume": ["base", "json", "api", "kinds", "kube", "metrics"],
+    "sidecar": ["base", "json", "api", "kinds", "kube", "metrics"],
     "controllers": ["base", "json", "api", "kinds", "kube", "metrics"],
     "node": ["base", "json", "api", "kinds", "pki", "http", "kube", "metrics", "lvm"],
     "pool": ["base", "json", "api", "kinds", "http", "metrics", "kube", "io", "store", "zpool", "ui",

@@ -11,85 +11,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-enum { COMMANDS_MAX = 128, FIRST = 256 };
+enum { FIRST = 256 };
 
 #ifndef ORLOP_LIBEXEC
 #define ORLOP_LIBEXEC "/usr/local/libexec/orlop"
 #endif
-
-static const struct cli_command *registered[COMMANDS_MAX + 1]; /* sorted; ends with NULL */
-
-static int compare(const void *a, const void *b)
-{
-    const struct cli_command *x = *(const struct cli_command *const *)a,
-                             *y = *(const struct cli_command *const *)b;
-    return x->topic == y->topic ? strcmp(x->name, y->name) : (int)x->topic - (int)y->topic;
-}
-
-void cli_register(const struct cli_command *command)
-{
-    size_t n = 0;
-    while (registered[n])
-        n++;
-    assert(n < COMMANDS_MAX);
-    registered[n++] = command;
-    qsort(registered, n, sizeof(registered[0]), compare);
-}
-
-const struct cli_command *const *cli_commands(void)
-{
-    return registered;
-}
-
-static const struct cli_command *find_command(const char *name)
-{
-    for (const struct cli_command *const *c = registered; *c; c++) {
-        if (str_eq((*c)->name, name))
-            return *c;
-    }
-    return NULL;
-}
-
-const struct cli_command *cli_command_at(int argc, char **argv, int *ret_words)
-{
-    for (int words = argc < 2 ? argc : 2; words > 0; words--) {
-        _cleanup_free_ char *name =
-            words > 1 ? mem_printf("%s %s", argv[0], argv[1]) : mem_strdup(argv[0]);
-        const struct cli_command *command = find_command(name);
-        *ret_words = words;
-        if (command)
-            return command;
-    }
-    return NULL;
-}
-
-const char *cli_command_in(const struct cli_command *command, const char *group)
-{
-    size_t n = strlen(group);
-    return strncmp(command->name, group, n) == 0 && command->name[n] == ' ' ? command->name + n + 1
-                                                                            : NULL;
-}
-
-char *cli_command_begins(const struct cli_command *const *command)
-{
-    const char *blank = strchr((*command)->name, ' ');
-    char *group = blank ? mem_strndup((*command)->name, (size_t)(blank - (*command)->name)) : NULL;
-    for (const struct cli_command *const *c = registered; group && c < command; c++) {
-        if (!cli_command_in(*c, group))
-            continue;
-        free(group);
-        group = NULL;
-    }
-    return group;
-}
-
-char *cli_command_page(const struct cli_command *command)
-{
-    char *name = mem_strdup(command->name);
-    for (char *c = name; *c; c++)
-        *c = *c == ' ' ? '-' : *c;
-    return name;
-}
 
 bool cli_given(const struct cli_args *args, const void *member)
 {
@@ -181,9 +107,9 @@ static int set_option(struct cli_args *args, int place, const char *text)
 {
     const struct cli_option *o = &args->command->options[place];
     struct err e = {0};
-    if (!(args->given >> place & 1) && o->def && o->member == CLI_MEMBER_LIST)
-        cli_values_done((const struct cli_option[]){*o, {0}},
-                        args->settings); /* the default goes */
+    bool given = args->given >> place & 1; /* else what is there is the default */
+    if (o->member == CLI_MEMBER_LIST && (given ? o->replaces : o->def != NULL))
+        cli_values_done((const struct cli_option[]){*o, {0}}, args->settings);
     args->given |= UINT64_C(1) << place;
     return cli_value_set(o, text, args->settings, &e) < 0
                ? cli_misuse(args, "--%s: %s", o->name, e.msg)
@@ -315,15 +241,6 @@ static int run_program(const struct cli_command *command, char **argv)
     return cli_fail(&args, "cannot run %s: %s", path, strerror(errno));
 }
 
-static bool is_group(const char *name)
-{
-    for (const struct cli_command *const *c = registered; *c; c++) {
-        if (cli_command_in(*c, name))
-            return true;
-    }
-    return false;
-}
-
 /* A group is no command: what there is of it, as help or because none was named. */
 static int run_group(int argc, char **argv)
 {
@@ -336,9 +253,9 @@ static int run_group(int argc, char **argv)
 
 static int unknown_command(const char *name)
 {
-    const char *names[COMMANDS_MAX + 1];
+    const char *names[CLI_COMMANDS_MAX + 1];
     size_t n = 0;
-    for (const struct cli_command *const *c = registered; *c; c++)
+    for (const struct cli_command *const *c = cli_commands(); *c; c++)
         names[n++] = (*c)->name;
     names[n] = NULL;
     const char *near = str_nearest(name, names);
@@ -363,7 +280,7 @@ int cli_main(int argc, char **argv)
         return run_program(command, argv + 1);
     if (command)
         return run_command(command, argc - words, argv + words, command->run);
-    return is_group(name) ? run_group(argc - 1, argv + 1) : unknown_command(name);
+    return cli_is_group(name) ? run_group(argc - 1, argv + 1) : unknown_command(name);
 }
 
 int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)
@@ -373,8 +290,8 @@ int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)
     int words = 0;
     const struct cli_command *command = cli_command_at(argc - 1, argv + 1, &words);
     const struct cli_handler *h = handlers;
-    while (command && h->command != command)
-        h++;
+    for (; command && h[1].command && h->command != command; h++)
+        ;
     words = command ? words : 0;
     return run_command(h->command, argc - words, argv + words, h->run);
 }

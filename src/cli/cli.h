@@ -33,7 +33,10 @@
 
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-enum { CLI_OPTIONS_MAX = 64 }; /* of one command */
+enum {
+    CLI_OPTIONS_MAX = 64, /* of one command */
+    CLI_COMMANDS_MAX = 128,
+};
 
 enum cli_type {
     CLI_SWITCH,   /* bool: it is given or not */
@@ -96,6 +99,7 @@ struct cli_option {
     const char *off;            /* of an int: the word that means none, and sets -1 */
     uint64_t least, most;       /* of an int; least also of a size, and in ns of a duration */
     bool required;
+    bool replaces;   /* of a list: given again, it is the new list, not more of the same */
     const char *doc; /* a sentence or two */
 };
 
@@ -144,6 +148,7 @@ struct cli_command {
     }                                                                                              \
     static const struct cli_command id
 
+/* registry.c */
 void cli_register(const struct cli_command *command);
 /* All that were registered, by topic and name; ends with NULL. */
 const struct cli_command *const *cli_commands(void);
@@ -175,6 +180,7 @@ int cli_finish(const struct cli_args *args);
 
 /* The command that the words begin with; *ret_words: how many of them are its name. NULL. */
 const struct cli_command *cli_command_at(int argc, char **argv, int *ret_words);
+bool cli_is_group(const char *name);
 /* The second word of a command of that group, else NULL. Borrowed. */
 const char *cli_command_in(const struct cli_command *command, const char *group);
 /* The group of a command that is the first of it in the table, to be freed; else NULL. */
@@ -189,13 +195,21 @@ void cli_values_done(const struct cli_option *options, void *settings);
 /* Whether an option may or must be followed by a value, after a '='. */
 bool cli_value_may(const struct cli_option *option);
 bool cli_value_must(const struct cli_option *option);
-/* What is wrong with a row: INVALID_ARGUMENT. For a test of all rows. */
+/* Whether an integer member can hold the number. */
+bool cli_value_fits(enum cli_member member, uint64_t n);
+
+/* check.c: what is wrong with a row: INVALID_ARGUMENT. */
 int cli_check(const struct cli_command *command, struct err *e);
 
-/* help.c, pages.c: generated from the rows: --help, man(7) source, Markdown. */
+/* help.c, page.c: generated from the rows: --help, man(7) source, Markdown. */
 void cli_help(const struct cli_command *command, FILE *out); /* NULL: of the program */
 void cli_help_group(const char *group, FILE *out);
 void cli_man(const struct cli_command *command, FILE *out);
 void cli_markdown(const struct cli_command *command, FILE *out);
+/* Parts of them, appended: "-n, --node NODE"; its sentences, choices and default; "orlop lv create ...". */
+struct str;
+void cli_option_text(const struct cli_option *option, struct str *text);
+void cli_option_doc(const struct cli_option *option, struct str *text);
+void cli_usage_text(const struct cli_command *command, struct str *text);
 /* text in lines of at most `width`, each after `indent` spaces; empty lines stay. */
 void cli_wrap(FILE *out, const char *text, int indent, int width);

@@ -27,7 +27,7 @@ static int refuse(struct err *e, const char *text, const char *what)
     return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "'%s' is not %s", text, what);
 }
 
-static bool fits(enum cli_member member, uint64_t n)
+bool cli_value_fits(enum cli_member member, uint64_t n)
 {
     switch (member) {
     case CLI_MEMBER_U16:
@@ -83,7 +83,7 @@ static int set_size(const struct cli_option *o, const char *text, void *at, stru
         *(const char **)at = text;
         return 0;
     }
-    if (!fits(o->member, bytes))
+    if (!cli_value_fits(o->member, bytes))
         return refuse(e, text, "a size that can be used; write a smaller one");
     store_number(o->member, at, bytes);
     return 0;
@@ -96,7 +96,7 @@ static const struct {
              {"s", CLOCK_SECOND},
              {"m", 60 * CLOCK_SECOND},
              {"h", 3600 * CLOCK_SECOND},
-             {"d", 24 * 3600 * CLOCK_SECOND}};
+             {"d", 86400 * CLOCK_SECOND}};
 
 static int64_t unit_of(const char *text, size_t n)
 {
@@ -259,77 +259,4 @@ void cli_values_done(const struct cli_option *options, void *settings)
         if (o->member == CLI_MEMBER_LIST)
             list_done((struct cli_list *)((char *)settings + o->offset));
     }
-}
-
-/* Which members an option of each type may fill. */
-static bool member_ok(const struct cli_option *o)
-{
-    enum cli_member m = o->member;
-    bool number = m >= CLI_MEMBER_U16 && m <= CLI_MEMBER_U64, text = m == CLI_MEMBER_TEXT;
-    switch (o->type) {
-    case CLI_SWITCH:
-    case CLI_BOOL:
-        return m == CLI_MEMBER_BOOL;
-    case CLI_STRING:
-    case CLI_FILE:
-    case CLI_DIR:
-        return text;
-    case CLI_INT:
-        return number && fits(m, o->most) && o->least <= o->most && o->most &&
-               (!o->off || m == CLI_MEMBER_I32);
-    case CLI_SIZE:
-        return number || text;
-    case CLI_DURATION:
-    case CLI_SECONDS:
-        return m == CLI_MEMBER_I64 || text;
-    case CLI_ENUM:
-        return (number || text) && o->choices;
-    case CLI_LIST:
-    case CLI_ITEMS:
-        return m == CLI_MEMBER_LIST;
-    }
-    return false;
-}
-
-static int wrong(const struct cli_command *c, const struct cli_option *o, const char *why,
-                 struct err *e)
-{
-    return err_set(e, ERR_INVALID_ARGUMENT, "Table", "%s --%s: %s", c->name, o->name, why);
-}
-
-static int check_option(const struct cli_command *c, const struct cli_option *o, struct err *e)
-{
-    for (const struct cli_option *other = c->options; other < o; other++) {
-        if (str_eq(other->name, o->name) || (o->letter && other->letter == o->letter))
-            return wrong(c, o, "the name or letter is there twice", e);
-    }
-    if (!member_ok(o))
-        return wrong(c, o, "the member does not fit the type", e);
-    if (o->offset >= c->settings)
-        return wrong(c, o, "the member is outside of the settings", e);
-    if (cli_value_must(o) && !o->arg)
-        return wrong(c, o, "the value has no name", e);
-    if (!o->doc || !*o->doc || o->doc[strlen(o->doc) - 1] != '.')
-        return wrong(c, o, "the doc is no sentence", e);
-    if (!o->def)
-        return 0;
-    _cleanup_free_ void *settings = mem_zalloc(c->settings);
-    struct err why = {0};
-    int status = cli_value_set(o, o->def, settings, &why);
-    if (o->member == CLI_MEMBER_LIST)
-        list_done((struct cli_list *)((char *)settings + o->offset));
-    return status < 0 ? wrong(c, o, why.msg, e) : 0;
-}
-
-int cli_check(const struct cli_command *c, struct err *e)
-{
-    size_t n = 0;
-    for (const struct cli_option *o = c->options; o && o->name; o++, n++) {
-        if (check_option(c, o, e) < 0)
-            return -1;
-    }
-    if (n > CLI_OPTIONS_MAX || !c->summary || !c->doc || (!c->run == !c->program))
-        return err_set(e, ERR_INVALID_ARGUMENT, "Table",
-                       "%s: it needs a summary, a doc, and either run or program", c->name);
-    return 0;
 }

@@ -37,7 +37,7 @@ int controllers_setup(struct kube_manager *m, const char *list, bool embedded, s
 int controllers_device_lifecycle(struct kube_manager *m, struct err *e);
 /* cspc/ */
 int controllers_cspc(struct kube_manager *m, struct err *e);
-/* jiva/ */
+/* volume/ */
 int controllers_jiva_volume(struct kube_manager *m, struct err *e);
 int controllers_jiva_resize(struct kube_manager *m, struct err *e);
 /* topolvm/ */

@@ -1,5 +1,5 @@
 /*
- * volume snapshot: an order in the volume's object, which orlop-volume beside the target carries out.
+ * volume snapshot: an order in the volume's object, which orlop-sidecar beside the target carries out.
  *
  * One order at a time: it is written over one that was answered, with the object's version as the
  * precondition.

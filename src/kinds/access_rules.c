@@ -164,7 +164,7 @@ static bool owns_by_component(const struct api_actor *a, const json_t *o,
                               const struct api_lookup *l, struct err *e)
 {
     static const char *const components[API_WHO_COUNT] = {[API_WHO_POOL] = "orlop-pool",
-                                                          [API_WHO_TARGET] = "orlop-volume",
+                                                          [API_WHO_TARGET] = "orlop-sidecar",
                                                           [API_WHO_CSI_NODE] = "orlop-csi"};
     (void)l;
     (void)e;

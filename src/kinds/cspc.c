@@ -166,15 +166,13 @@ struct old_pools {
 
 static void map_old_pools(const json_t *pools, struct old_pools *old)
 {
-    size_t i, j, k;
-    json_t *pool, *group, *device;
+    size_t i;
+    json_t *pool;
     json_array_foreach(pools, i, pool) {
         _cleanup_free_ char *node = node_text(pool);
         map_set(&old->by_node, node, (void *)(i + 1));
-        json_array_foreach(json_object_get(pool, "raidGroups"), j, group) {
-            json_array_foreach(json_object_get(group, "blockDevices"), k, device)
-                map_set(&old->by_device, json_str(device, "blockDeviceName"), (void *)(i + 1));
-        }
+        pool_each_device(pool, it)
+            map_set(&old->by_device, it.name, (void *)(i + 1));
     }
 }
 
@@ -186,24 +184,21 @@ static void map_old_pools(const json_t *pools, struct old_pools *old)
 static size_t find_by_device(const struct old_pools *old, bool *continued, const json_t *pool,
                              const struct api_path *at, struct api_report *report)
 {
-    size_t match = 0, i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        const struct api_path *group_at = API_AT(API_KEY(at, "raidGroups"), i);
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
-            size_t owner = (size_t)map_get(&old->by_device, json_str(device, "blockDeviceName"));
-            if (!owner || owner == match)
-                continue;
-            if (match || continued[owner]) {
-                const struct api_path *device_at = API_AT(API_KEY(group_at, "blockDevices"), j);
-                api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
-                            json_object_get(device, "blockDeviceName"),
-                            "is in use by another pool of this cluster; use a free device "
-                            "[device-one-group]");
-                return 0;
-            }
-            match = owner;
+    size_t match = 0;
+    pool_each_device(pool, it) {
+        size_t owner = (size_t)map_get(&old->by_device, it.name);
+        if (!owner || owner == match)
+            continue;
+        if (match || continued[owner]) {
+            const struct api_path *group_at = API_AT(API_KEY(at, "raidGroups"), it.group);
+            const struct api_path *device_at = API_AT(API_KEY(group_at, "blockDevices"), it.device);
+            api_problem(report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
+                        json_object_get(it.json, "blockDeviceName"),
+                        "is in use by another pool of this cluster; use a free device "
+                        "[device-one-group]");
+            return 0;
         }
+        match = owner;
     }
     continued[match] = true;
     return match;

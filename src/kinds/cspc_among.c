@@ -11,6 +11,7 @@
  */
 #include "kinds/blockdevice.h"
 #include "kinds/cspc.h"
+#include "kinds/pool.h"
 
 const char *api_cspc_object_name(const json_t *object)
 {
@@ -32,23 +33,18 @@ const char *api_cspc_annotation(const json_t *object, const char *key)
 
 static const json_t *pools_of(const json_t *cluster)
 {
-    return json_at(cluster, "spec", "pools");
+    return pool_cluster_of(cluster).pools;
 }
 
 /* Each device of a cluster, with a value, into a map. */
 static void each_device(const json_t *cluster, struct map *into,
                         void *(*value)(const json_t *cluster, size_t pool, size_t group))
 {
-    size_t i, j, k;
-    json_t *pool, *group, *device;
+    size_t i;
+    json_t *pool;
     json_array_foreach(pools_of(cluster), i, pool) {
-        json_array_foreach(json_object_get(pool, "raidGroups"), j, group) {
-            json_array_foreach(json_object_get(group, "blockDevices"), k, device) {
-                const char *name = json_str(device, "blockDeviceName");
-                if (name)
-                    map_set(into, name, value(cluster, i, j));
-            }
-        }
+        pool_each_device(pool, it)
+            map_set(into, it.name, value(cluster, i, it.group));
     }
 }
 
@@ -108,14 +104,10 @@ static void view_done(struct api_cspc_view *v)
 /* The place, in the old cluster, of a device of the pool that was in it; NULL: it is a new pool. */
 static const void *old_place(const struct api_cspc_view *v, const json_t *pool)
 {
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
-            const void *place = map_get(&v->place_of, json_str(device, "blockDeviceName"));
-            if (place)
-                return place;
-        }
+    pool_each_device(pool, it) {
+        const void *place = map_get(&v->place_of, it.name);
+        if (place)
+            return place;
     }
     return NULL;
 }
@@ -173,13 +165,9 @@ static const json_t *find_node(const struct api_cspc_view *v, const json_t *pool
 /* Whether the pool gets a device that it had not. */
 static bool gets_device(const struct api_cspc_view *v, const json_t *pool)
 {
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
-            if (!map_has(&v->place_of, json_str(device, "blockDeviceName")))
-                return true;
-        }
+    pool_each_device(pool, it) {
+        if (!map_has(&v->place_of, it.name))
+            return true;
     }
     return false;
 }
@@ -220,14 +208,12 @@ static int check_group(const struct api_cspc_view *v, const json_t *old, const j
                        const json_t *node, const struct api_path *at, struct err *e)
 {
     const void *place = NULL;
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        const void *its = map_get(&v->place_of, json_str(device, "blockDeviceName"));
+    raid_each_device(group, it) {
+        const void *its = map_get(&v->place_of, it.name);
+        const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), it.device);
         if (its)
             place = its;
-        else if (api_cspc_check_device(v, device, node, API_AT(API_KEY(at, "blockDevices"), i), e) <
-                 0)
+        else if (api_cspc_check_device(v, it.json, node, device_at, e) < 0)
             return -1;
     }
     if (!old || !place)
@@ -242,17 +228,13 @@ static int check_move(const struct api_cspc_view *v, const json_t *pool, const j
                       const struct api_path *at, struct err *e)
 {
     bool fine = true;
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
-            if (!map_has(&v->place_of, json_str(device, "blockDeviceName")))
-                continue; /* it is looked at as one that is new */
-            if (api_cspc_check_moved(v, device, node, API_KEY(at, "nodeSelector"), &fine, e) < 0)
-                return -1;
-            if (!fine)
-                return 0;
-        }
+    pool_each_device(pool, it) {
+        if (!map_has(&v->place_of, it.name))
+            continue; /* it is looked at as one that is new */
+        if (api_cspc_check_moved(v, it.name, node, API_KEY(at, "nodeSelector"), &fine, e) < 0)
+            return -1;
+        if (!fine)
+            return 0;
     }
     return 0;
 }

@@ -182,7 +182,7 @@ int api_cspc_check_device(const struct api_cspc_view *v, const json_t *device, c
 {
     json_auto_t *bd = NULL;
     struct device d = {.v = v, .node = node, .at = API_KEY(at, "blockDeviceName")};
-    d.name = json_str(device, "blockDeviceName");
+    d.name = api_raid_device(device);
     d.value = json_object_get(device, "blockDeviceName");
     if (api_cspc_block_device(v, d.name, &bd, e) < 0)
         return -1;
@@ -193,10 +193,9 @@ int api_cspc_check_device(const struct api_cspc_view *v, const json_t *device, c
     return 0;
 }
 
-int api_cspc_check_moved(const struct api_cspc_view *v, const json_t *device, const json_t *node,
+int api_cspc_check_moved(const struct api_cspc_view *v, const char *name, const json_t *node,
                          const struct api_path *at, bool *ret_fine, struct err *e)
 {
-    const char *name = json_str(device, "blockDeviceName");
     json_auto_t *bd = NULL;
     if (api_cspc_block_device(v, name, &bd, e) < 0)
         return -1;

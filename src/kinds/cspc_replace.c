@@ -10,11 +10,7 @@
 #include "api/update.h"
 #include "kinds/blockdevice.h"
 #include "kinds/cspc.h"
-
-static const char *device_name(const json_t *device)
-{
-    return json_str(device, "blockDeviceName");
-}
+#include "kinds/pool.h"
 
 static const char *predecessor_of(const struct api_cspc_view *v, const char *device)
 {
@@ -25,16 +21,14 @@ static const char *predecessor_of(const struct api_cspc_view *v, const char *dev
 static bool is_group_busy(const struct api_cspc_view *v, const json_t *old, const char *name,
                           const struct api_path *at)
 {
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(old, "blockDevices"), i, device) {
-        const char *before = predecessor_of(v, device_name(device));
+    raid_each_device(old, it) {
+        const char *before = predecessor_of(v, it.name);
         if (!*before)
             continue;
         api_problem(v->a->report, at, API_FORBIDDEN, NULL,
                     "\"%s\" must wait: in this group \"%s\" is still taking the place of \"%s\"; "
                     "`orlop pool show` says how far it is [replacement-under-way]",
-                    name, device_name(device), before);
+                    name, it.name, before);
         return true;
     }
     return false;
@@ -78,7 +72,7 @@ static void check_size(const struct api_cspc_view *v, const json_t *lost, const 
     api_problem(v->a->report, at, API_FORBIDDEN, NULL,
                 "\"%s\" has %s bytes and is smaller than \"%s\" with %s, which it replaces; use a "
                 "device of at least the same size [replacement-size]",
-                device_name(gained), str_get(&after), device_name(lost), str_get(&before));
+                api_raid_device(gained), str_get(&after), api_raid_device(lost), str_get(&before));
 }
 
 /* Steps 5 and 6: the claim of the new device, which names the old one. */
@@ -100,12 +94,10 @@ static void wish_claim(const struct api_cspc_view *v, const json_t *bd, const ch
 /* The device that a has and b has not; there is at most one. */
 static const json_t *only_in(const json_t *a, const json_t *b, size_t *ret_index)
 {
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(a, "blockDevices"), i, device) {
-        *ret_index = i;
-        if (!api_raid_group_has(b, device_name(device)))
-            return device;
+    raid_each_device(a, it) {
+        *ret_index = it.device;
+        if (!api_raid_group_has(b, it.name))
+            return it.json;
     }
     return NULL;
 }
@@ -117,17 +109,17 @@ int api_cspc_check_replaced(const struct api_cspc_view *v, const json_t *old, co
     const json_t *lost = only_in(old, group, &was), *gained = only_in(group, old, &is);
     if (!lost || !gained)
         return 0;
-    const char *name = device_name(gained);
+    const char *name = api_raid_device(gained);
     const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), is);
     unsigned before = v->a->report->errors;
     if (is_group_busy(v, old, name, device_at) || is_being_replaced(v, name, device_at))
         return 0;
     json_auto_t *lost_bd = NULL, *gained_bd = NULL;
-    if (api_cspc_block_device(v, device_name(lost), &lost_bd, e) < 0 ||
+    if (api_cspc_block_device(v, api_raid_device(lost), &lost_bd, e) < 0 ||
         api_cspc_block_device(v, name, &gained_bd, e) < 0)
         return -1;
     check_size(v, lost, lost_bd, gained, gained_bd, device_at);
     if (gained_bd && v->a->report->errors == before)
-        wish_claim(v, gained_bd, name, device_name(lost));
+        wish_claim(v, gained_bd, name, api_raid_device(lost));
     return 0;
 }

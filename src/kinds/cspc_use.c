@@ -4,6 +4,7 @@
  * for the same node.
  */
 #include "kinds/cspc.h"
+#include "kinds/pool.h"
 
 static int check_unused(const struct api_cspc_view *v, const json_t *instance, const char *what,
                         const struct api_path *at, struct err *e)
@@ -36,15 +37,10 @@ static bool is_instance_of(const struct api_cspc_view *v, const json_t *instance
                            const json_t *pool)
 {
     const json_t *spec = json_object_get(instance, "spec");
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(spec, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
-            const char *name = json_str(device, "blockDeviceName");
-            const void *place = name ? map_get(&v->place_of, name) : NULL;
-            if (place && api_cspc_place_pool(place) == index)
-                return true;
-        }
+    pool_each_device(spec, it) {
+        const void *place = map_get(&v->place_of, it.name);
+        if (place && api_cspc_place_pool(place) == index)
+            return true;
     }
     return json_equal(json_object_get(spec, "nodeSelector"), json_object_get(pool, "nodeSelector"));
 }

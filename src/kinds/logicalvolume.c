@@ -44,17 +44,16 @@ static const struct api_field status[] = {
 
 static const struct api_field fields[] = {
     API_TYPE_AND_META,
-    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = spec,
+    {"spec", API_OBJECT, API_INLINE, .flags = API_REQUIRED, .fields = spec,
      .doc = "The volume that is wanted."},
-    {"status", API_OBJECT, .fields = status, .doc = "The volume that is there."},
+    {"status", API_OBJECT, API_INLINE, .fields = status, .doc = "The volume that is there."},
     {0},
 };
 
 struct logical_volume logical_volume_of(const json_t *json)
 {
     struct logical_volume lv = {.json = json};
-    api_decode(spec, json_object_get(json, "spec"), &lv, NULL);
-    api_decode(status, json_object_get(json, "status"), &lv, NULL);
+    api_decode(fields, json, &lv, NULL);
     return lv;
 }
 

@@ -127,17 +127,21 @@ const char *api_raid_type(const json_t *pool, const json_t *group)
     return raid_group_type(&g, &config);
 }
 
+bool raid_walk_next(struct pool_walk *w)
+{
+    w->device += w->json != NULL;
+    w->json = json_array_get(json_object_get(w->raid_group, "blockDevices"), w->device);
+    w->name = api_raid_device(w->json);
+    return w->json;
+}
+
 bool pool_walk_next(struct pool_walk *w)
 {
     const json_t *groups = json_object_get(w->pool, "raidGroups");
-    w->device += w->json != NULL;
     for (; w->group < json_array_size(groups); w->group++, w->device = 0) {
         w->raid_group = json_array_get(groups, w->group);
-        w->json = json_array_get(json_object_get(w->raid_group, "blockDevices"), w->device);
-        if (w->json) {
-            w->name = api_raid_device(w->json);
+        if (raid_walk_next(w))
             return true;
-        }
     }
     return false;
 }
@@ -353,15 +357,12 @@ static void check_node_selector(const json_t *pool, const struct api_path *at,
 static void check_devices(const json_t *group, const struct api_path *at, struct map *devices,
                           struct api_report *report)
 {
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        const char *name = json_str(device, "blockDeviceName");
-        if (!map_set(devices, name, device))
+    raid_each_device(group, it) {
+        if (!map_set(devices, it.name, devices))
             continue;
-        const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
+        const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), it.device);
         api_problem(report, API_KEY(device_at, "blockDeviceName"), API_DUPLICATE,
-                    json_object_get(device, "blockDeviceName"),
+                    json_object_get(it.json, "blockDeviceName"),
                     "another group has this device already; a device belongs to one group "
                     "[device-one-group]");
     }

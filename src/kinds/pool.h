@@ -85,4 +85,8 @@ struct pool_walk {
     const char *name;                /* of the BlockDevice */
 };
 bool pool_walk_next(struct pool_walk *w);
+bool raid_walk_next(struct pool_walk *w);
 #define pool_each_device(of, it) for (struct pool_walk it = {.pool = (of)}; pool_walk_next(&it);)
+/* The devices of one group. */
+#define raid_each_device(of, it)                                                                   \
+    for (struct pool_walk it = {.raid_group = (of)}; raid_walk_next(&it);)

@@ -9,7 +9,7 @@
  */
 #include "api/update.h"
 #include "base/map.h"
-#include "kinds/kinds.h"
+#include "kinds/pool.h"
 
 const char *api_raid_device(const json_t *device)
 {
@@ -19,10 +19,8 @@ const char *api_raid_device(const json_t *device)
 
 bool api_raid_group_has(const json_t *group, const char *name)
 {
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        if (str_eq(api_raid_device(device), name))
+    raid_each_device(group, it) {
+        if (str_eq(it.name, name))
             return true;
     }
     return false;
@@ -30,10 +28,8 @@ bool api_raid_group_has(const json_t *group, const char *name)
 
 bool api_pool_has(const json_t *pool, const char *name)
 {
-    size_t i;
-    json_t *group;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        if (api_raid_group_has(group, name))
+    pool_each_device(pool, it) {
+        if (str_eq(it.name, name))
             return true;
     }
     return false;
@@ -42,19 +38,17 @@ bool api_pool_has(const json_t *pool, const char *name)
 struct api_raid_difference api_raid_compare(const json_t *old, const json_t *group)
 {
     struct api_raid_difference d = {0};
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(old, "blockDevices"), i, device) {
-        if (!api_raid_group_has(group, api_raid_device(device))) {
+    raid_each_device(old, it) {
+        if (!api_raid_group_has(group, it.name)) {
             d.removed++;
-            d.lost = device;
+            d.lost = it.json;
         }
     }
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        if (!api_raid_group_has(old, api_raid_device(device))) {
+    raid_each_device(group, it) {
+        if (!api_raid_group_has(old, it.name)) {
             d.added++;
-            d.gained = device;
-            d.gained_index = i;
+            d.gained = it.json;
+            d.gained_index = it.device;
         }
     }
     return d;
@@ -131,17 +125,6 @@ static void check_same_group(const json_t *old_pool, const json_t *old, const js
     }
 }
 
-/* Which old group, by index + 1, has each device. */
-static void map_owners(const json_t *groups, struct map *owners)
-{
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(groups, i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            map_set(owners, api_raid_device(device), (void *)(i + 1));
-    }
-}
-
 /*
  * The old group, by index + 1, that the group continues; 0: a new group. The devices of a group stay
  * together: it is an error when they come from two groups, or when a group has been continued.
@@ -149,17 +132,16 @@ static void map_owners(const json_t *groups, struct map *owners)
 static size_t find_old_group(const struct map *owners, bool *continued, const json_t *group,
                              const struct api_path *at, struct api_report *report)
 {
-    size_t match = 0, i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        size_t owner = (size_t)map_get(owners, api_raid_device(device));
+    size_t match = 0;
+    raid_each_device(group, it) {
+        size_t owner = (size_t)map_get(owners, it.name);
         if (!owner || owner == match)
             continue;
         if (match || continued[owner]) {
-            const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), i);
+            const struct api_path *device_at = API_AT(API_KEY(at, "blockDevices"), it.device);
             api_problem(
                 report, API_KEY(device_at, "blockDeviceName"), API_FORBIDDEN,
-                json_object_get(device, "blockDeviceName"),
+                json_object_get(it.json, "blockDeviceName"),
                 "is in use by another group of this pool; use a free device [device-one-group]");
             break;
         }
@@ -177,8 +159,9 @@ void api_pool_validate_update(const json_t *old, const json_t *pool, const struc
     const struct api_path *groups_at = API_KEY(at, "raidGroups");
     _cleanup_free_ bool *continued = mem_zalloc(json_array_size(old_groups) + 1);
     _cleanup_free_ size_t *match = mem_zalloc((json_array_size(groups) + 1) * sizeof(size_t));
-    struct map owners = {0};
-    map_owners(old_groups, &owners);
+    struct map owners = {0}; /* which old group, by index + 1, has each device */
+    pool_each_device(old, it)
+        map_set(&owners, it.name, (void *)(it.group + 1));
 
     unsigned before = report->errors;
     size_t i;

@@ -39,8 +39,8 @@ static int find_node(struct kube_config *config, const struct pool_options *o, c
             *e = why;
             return -1;
         }
-        const char *host = json_str(json_object_get(object, "spec"), "hostName");
-        if (host && *host) {
+        const char *host = pool_instance_of(object, NULL).spec.host_name;
+        if (*host) {
             *ret_node = mem_strdup(host);
             return 0;
         }

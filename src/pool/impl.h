@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "json/json.h"
+#include "kinds/pool.h"
 #include "kinds/pool_names.h"
 #include "pool/pool.h"
 #include "zpool/zpool.h"
@@ -79,21 +80,14 @@ struct pool_lookup {
 /* What a wish is made with. */
 struct pool_maker {
     struct pool_wish *w;
-    const json_t *object;
+    struct pool_instance its;
     const struct pool_lookup *lookup;
-    const char *node; /* "": not said */
 };
 /* wish_device.c */
 struct pool_device pool_make_device(const struct pool_maker *m, const char *name);
-/* Text of an object at two keys; "". */
-static inline const char *pool_text(const json_t *object, const char *a, const char *b)
-{
-    const char *found = json_str(json_object_get(object, a), b);
-    return found ? found : "";
-}
 static inline uint64_t pool_number(const char *digits)
 {
-    return digits ? strtoull(digits, NULL, 10) : 0;
+    return strtoull(digits, NULL, 10);
 }
 /* object is in normal form. INVALID_ARGUMENT when it is not one that can be. */
 struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options *o,

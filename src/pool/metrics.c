@@ -3,16 +3,8 @@
  */
 #include "metrics/metrics.h"
 
-#include "base/quantity.h"
 #include "base/str.h"
 #include "pool/impl.h"
-
-static double bytes(const json_t *object, const char *key)
-{
-    uint64_t n = 0;
-    const char *text = json_str(object, key);
-    return text && quantity_parse_bytes(text, &n, NULL) == 0 ? (double)n : 0;
-}
 
 static double status_number(const char *phase)
 {
@@ -99,7 +91,8 @@ static void collect(void *context, struct metrics_out *out)
     json_auto_t *report = v.report;
     const char *pool = v.name;
     const json_t *capacity = json_object_get(report, "capacity");
-    double total = bytes(capacity, "total"), used = bytes(capacity, "used");
+    double total = (double)api_quantity_int(json_object_get(capacity, "total"));
+    double used = (double)api_quantity_int(json_object_get(capacity, "used"));
     gauge(out, "openebs_pool_status",
           "Status of pool (0, 1, 2, 3, 4, 5, 6) = {\"Offline\", \"Online\", \"Degraded\", "
           "\"Faulted\", \"Removed\", \"Unavail\", \"NoPoolsAvailable\"}.",
@@ -107,7 +100,7 @@ static void collect(void *context, struct metrics_out *out)
     gauge(out, "openebs_pool_size", "Size of pool in bytes.", pool, total);
     gauge(out, "openebs_used_pool_capacity", "Capacity used by pool in bytes.", pool, used);
     gauge(out, "openebs_free_pool_capacity", "Free capacity in pool in bytes.", pool,
-          bytes(capacity, "free"));
+          (double)api_quantity_int(json_object_get(capacity, "free")));
     gauge(out, "openebs_used_pool_capacity_percent", "Capacity used by pool in percent.", pool,
           total > 0 ? used * 100 / total : 0);
     gauge(out, "openebs_zpool_last_sync_time", "Unix time at which the pool was last looked at.",

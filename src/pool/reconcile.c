@@ -18,7 +18,6 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "kinds/blockdevice.h"
-#include "kinds/kinds.h"
 #include "kube/condition.h"
 #include "pool/impl.h"
 
@@ -143,8 +142,8 @@ static int let_go(struct pool_serve *s, json_t **object, struct err *e)
 /* The pool is to be elsewhere: it is exported, so that the process there can have it. */
 static bool has_moved(struct pool_serve *s, const json_t *object)
 {
-    const char *host = json_str(json_object_get(object, "spec"), "hostName");
-    if (!host || !*host)
+    const char *host = pool_instance_of(object, NULL).spec.host_name;
+    if (!*host)
         return false;
     if (!s->node)
         s->node = mem_strdup(s->options.node ? s->options.node : host);

@@ -5,26 +5,22 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/quantity.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
-#include "kinds/kinds.h"
 #include "kube/condition.h"
 #include "pool/impl.h"
 
-static bool is_announced(const json_t *object, const char *name)
+static bool is_announced(const struct pool_maker *m, const char *name)
 {
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_at(object, "status", "adding"), i, it) {
-        if (json_is_string(it) && str_eq(json_string_value(it), name))
+    vec_for_each(&m->its.status.adding, it) {
+        if (str_eq(*it, name))
             return true;
     }
     return false;
 }
 
-static int make_group(struct pool_maker *m, const json_t *spec, const json_t *group,
-                      struct pool_group *g, struct pool_device **next, struct err *e)
+static int make_group(struct pool_maker *m, const struct raid_group *group, struct pool_group *g,
+                      struct pool_device **next, struct err *e)
 {
     static const char *const types[] = {"stripe", "mirror", "raidz", "raidz2", "raidz3"};
     static const enum zpool_role roles[] = {
@@ -33,7 +29,7 @@ static int make_group(struct pool_maker *m, const json_t *spec, const json_t *gr
         [API_RAID_READ_CACHE] = ZPOOL_ROLE_CACHE,
         [API_RAID_SPARE] = ZPOOL_ROLE_SPARE,
     };
-    const char *type = api_raid_type(spec, group);
+    const char *type = raid_group_type(group, &m->its.spec.config);
     unsigned t = 0;
     while (type && t < ARRAY_SIZE(types) && !str_eq(type, types[t]))
         t++;
@@ -42,19 +38,16 @@ static int make_group(struct pool_maker *m, const json_t *spec, const json_t *gr
                        "a group has the type \"%s\": write stripe, mirror, raidz or raidz2",
                        type ? type : "");
     g->type = (enum zpool_group_type)t;
-    g->role = roles[api_raid_role_of(group)];
+    g->role = roles[raid_group_role(group)];
     g->devices = *next;
     str_appendf(&m->w->text, "; %u %u", (unsigned)g->type, (unsigned)g->role);
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, it) {
-        const char *name = json_str(it, "blockDeviceName");
-        if (!name)
+    vec_for_each(&group->devices, it) {
+        if (!*it->name)
             return err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "a device has no name");
         struct pool_device *d = (*next)++;
-        *d = pool_make_device(m, name);
+        *d = pool_make_device(m, it->name);
         d->role = g->role;
-        d->announced = pool_is_aux(d) && is_announced(m->object, name);
+        d->announced = pool_is_aux(d) && is_announced(m, it->name);
         str_append(&m->w->text, d->announced ? " announced" : "");
         g->n_devices++;
     }
@@ -63,19 +56,16 @@ static int make_group(struct pool_maker *m, const json_t *spec, const json_t *gr
 
 static int make_groups(struct pool_maker *m, struct err *e)
 {
-    const json_t *spec = json_object_get(m->object, "spec"),
-                 *groups = json_object_get(spec, "raidGroups");
     struct pool_wish *w = m->w;
-    size_t i, n = 0;
-    json_t *it;
-    json_array_foreach(groups, i, it)
-        n += json_array_size(json_object_get(it, "blockDevices"));
-    w->groups = arena_alloc(&w->arena, (json_array_size(groups) + 1) * sizeof(*w->groups));
+    size_t n = 0;
+    vec_for_each(&m->its.spec.groups, group)
+        n += group->devices.len;
+    w->groups = arena_alloc(&w->arena, (m->its.spec.groups.len + 1) * sizeof(*w->groups));
     w->devices = arena_alloc(&w->arena, (n + 1) * sizeof(*w->devices));
     w->n_devices = n;
     struct pool_device *next = w->devices;
-    json_array_foreach(groups, i, it) {
-        if (make_group(m, spec, it, &w->groups[w->n_groups++], &next, e) < 0)
+    vec_for_each(&m->its.spec.groups, group) {
+        if (make_group(m, group, &w->groups[w->n_groups++], &next, e) < 0)
             return -1;
     }
     return n ? 0 : err_set(e, ERR_INVALID_ARGUMENT, "InvalidSpec", "the pool has no devices");
@@ -84,7 +74,7 @@ static int make_groups(struct pool_maker *m, struct err *e)
 static void add_other(struct pool_maker *m, const char *name)
 {
     struct pool_wish *w = m->w;
-    if (name && *name && !pool_wish_named(w, name))
+    if (*name && !pool_wish_named(w, name))
         w->others[w->n_others++] = pool_make_device(m, name);
 }
 
@@ -92,16 +82,13 @@ static void add_other(struct pool_maker *m, const char *name)
 static void make_others(struct pool_maker *m)
 {
     struct pool_wish *w = m->w;
-    const json_t *known = json_at(m->object, "status", "devices");
-    size_t i;
-    json_t *it;
     w->others =
-        arena_alloc(&w->arena, (w->n_devices + json_array_size(known) + 1) * sizeof(*w->others));
+        arena_alloc(&w->arena, (w->n_devices + m->its.status.devices.len + 1) * sizeof(*w->others));
     str_append(&w->text, "; others");
-    for (i = 0; i < w->n_devices; i++)
+    for (size_t i = 0; i < w->n_devices; i++)
         add_other(m, w->devices[i].predecessor);
-    json_array_foreach(known, i, it)
-        add_other(m, json_str(it, "blockDeviceName"));
+    vec_for_each(&m->its.status.devices, it)
+        add_other(m, it->name);
 }
 
 static int64_t time_of(const char *stamp)
@@ -112,16 +99,15 @@ static int64_t time_of(const char *stamp)
 
 static void make_requests(struct pool_maker *m)
 {
-    static const struct {
-        const char *annotation, *member;
-    } kinds[POOL_REQUESTS] = {
-        [POOL_SCRUB] = {API_POOL_SCRUB, "scrub"}, [POOL_CLEAR] = {API_POOL_CLEAR, "clear"}};
+    const struct {
+        const char *annotation, *answered;
+    } kinds[POOL_REQUESTS] = {[POOL_SCRUB] = {API_POOL_SCRUB, m->its.status.scrub.request},
+                              [POOL_CLEAR] = {API_POOL_CLEAR, m->its.status.clear.request}};
     for (size_t i = 0; i < POOL_REQUESTS; i++) {
-        const char *request = kube_annotation(m->object, kinds[i].annotation);
-        const char *answered = json_str(json_at(m->object, "status", kinds[i].member), "request");
+        const char *request = kube_annotation(m->its.json, kinds[i].annotation);
         m->w->request[i] =
             arena_printf(&m->w->arena, "%.*s", POOL_REQUEST_MAX - 1, request ? request : "");
-        m->w->answered[i] = arena_strdup(&m->w->arena, answered ? answered : "");
+        m->w->answered[i] = arena_strdup(&m->w->arena, kinds[i].answered);
         str_appendf(&m->w->text, "; %s %s", m->w->request[i], m->w->answered[i]);
     }
 }
@@ -129,11 +115,11 @@ static void make_requests(struct pool_maker *m)
 static void make_scrubs(struct pool_maker *m, const struct pool_options *o)
 {
     struct pool_wish *w = m->w;
-    w->scrub_started = time_of(json_str(json_at(m->object, "status", "scrub"), "startTime"));
-    w->cleared = time_of(json_str(json_at(m->object, "status", "clear"), "time"));
+    w->scrub_started = time_of(m->its.status.scrub.start_time);
+    w->cleared = time_of(m->its.status.clear.time);
     int64_t since = w->scrub_started;
     if (!since)
-        since = time_of(pool_text(m->object, "metadata", "creationTimestamp"));
+        since = time_of(json_str(json_object_get(m->its.json, "metadata"), "creationTimestamp"));
     w->scrub_due = o->scrub_ns ? since + o->scrub_ns / CLOCK_SECOND : 0;
 }
 
@@ -157,19 +143,11 @@ bool pool_is_doomed(const json_t *object)
     return kube_annotation(object, API_POOL_DESTROY) || !cluster_uid(object);
 }
 
-static uint64_t bytes_of(const json_t *capacity, const char *key)
-{
-    uint64_t n = 0;
-    const char *text = json_str(capacity, key);
-    return text && quantity_parse_bytes(text, &n, NULL) == 0 ? n : 0;
-}
-
 static void make_settings(struct pool_maker *m)
 {
     struct pool_wish *w = m->w;
-    const json_t *object = m->object, *config = json_at(object, "spec", "poolConfig");
-    const char *compression = json_str(config, "compression");
-    const json_t *limit = json_object_get(config, "roThresholdLimit");
+    const json_t *object = m->its.json;
+    const struct pool_config *config = &m->its.spec.config;
     const char *existing = kube_annotation(object, API_POOL_EXISTING);
     const char *paused = kube_annotation(object, API_POOL_PAUSED);
     if (!paused)
@@ -182,16 +160,16 @@ static void make_settings(struct pool_maker *m)
     const char *cluster = cluster_uid(object);
     w->cluster_name = cluster && *cluster ? arena_printf(&w->arena, "cstor-%s", cluster) : "";
     w->existing = existing && *existing;
-    const char *guid = json_str(json_object_get(object, "status"), "guid");
-    w->guid = pool_number(guid && *guid ? guid : kube_annotation(object, API_POOL_GUID));
-    w->compression = arena_strdup(&w->arena, compression ? compression : "off");
-    json_int_t percent = json_is_integer(limit) ? json_integer_value(limit) : 85;
+    const char *noted = kube_annotation(object, API_POOL_GUID);
+    w->guid = pool_number(*m->its.status.guid || !noted ? m->its.status.guid : noted);
+    w->compression = *config->compression ? arena_strdup(&w->arena, config->compression) : "off";
+    int64_t percent = config->read_only_percent;
     w->read_only_percent = percent > 0 && percent < 100 ? (unsigned)percent : 0;
-    const json_t *status = json_object_get(object, "status"),
-                 *capacity = json_object_get(status, "capacity");
-    uint64_t used = bytes_of(capacity, "used"), total = bytes_of(capacity, "total");
-    w->used_percent = pool_used_percent(used, total > used ? total - used : 0);
-    w->was_read_only = json_is_true(json_object_get(status, "readOnly"));
+    int64_t used = api_quantity_int(m->its.status.capacity.used);
+    int64_t total = api_quantity_int(m->its.status.capacity.total);
+    w->used_percent =
+        pool_used_percent((uint64_t)used, total > used ? (uint64_t)(total - used) : 0);
+    w->was_read_only = m->its.status.read_only;
     w->guarded = kube_finalizer_has(object, API_POOL_FINALIZER);
     w->destroy = kube_deleting(object) && pool_is_doomed(object);
     w->paused = paused && str_eq(paused, "true");
@@ -202,7 +180,7 @@ struct pool_wish *pool_wish_new(const json_t *object, const struct pool_options 
 {
     struct pool_wish *w = NEW(struct pool_wish);
     atomic_init(&w->refs, 1);
-    struct pool_maker m = {w, object, lookup, pool_text(object, "spec", "hostName")};
+    struct pool_maker m = {w, pool_instance_of(object, &w->arena), lookup};
     make_settings(&m);
     make_requests(&m);
     make_scrubs(&m, o);

@@ -11,14 +11,11 @@
 #include "pool/impl.h"
 
 /* The GUID that the object remembers for a device; 0. */
-static uint64_t remembered(const json_t *object, const char *name)
+static uint64_t remembered(const struct pool_maker *m, const char *name)
 {
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_at(object, "status", "devices"), i, it) {
-        const char *other = json_str(it, "blockDeviceName");
-        if (other && str_eq(other, name))
-            return pool_number(json_str(it, "guid"));
+    vec_for_each(&m->its.status.devices, it) {
+        if (str_eq(it->name, name))
+            return pool_number(it->guid);
     }
     return 0;
 }
@@ -52,17 +49,18 @@ static const char *check(const struct pool_maker *m, const char *name,
                          const struct block_device *device, const json_t *claim)
 {
     struct arena *a = &m->w->arena;
+    const char *host = m->its.spec.host_name; /* of the pool */
     const char *state = device->status.state, *node = device->spec.node_name;
     if (!device->json)
         return arena_printf(a, "there is no BlockDevice %s", name);
     if (!str_eq(state, "Active"))
         return arena_printf(a, "the BlockDevice %s is %s", name, *state ? state : "not active yet");
-    if (*m->node && *node && !str_eq(node, m->node))
+    if (*host && *node && !str_eq(node, host))
         return arena_printf(a, "the BlockDevice %s is on node %s, and the pool on %s", name, node,
-                            m->node);
+                            host);
     if (!claim || kube_deleting(claim) || !str_eq(device->status.claim_state, "Claimed"))
         return arena_printf(a, "no claim has the BlockDevice %s", name);
-    const char *ours = kube_label(m->object, API_POOL_CLUSTER);
+    const char *ours = kube_label(m->its.json, API_POOL_CLUSTER);
     const char *theirs = kube_label(claim, API_POOL_CLUSTER);
     if (ours && (!theirs || !str_eq(ours, theirs)))
         return arena_printf(a, "the BlockDevice %s is claimed by %s, which is not of cluster %s",
@@ -83,7 +81,7 @@ struct pool_device pool_make_device(const struct pool_maker *m, const char *name
         .path = arena_strdup(a, path_of(&its)),
         .not_ready = check(m, name, &its, claim),
         .predecessor = arena_strdup(a, predecessor ? predecessor : ""),
-        .guid = remembered(m->object, name),
+        .guid = remembered(m, name),
     };
     str_appendf(&m->w->text, " %s %s %s %s %llu", d.name, d.path, d.not_ready ? d.not_ready : "",
                 d.predecessor, (unsigned long long)d.guid);

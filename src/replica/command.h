@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "cli/io.h"
+#include "cli/serving.h"
 #include "io/loop.h"
 
 struct replica_settings {

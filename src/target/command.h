@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "cli/io.h"
+#include "cli/serving.h"
 #include "target/target.h"
 
 struct target_settings {
@@ -29,7 +29,7 @@ static const struct cli_option target_cli_options[] = {
      .doc = "Create the volume, with --size and --replicas, once that many blank replicas have "
             "connected. Only for a volume that was never served; with --replica-ids the option may "
             "stay for ever."},
-    {"replica-ids", 0, "NAME,...", CLI_LIST, TARGET_AT(replica_ids),
+    {"replica-ids", 0, "NAME,...", CLI_LIST, TARGET_AT(replica_ids), .replaces = true,
      .doc = "With --create: create the volume of exactly these replicas, as their --id says. An "
             "existing volume is not created again."},
     {"replicas", 0, "N", CLI_INT, TARGET_AT(o.replicas), .most = REPL_MEMBERS,
@@ -76,7 +76,7 @@ static const struct cli_option target_cli_options[] = {
      .doc = "Name with which the target proves itself (mutual CHAP)."},
     {"mutual-secret-file", 0, "FILE", CLI_FILE, TARGET_AT(mutual_secret),
      .doc = "File with its secret."},
-    {"initiators", 0, "NAME,...", CLI_LIST, TARGET_AT(initiators),
+    {"initiators", 0, "NAME,...", CLI_LIST, TARGET_AT(initiators), .replaces = true,
      .doc = "Initiators that may log in; without it all."},
     {"alias", 0, "TEXT", CLI_STRING, TARGET_AT(o.alias),
      .doc = "A name that initiators may show to people."},

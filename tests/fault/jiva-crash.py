@@ -119,10 +119,10 @@ class World:
             self.scratch.file(member, base64.b64decode(text).decode())
         self.parts |= {
             "target": Part(self, "target", lambda: [f"{programs}/orlop-target", *self.args("ctrl", 0)]),
-            "volume": Part(self, "volume", lambda: [f"{programs}/orlop-volume", *self.args("ctrl", 1)]),
+            "volume": Part(self, "volume", lambda: [f"{programs}/orlop-sidecar", *self.args("ctrl", 1)]),
             **{f"replica-{i}": Part(self, f"replica-{i}", lambda i=i: [f"{programs}/orlop-replica",
                                                                        *self.replica_args(i)]) for i in range(3)}}
-        # The pod in which target and manager would be.
+        # The pod in which target and sidecar would be.
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {
             "name": "v-ctrl", "namespace": "default", "labels": {
                 "openebs.io/cas-type": "jiva", "openebs.io/persistent-volume": "v",
@@ -265,7 +265,7 @@ def phase(world, name):
 
 
 def failing(world):
-    """Nobody dies, but of the writes of controllers and manager each third is spoiled."""
+    """Nobody dies, but of the writes of controllers and sidecar each third is spoiled."""
     api = FailingApi(world.server, world.scratch.path)
     world.kubeconfig = api.kubeconfig
     try:

@@ -18,7 +18,7 @@ good = f"{top}/examples/cspc/stripe.yaml"
 bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
 commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup",
             "restore", "completion", "help", "version", "lv list", "lv create", "lv resize", "lv delete", "lv audit",
-            "node forget", "apiserver", "controller", "node", "volume-manager", "target", "replica", "bench", "disk list", "disk show", "disk locate", "pool list",
+            "node forget", "apiserver", "controller", "node", "sidecar", "target", "replica", "bench", "disk list", "disk show", "disk locate", "pool list",
             "pool show", "pool create", "pool expand", "pool replace", "pool scrub", "pool clear", "pool forget",
             "pool migrate", "pool delete", "pool serve", "volume list", "volume show", "volume create", "volume resize",
             "volume snapshot", "volume delete"]
@@ -155,7 +155,7 @@ with Scratch() as scratch:
     script = scratch.file("completion.bash", run(orlop, "completion", "bash").stdout)
     ask = (f'source {script}; COMP_WORDS=(%s); COMP_CWORD=%d; '
            'compopt() { :; }; COMPREPLY=(); _orlop; printf "%%s\\n" "${COMPREPLY[@]}"')
-    for words, place, offered in (("orlop v", 1, ["validate", "volume", "volume-manager", "version"]),
+    for words, place, offered in (("orlop v", 1, ["validate", "volume", "version"]),
                                   ("orlop validate --ol", 2, ["--old"]),
                                   ("orlop validate -o ''", 3, ["json", "yaml"]),
                                   ("orlop validate --output = y", 4, ["yaml"]),
@@ -182,7 +182,7 @@ with Scratch() as scratch:
             result = run(shell, "-n", scratch.file(f"completion.{shell}", text))
             tap.ok(result.returncode == 0 and not result.stderr, f"{shell} reads it", result.stderr)
     if shutil.which("fish"):
-        for line, offered in (("orlop v", ["validate", "version", "volume", "volume-manager"]),
+        for line, offered in (("orlop v", ["validate", "version", "volume"]),
                               ("orlop validate --out", ["--output"]),
                               ("orlop validate -o ", ["json", "yaml"]),
                               ("orlop explain jiva", ["jivavolume", "jivavolumeresize"]),

@@ -71,7 +71,7 @@ def check_rights(s):
     tap.equal([may("patch", "jivavolumes/my-jiva", ), may("get", "jivavolumes.openebs.io/my-jiva"),
                may("get", "jivavolumes.openebs.io/other"), may("get", "secrets"), may("list", "pods"),
                may("delete", "jivavolumes.openebs.io/my-jiva"), may("get", "jivavolumeresizes.openebs.io")],
-              ["no", "yes", "no", "no", "no", "no", "no"], "orlop-volume has rights on its volume alone")
+              ["no", "yes", "no", "no", "no", "no", "no"], "orlop-sidecar has rights on its volume alone")
 
 
 def check_resize(s):
@@ -258,9 +258,9 @@ def check_load(s, scratch):
     kill(target)
     tap.ok(wait_for(lambda: s.target("busy") not in (0, target), PATIENCE) and s.ready("busy"),
            "a target that is killed comes back", s.state("busy"))
-    for pid in s.pids("orlop-volume", "busy"):
+    for pid in s.pids("orlop-sidecar", "busy"):
         kill(pid)
-    tap.ran(s.orlop_("volume", "resize", "busy", "128Mi"), "a resize under load, with a manager that was killed",
+    tap.ran(s.orlop_("volume", "resize", "busy", "128Mi"), "a resize under load, with a sidecar that was killed",
             stdout="resized")
     load.send_signal(signal.SIGINT)
     text, errors = load.communicate(timeout=120)
@@ -322,15 +322,15 @@ def check_snapshots(s):
     tap.ran(qemu_io(url, "read -P 0x5a 0 1M", "read -P 0x77 6143M 1M"), "and the data stays")
     tap.ran(snapshot("delete", "my-jiva", "nobody"), "one that is not there", 1, stderr="nobody")
 
-    tap.ok(wait_for(lambda: len(s.pids("orlop-volume", "my-jiva")) == 1, PATIENCE), "one manager runs")
-    manager = s.pids("orlop-volume", "my-jiva")[0]
-    kill(manager, signal.SIGSTOP)  # the snapshot is ordered and not yet begun
+    tap.ok(wait_for(lambda: len(s.pids("orlop-sidecar", "my-jiva")) == 1, PATIENCE), "one sidecar runs")
+    sidecar = s.pids("orlop-sidecar", "my-jiva")[0]
+    kill(sidecar, signal.SIGSTOP)  # the snapshot is ordered and not yet begun
     order = json.dumps({"id": "1", "command": "create", "name": "third"})
     s.kubectl("annotate", "jv", "my-jiva", f"snapshot.jiva.openebs.io/order={order}", "--overwrite")
     s.apply(resize("meanwhile", "my-jiva", "19Gi"))
     tap.ok(wait_for(lambda: s.resize("meanwhile").get("reason") == "SnapshotRunning", PATIENCE),
            "a resize waits for a snapshot", s.resize("meanwhile"))
-    kill(manager, signal.SIGCONT)
+    kill(sidecar, signal.SIGCONT)
     tap.equal(s.phase("meanwhile", "COMPLETED", "FAILED").get("phase"), "COMPLETED", "and goes on after it")
     tap.equal([x["name"] for x in s.volume("my-jiva")["status"]["snapshots"]], ["third"], "which there is")
 

@@ -101,7 +101,7 @@ def check_words(volume):
     for words, status, why in ((("grow",), 2, "grow needs --size"), (("grow", "--size", "many"), 2, "is not a quantity"),
                                (("grow", "--size", "8Ti"), 1, "64 times as large"), (("add",), 2, "add needs --replica"),
                                (("remove",), 2, "remove needs --replica"), (("revert",), 2, "revert needs --name"),
-                               (("show", "-o", "xml"), 2, "it takes text, json, yaml")):
+                               (("show", "-o", "xml"), 2, "'xml' is none of text, json, yaml")):
         tap.ran(ask(volume, *words), f"{' '.join(words)}: {why}", status, stderr=why)
     volume.replicas[0].stop()
     tap.ok(wait_for(lambda: "durable at least up to" in ask(volume, "show").stdout), "who is away is shown so",

@@ -129,7 +129,8 @@ static void give(struct sim *s, int t, int r, int to, struct message *q)
     int n = cut_payload(s, q, &m);
     if (!to) {
         struct repl_status st;
-        repl_target_status(s->target[t].core, &st);
+        if (m.type == REPL_VIEW_OK)
+            repl_target_status(s->target[t].core, &st);
         repl_target_time(s->target[t].core, local_time(s, &s->target[t].p));
         repl_target_input(s->target[t].core, r, &m, q->iov, n, &q->buf);
         if (m.type == REPL_VIEW_OK)

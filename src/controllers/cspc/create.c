@@ -11,35 +11,31 @@
 #include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
-struct claiming {
-    struct cspc_run *r;
-    const char *node;
-    bool known; /* the pool exists: devices that were claimed for it need not be well */
-    size_t waiting;
-    int status;
-    struct err *e;
-};
-
-static void claim_device(void *context, const char *device)
+/* 1: all devices are claimed. */
+static int claim_devices(struct cspc_run *r, const struct cspc_pool *pool, const char *node,
+                         struct err *e)
 {
-    struct claiming *c = context;
-    if (c->status < 0)
-        return;
-    json_auto_t *claim = c->known ? cspc_claim_of(c->r, device) : NULL;
-    if (block_device_claim_is_bound(claim) && kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER))
-        return;
-    int bound = cspc_claim(c->r, CSPC_PROVISION, device, c->node, NULL, c->e);
-    if (bound < 0)
-        c->status = -1;
-    else
-        c->waiting += !bound;
+    const json_t *from = cspc_groups_from(pool);
+    int all = 1;
+    pool_each_device(from, it) {
+        /* The pool exists: devices that were claimed for it need not be well. */
+        json_auto_t *claim = from == pool->record ? cspc_claim_of(r, it.name) : NULL;
+        if (block_device_claim_is_bound(claim) &&
+            kube_finalizer_has(claim, API_POOL_CLUSTER_FINALIZER))
+            continue;
+        int bound = cspc_claim(r, CSPC_PROVISION, it.name, node, NULL, e);
+        if (bound < 0)
+            return -1;
+        all &= bound;
+    }
+    return all;
 }
 
 static json_t *instance_new(struct cspc_run *r, const struct cspc_pool *pool, const json_t *node)
 {
     _cleanup_free_ char *name = cspc_instance_name(r->cluster, pool, r->instances);
     const char *host = kube_label(node, API_POOL_HOSTNAME);
-    const char *guid = json_str(pool->record, "guid");
+    const char *guid = pool_record_of(pool->record).guid;
     json_t *spec = cspc_instance_spec(pool, kube_name(node));
     cspc_describe(r, spec);
     json_t *instance =
@@ -50,7 +46,7 @@ static json_t *instance_new(struct cspc_run *r, const struct cspc_pool *pool, co
                   kube_name(r->cluster), "openebs.io/version", ORLOP_VERSION, "finalizers",
                   API_POOL_CLUSTER_FINALIZER, API_POOL_PROTECTION, "ownerReferences",
                   kube_owner_reference(r->cluster), "spec", spec);
-    if (guid && *guid)
+    if (*guid)
         json_object_set_new(json_object_get(instance, "metadata"), "annotations",
                             json_pack("{s:s}", API_POOL_GUID, guid));
     return instance;
@@ -62,10 +58,9 @@ static int create(struct cspc_run *r, const struct cspc_pool *pool, struct err *
     json_auto_t *node = cspc_node(r, CSPC_PROVISION, json_object_get(pool->spec, "nodeSelector"));
     if (!node)
         return 0;
-    struct claiming c = {r, kube_name(node), cspc_groups_from(pool) == pool->record, .e = e};
-    cspc_each_device(cspc_groups_from(pool), claim_device, &c);
-    if (c.status < 0 || c.waiting)
-        return c.status;
+    int claimed = claim_devices(r, pool, kube_name(node), e);
+    if (claimed <= 0)
+        return claimed;
     if (cspc_ensure_account(r, e) < 0)
         return -1;
     json_t *made;

@@ -33,25 +33,19 @@
 
 #include "api/kind.h"
 #include "base/map.h"
-#include "base/quantity.h"
 #include "controllers/cspc/plan.h"
 #include "kinds/access.h"
 #include "kinds/pool_names.h"
 #include "kube/manager.h"
 
 #define CSPC_INSTANCE   API_ACCESS_POOL_LABEL
-/* On a Deployment: what it was made from. */
-#define CSPC_TEMPLATE   "orlop.io/template-hash"
 /* Which Deployments are of pools; and the indexes of the caches. */
 #define CSPC_APP        "app=cstor-pool"
 #define CSPC_BY_CLUSTER "cspc-cluster"
 #define CSPC_BY_DEVICE  "cspc-device"
 #define CSPC_BY_LABEL   "cspc-label"
-/* The account, role and image of the pods. */
+/* The account of the pods. */
 #define CSPC_ACCOUNT    API_ACCESS_POOL_ACCOUNT
-#define CSPC_ROLE       "system:orlop:pool"
-#define CSPC_NODES_ROLE "system:orlop:pool-nodes"
-#define CSPC_IMAGE      "orlop-pool"
 
 enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
 
@@ -145,8 +139,6 @@ json_t *cspc_claim_of(struct cspc_run *r, const char *device);
 const char *cspc_predecessor(const json_t *claim);
 /* Fills in what the system knows of the devices that an instance's spec names: capacity and devLink. */
 void cspc_describe(struct cspc_run *r, json_t *spec);
-/* A size, which may be a number; false for what is no quantity, such as ZFS's own words. */
-bool cspc_size(const json_t *value, struct quantity *ret);
 
 /* pool.c: the account of the pods of this namespace, and what it may. */
 int cspc_ensure_account(struct cspc_run *r, struct err *e);

@@ -79,10 +79,9 @@ static const char *link_of(const struct block_device *device)
     return first ? first : device->spec.path;
 }
 
-static void describe(struct cspc_run *r, json_t *entry)
+static void describe(struct cspc_run *r, const char *name, json_t *entry)
 {
-    const char *name = json_str(entry, "blockDeviceName");
-    json_auto_t *device = cspc_device(r->c, kube_namespace(r->cluster), name ? name : "");
+    json_auto_t *device = cspc_device(r->c, kube_namespace(r->cluster), name);
     const json_t *capacity = json_at(device, "spec", "capacity", "storage");
     const struct block_device its = block_device_of(device);
     const char *link = link_of(&its);
@@ -94,21 +93,8 @@ static void describe(struct cspc_run *r, json_t *entry)
 
 void cspc_describe(struct cspc_run *r, json_t *spec)
 {
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(json_object_get(spec, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            describe(r, device);
-    }
-}
-
-bool cspc_size(const json_t *value, struct quantity *ret)
-{
-    if (json_is_integer(value)) {
-        *ret = quantity_from_int(json_integer_value(value), QUANTITY_BINARY_SI);
-        return true;
-    }
-    return json_is_string(value) && quantity_parse(json_string_value(value), ret, NULL) == 0;
+    pool_each_device(spec, it)
+        describe(r, it.name, (json_t *)it.json);
 }
 
 /* Whether it can be used on that node; what is wrong is noted. */

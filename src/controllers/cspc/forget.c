@@ -11,13 +11,6 @@
 #include "kinds/blockdevice.h"
 #include "kube/condition.h"
 
-struct forgetting {
-    struct cspc_run *r;
-    const char *word; /* who said so, and when */
-    int status;
-    struct err *e;
-};
-
 static int mark(struct cspc_run *r, const struct kube_resource *resource, json_t *object,
                 const char *word, struct err *e)
 {
@@ -29,41 +22,36 @@ static int mark(struct cspc_run *r, const struct kube_resource *resource, json_t
 }
 
 /* Of a device that this cluster has: as the server says, for a cache may be late. */
-static int mark_device(struct forgetting *f, const char *name, struct err *e)
+static int mark_device(struct cspc_run *r, const char *name, const char *word, struct err *e)
 {
     const struct kube_resource devices = kube_resource("openebs.io/v1alpha1", "BlockDevice");
     struct err why = {0};
-    json_auto_t *claim = cspc_claim_of(f->r, name);
+    json_auto_t *claim = cspc_claim_of(r, name);
     json_auto_t *device =
-        claim ? kube_get(f->r->c->client, &devices, kube_namespace(claim), name, &why) : NULL;
+        claim ? kube_get(r->c->client, &devices, kube_namespace(claim), name, &why) : NULL;
     if (claim && !device && why.code != ERR_NOT_FOUND) {
         *e = why;
         return -1;
     }
     if (device && str_eq(block_device_of(device).spec.claim.uid, kube_uid(claim)) &&
-        (mark(f->r, &devices, device, f->word, e) < 0 ||
-         cspc_unfinalize(f->r->c, &devices, device, API_DEVICE_FINALIZER, e) < 0))
+        (mark(r, &devices, device, word, e) < 0 ||
+         cspc_unfinalize(r->c, &devices, device, API_DEVICE_FINALIZER, e) < 0))
         return -1;
-    return claim ? mark(f->r, &f->r->c->claims_r, claim, f->word, e) : 0;
-}
-
-static void forget_device(void *context, const char *name)
-{
-    struct forgetting *f = context;
-    if (f->status == 0)
-        f->status = mark_device(f, name, f->e);
+    return claim ? mark(r, &r->c->claims_r, claim, word, e) : 0;
 }
 
 int cspc_forget(struct cspc_run *r, const json_t *instance, struct err *e)
 {
-    struct forgetting f = {r, kube_annotation(instance, API_POOL_FORGOTTEN), 0, e};
+    const char *word = kube_annotation(instance, API_POOL_FORGOTTEN); /* who said so, and when */
     size_t i;
     json_t *device;
-    cspc_each_device(json_object_get(instance, "spec"), forget_device, &f);
-    json_array_foreach((json_t *)json_at(instance, "status", "devices"), i, device) {
-        const char *name = json_str(device, "blockDeviceName");
-        if (name)
-            forget_device(&f, name);
+    pool_each_device(json_object_get(instance, "spec"), it) {
+        if (mark_device(r, it.name, word, e) < 0)
+            return -1;
     }
-    return f.status;
+    json_array_foreach((json_t *)json_at(instance, "status", "devices"), i, device) {
+        if (mark_device(r, api_raid_device(device), word, e) < 0)
+            return -1;
+    }
+    return 0;
 }

@@ -9,7 +9,6 @@
  * Of one pool all that can be done is done with one write of its instance; orlop-pool does the rest, and of a
  * pool that moves the Deployment follows its instance (pool.c). What has to wait says why. Nothing is begun while a pool of the cluster is being made or destroyed.
  */
-#include "api/decode.h"
 #include "controllers/cspc/cspc.h"
 #include "json/patch.h"
 #include "kinds/blockdevice.h"
@@ -43,33 +42,25 @@ static bool is_under_way(const struct cspc_run *r)
 static bool is_made(const json_t *instance)
 {
     static const char *const words[] = {"", "Pending", "Init", NULL};
-    const char *phase = json_str(json_object_get(instance, "status"), "phase");
-    return phase && !str_in(phase, words);
+    return !str_in(pool_instance_of(instance, NULL).status.phase, words);
 }
 
 /* 1 */
 
-struct attached {
-    struct cspc_run *r;
-    const char *pool, *node;
-    bool all;
-};
-
-static void check_attached(void *context, const char *name)
+static bool is_attached(struct operation *o, const char *name, const char *node)
 {
-    struct attached *a = context;
-    json_auto_t *device = cspc_device(a->r->c, kube_namespace(a->r->cluster), name);
+    json_auto_t *device = cspc_device(o->r->c, kube_namespace(o->r->cluster), name);
     const struct block_device its = block_device_of(device);
-    bool here = str_eq(its.spec.node_name, a->node);
+    bool here = str_eq(its.spec.node_name, node);
     if (here && str_eq(its.status.state, "Active"))
-        return;
-    a->all = false;
-    cspc_trouble(a->r, CSPC_OPERATION, false, "DevicesNotAttached",
-                 "pool %s moves to node %s when all its devices are there: %s is %s%s", a->pool,
-                 a->node, name, here ? "" : "on ",
+        return true;
+    cspc_trouble(o->r, CSPC_OPERATION, false, "DevicesNotAttached",
+                 "pool %s moves to node %s when all its devices are there: %s is %s%s",
+                 kube_name(o->instance), node, name, here ? "" : "on ",
                  here                  ? "not Active"
                  : *its.spec.node_name ? its.spec.node_name
                                        : "no node");
+    return false;
 }
 
 /* False: it waits, and so does the rest. */
@@ -84,9 +75,10 @@ static bool migrate(struct operation *o, json_t **ret_node)
     if (!node)
         return false;
     if (!from || !str_eq(from, kube_name(node))) {
-        struct attached a = {o->r, kube_name(o->instance), kube_name(node), true};
-        cspc_each_device(o->spec, check_attached, &a);
-        if (!a.all)
+        bool all = true;
+        pool_each_device(o->spec, it)
+            all &= is_attached(o, it.name, kube_name(node));
+        if (!all)
             return false;
         const char *host = kube_label(node, API_POOL_HOSTNAME);
         o->host = host ? host : kube_name(node);
@@ -109,11 +101,8 @@ static int claim(struct operation *o, const char *device, const char *predecesso
 static int claim_group(struct operation *o, const json_t *group, struct err *e)
 {
     int all = 1;
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        const char *name = json_str(device, "blockDeviceName");
-        int bound = claim(o, name ? name : "", NULL, e);
+    raid_each_device(group, it) {
+        int bound = claim(o, it.name, NULL, e);
         if (bound < 0)
             return -1;
         all &= bound;
@@ -128,14 +117,9 @@ static int64_t device_size(struct operation *o, const char *name)
     int64_t size = block_device_of(device).spec.size;
     if (size)
         return size;
-    size_t i, j;
-    json_t *group, *entry;
-    json_array_foreach(json_object_get(o->spec, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, entry) {
-            const char *own = json_str(entry, "blockDeviceName");
-            if (own && str_eq(own, name))
-                return api_quantity_int(json_object_get(entry, "capacity"));
-        }
+    pool_each_device(o->spec, it) {
+        if (str_eq(it.name, name))
+            return api_quantity_int(json_object_get(it.json, "capacity"));
     }
     return 0;
 }
@@ -156,23 +140,21 @@ static bool is_large_enough(struct operation *o, const struct cspc_change *chang
 static bool has_to_wait(struct operation *o, const struct cspc_change *change)
 {
     const json_t *group = json_array_get(json_object_get(o->spec, "raidGroups"), change->group);
-    size_t i, n;
-    json_t *device;
-    json_array_foreach(json_object_get(group, "blockDevices"), i, device) {
-        json_auto_t *claim = cspc_claim_of(o->r, json_str(device, "blockDeviceName"));
+    raid_each_device(group, it) {
+        json_auto_t *claim = cspc_claim_of(o->r, it.name);
         const char *old = claim ? cspc_predecessor(claim) : NULL;
         if (!old)
             continue;
         cspc_trouble(o->r, CSPC_OPERATION, true, "ReplacementInProgress",
                      "pool %s: %s replaces %s when %s has replaced %s", kube_name(o->instance),
-                     change->device, change->old, json_str(device, "blockDeviceName"), old);
+                     change->device, change->old, it.name, old);
         return true;
     }
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     _cleanup_free_ char *key =
         mem_printf("%s/%s", kube_namespace(o->r->cluster), kube_name(o->r->cluster));
     kube_informer_find(o->r->c->claims, CSPC_BY_CLUSTER, key, &found);
-    for (n = 0; n < found.len; n++) {
+    for (size_t n = 0; n < found.len; n++) {
         json_auto_t *claim = kube_object_json(found.p[n]);
         const char *old = cspc_predecessor(claim);
         if (!old || !str_eq(old, change->device))

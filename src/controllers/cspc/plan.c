@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "kinds/kinds.h"
 #include "kube/names.h"
 #include "kube/object.h"
 
@@ -12,48 +11,24 @@ static const json_t *groups_of(const json_t *pool)
     return json_object_get(pool, "raidGroups");
 }
 
-void cspc_each_device(const json_t *pool, void (*fn)(void *context, const char *name),
-                      void *context)
-{
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach((json_t *)groups_of(pool), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device)
-            fn(context, api_raid_device(device));
-    }
-}
-
 /* The plan */
 
-struct finder {
-    const struct map *owners;
-    size_t found;
-};
-
-static void find_owner(void *context, const char *name)
+static void own_devices(const json_t *pool, size_t number, struct map *owners)
 {
-    struct finder *f = context;
-    if (!f->found)
-        f->found = (size_t)map_get(f->owners, name);
-}
-
-struct owning {
-    struct map *owners;
-    size_t number;
-};
-
-static void own_device(void *context, const char *name)
-{
-    struct owning *o = context;
-    if (!map_has(o->owners, name))
-        map_set(o->owners, name, (void *)o->number);
+    pool_each_device(pool, it) {
+        if (!map_has(owners, it.name))
+            map_set(owners, it.name, (void *)number);
+    }
 }
 
 static size_t owner_of(const struct map *owners, const json_t *pool)
 {
-    struct finder f = {owners, 0};
-    cspc_each_device(pool, find_owner, &f);
-    return f.found;
+    size_t found = 0;
+    pool_each_device(pool, it) {
+        if (!found)
+            found = (size_t)map_get(owners, it.name);
+    }
+    return found;
 }
 
 /* Those that stay, or those that are on their way out. */
@@ -62,34 +37,24 @@ static void map_instances(const json_t *instances, bool deleting, struct map *ow
     size_t i;
     json_t *instance;
     json_array_foreach((json_t *)instances, i, instance) {
-        struct owning o = {owners, i + 1};
         if (kube_deleting(instance) == deleting)
-            cspc_each_device(json_object_get(instance, "spec"), own_device, &o);
-    }
-}
-
-static void map_records(const json_t *records, struct map *owners)
-{
-    size_t i;
-    json_t *record;
-    json_array_foreach((json_t *)records, i, record) {
-        struct owning o = {owners, i + 1};
-        cspc_each_device(record, own_device, &o);
+            own_devices(json_object_get(instance, "spec"), i + 1, owners);
     }
 }
 
 void cspc_plan_make(const json_t *cluster, const json_t *instances, struct cspc_plan *ret_plan)
 {
     struct map staying = {0}, going = {0}, recorded = {0};
-    const json_t *records = json_at(cluster, "status", "instances");
+    const struct pool_cluster its = pool_cluster_of(cluster);
     size_t n = json_array_size(instances), i;
     _cleanup_free_ bool *continued = mem_zalloc(n + 1);
-    json_t *pool, *instance;
+    json_t *pool, *instance, *known;
     *ret_plan = (struct cspc_plan){0};
     map_instances(instances, false, &staying);
     map_instances(instances, true, &going);
-    map_records(records, &recorded);
-    json_array_foreach((json_t *)json_at(cluster, "spec", "pools"), i, pool) {
+    json_array_foreach((json_t *)its.records, i, known)
+        own_devices(known, i + 1, &recorded);
+    json_array_foreach((json_t *)its.pools, i, pool) {
         struct cspc_pool p = {.spec = pool};
         size_t at = owner_of(&staying, pool), record = owner_of(&recorded, pool);
         if (!at)
@@ -99,7 +64,7 @@ void cspc_plan_make(const json_t *cluster, const json_t *instances, struct cspc_
             continued[at] = true;
         }
         if (record)
-            p.record = json_array_get(records, record - 1);
+            p.record = json_array_get(its.records, record - 1);
         vec_push(&ret_plan->pools, p);
     }
     json_array_foreach((json_t *)instances, i, instance) {
@@ -133,8 +98,8 @@ static bool is_taken(const json_t *instances, const char *name)
 char *cspc_instance_name(const json_t *cluster, const struct cspc_pool *pool,
                          const json_t *instances)
 {
-    const char *before = json_str(pool->record, "name");
-    if (before && !is_taken(instances, before))
+    const char *before = pool_record_of(pool->record).name;
+    if (*before && !is_taken(instances, before))
         return mem_strdup(before);
     _cleanup_free_ char *selector =
         json_dumps(json_object_get(pool->spec, "nodeSelector"), JSON_SORT_KEYS | JSON_COMPACT);
@@ -162,8 +127,8 @@ static json_t *group_new(const json_t *pool, const json_t *group)
 
 const json_t *cspc_groups_from(const struct cspc_pool *p)
 {
-    const char *guid = json_str(p->record, "guid");
-    return guid && *guid && json_array_size(groups_of(p->record)) ? p->record : p->spec;
+    return *pool_record_of(p->record).guid && json_array_size(groups_of(p->record)) ? p->record
+                                                                                    : p->spec;
 }
 
 json_t *cspc_instance_spec(const struct cspc_pool *p, const char *node)
@@ -224,12 +189,9 @@ static void compare_groups(const json_t *pool, const json_t *instance, size_t at
     if (replacements && d.removed == 1)
         add(ret, (struct cspc_change){CSPC_REPLACE_DEVICE, at, wanted, api_raid_device(d.gained),
                                       api_raid_device(d.lost), .why = NULL});
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(wanted, "blockDevices"), i, device) {
-        if (!replacements && !d.removed && !api_raid_group_has(was, api_raid_device(device)))
-            add(ret, (struct cspc_change){CSPC_ADD_DEVICE, at, wanted,
-                                          .device = api_raid_device(device)});
+    raid_each_device(wanted, it) {
+        if (!replacements && !d.removed && !api_raid_group_has(was, it.name))
+            add(ret, (struct cspc_change){CSPC_ADD_DEVICE, at, wanted, .device = it.name});
     }
 }
 
@@ -239,10 +201,8 @@ static size_t continues(const json_t *instance, const json_t *wanted)
     size_t i;
     json_t *group;
     json_array_foreach((json_t *)groups_of(instance), i, group) {
-        size_t j;
-        json_t *device;
-        json_array_foreach(json_object_get(wanted, "blockDevices"), j, device) {
-            if (api_raid_group_has(group, api_raid_device(device)))
+        raid_each_device(wanted, it) {
+            if (api_raid_group_has(group, it.name))
                 return i + 1;
         }
     }

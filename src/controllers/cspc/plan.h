@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/vec.h"
-#include "json/json.h"
+#include "kinds/pool.h"
 
 enum { CSPC_SUFFIX = 6 };
 
@@ -57,7 +57,3 @@ void cspc_changes_find(const json_t *pool, const json_t *instance,
                        struct cspc_changes *ret_changes);
 /* Puts a change into the spec of an instance. */
 void cspc_change_apply(json_t *spec, const json_t *pool, const struct cspc_change *change);
-
-/* Calls fn for the name of each device of a pool spec, or of the spec of an instance. */
-void cspc_each_device(const json_t *pool, void (*fn)(void *context, const char *name),
-                      void *context);

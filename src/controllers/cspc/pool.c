@@ -1,70 +1,50 @@
 /*
  * What runs a pool: a Deployment of one pod on the pool's node, and the account that the pods of a
- * namespace have.
+ * namespace have (kube/child.h, and the templates beside this file).
  *
- * A Deployment is written again when what it is made from is different, which a hash on it tells; what
- * people change in it beside that stays. It goes with its instance: we delete it, because an instance that
- * is deleted "in the foreground" would take it away before the pool is closed.
+ * A Deployment goes with its instance: we delete it, because an instance that is deleted "in the foreground"
+ * would take it away before the pool is closed.
  */
-#include "base/crash.h"
 #include "base/map.h"
 #include "controllers/cspc/cspc.h"
 #include "kinds/blockdevice.h"
-#include "kube/condition.h"
-#include "kube/names.h"
+#include "kube/child.h"
 #include "kube/object.h"
+#include "kube/template.h"
 
-enum { GRACE_SECONDS = 60, METRICS_PORT = 9500 };
+extern const struct kube_template controllers_cspc_account, controllers_cspc_clusterrolebinding,
+    controllers_cspc_pool, controllers_cspc_rolebinding;
+
+/* Takes over the values. */
+static int apply_template(struct cspc_run *r, const struct kube_template *template, json_t *values,
+                          const struct kube_children *of, const json_t *owner, struct err *e)
+{
+    json_auto_t *given = values, *wanted = kube_template_fill(template, given, e);
+    const struct kube_child child = {.of = of, .owner = owner, .wanted = wanted};
+    json_auto_t *now = wanted ? kube_apply_child(r->c->client, &child, NULL, e) : NULL;
+    return now ? 0 : -1;
+}
 
 /* The account */
-
-/* Takes over the object. */
-static int ensure(struct cspc_run *r, const char *version, const char *kind, json_t *object,
-                  struct err *e)
-{
-    struct kube_resource resource = kube_resource(version, kind);
-    struct err why = {0};
-    json_auto_t *there =
-        kube_get(r->c->client, &resource, resource.namespaced ? kube_namespace(object) : NULL,
-                 kube_name(object), &why);
-    json_t *made = NULL;
-    if (!there && why.code == ERR_NOT_FOUND) {
-        int status = cspc_create(r->c, &resource, object, &made, e);
-        json_decref(made);
-        return status;
-    }
-    json_decref(object);
-    if (!there)
-        *e = why;
-    return there ? 0 : -1;
-}
-
-static json_t *binding_new(const char *kind, const char *name, const char *ns, const char *role)
-{
-    json_t *binding =
-        json_pack("{s:s,s:s,s:{s:s},s:{s:s,s:s,s:s},s:[{s:s,s:s,s:s}]}", "apiVersion",
-                  "rbac.authorization.k8s.io/v1", "kind", kind, "metadata", "name", name, "roleRef",
-                  "apiGroup", "rbac.authorization.k8s.io", "kind", "ClusterRole", "name", role,
-                  "subjects", "kind", "ServiceAccount", "name", CSPC_ACCOUNT, "namespace", ns);
-    if (str_eq(kind, "RoleBinding"))
-        json_object_set_new(json_object_get(binding, "metadata"), "namespace", json_string(ns));
-    return binding;
-}
 
 /* Its own kinds in this namespace, and of the cluster that there are nodes. */
 static int ensure_rights(struct cspc_run *r, const char *ns, struct err *e)
 {
-    static const char version[] = "rbac.authorization.k8s.io/v1";
-    _cleanup_free_ char *name = mem_printf(CSPC_ACCOUNT "-%s", ns);
-    json_t *account =
-        json_pack("{s:s,s:s,s:{s:s,s:s}}", "apiVersion", "v1", "kind", "ServiceAccount", "metadata",
-                  "name", CSPC_ACCOUNT, "namespace", ns);
-    if (ensure(r, "v1", "ServiceAccount", account, e) < 0 ||
-        ensure(r, version, "RoleBinding", binding_new("RoleBinding", CSPC_ACCOUNT, ns, CSPC_ROLE),
-               e) < 0)
-        return -1;
-    return ensure(r, version, "ClusterRoleBinding",
-                  binding_new("ClusterRoleBinding", name, ns, CSPC_NODES_ROLE), e);
+    static const char rbac[] = "rbac.authorization.k8s.io/v1";
+    const struct {
+        const struct kube_template *template;
+        struct kube_children of;
+    } parts[] = {
+        {&controllers_cspc_account, {.r = kube_resource("v1", "ServiceAccount")}},
+        {&controllers_cspc_rolebinding, {.r = kube_resource(rbac, "RoleBinding")}},
+        {&controllers_cspc_clusterrolebinding, {.r = kube_resource(rbac, "ClusterRoleBinding")}},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        json_t *values = json_pack("{s:s,s:s}", "account", CSPC_ACCOUNT, "namespace", ns);
+        if (apply_template(r, parts[i].template, values, &parts[i].of, NULL, e) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int cspc_ensure_account(struct cspc_run *r, struct err *e)
@@ -102,9 +82,8 @@ static void add_mount(struct mounting *m, const char *path)
 }
 
 /* A device that is a file is reached by its folder. */
-static void mount_device(void *context, const char *name)
+static void mount_device(struct mounting *m, const char *name)
 {
-    struct mounting *m = context;
     json_auto_t *device = cspc_device(m->r->c, kube_namespace(m->r->cluster), name);
     const struct block_device its = block_device_of(device);
     const char *slash = strrchr(its.spec.path, '/');
@@ -121,103 +100,33 @@ static json_t *setting(const struct cspc_run *r, const json_t *instance, const c
     return own ? own : json_object_get(json_object_get(r->cluster, "spec"), key);
 }
 
-/* What the pod knows of itself: where it runs, and its address. */
-static json_t *facts_new(void)
+static json_t *pool_values(struct cspc_run *r, const json_t *instance)
 {
-    return json_pack("[{s:s,s:{s:{s:s}}},{s:s,s:{s:{s:s}}}]", "name", "NODE_NAME", "valueFrom",
-                     "fieldRef", "fieldPath", "spec.nodeName", "name", "POD_IP", "valueFrom",
-                     "fieldRef", "fieldPath", "status.podIP");
-}
-
-static json_t *container_new(struct cspc_run *r, const json_t *instance, json_t *mounts)
-{
-    json_t *resources = setting(r, instance, "resources");
-    json_t *container = json_pack(
-        "{s:s,s:s,s:[s,s,s,s,s,s,s,s,s,s],s:o,s:[{s:s,s:i}],s:{s:{s:s,s:i},s:i},s:{s:b},s:o}",
-        "name", "cstor-pool", "image", CSPC_IMAGE, "args", "pool", "serve", "--namespace",
-        kube_namespace(instance), "--name", kube_name(instance), "--node", "$(NODE_NAME)",
-        "--metrics", "$(POD_IP)", "env", facts_new(), "ports", "name", "metrics", "containerPort",
-        METRICS_PORT, "readinessProbe", "httpGet", "path", "/readyz", "port", METRICS_PORT,
-        "periodSeconds", 5, "securityContext", "privileged", 1, "volumeMounts", mounts);
-    if (resources)
-        json_object_set(container, "resources", resources);
-    return container;
-}
-
-static json_t *pod_spec_new(struct cspc_run *r, const json_t *instance)
-{
-    static const char *const settings[] = {"tolerations", "priorityClassName"};
+    static const char *const settings[] = {"tolerations", "priorityClassName", "resources"};
     struct mounting m = {.r = r, .volumes = json_array(), .mounts = json_array()};
-    add_mount(&m, "/dev");
-    cspc_each_device(json_object_get(instance, "spec"), mount_device, &m);
-    map_done(&m.seen);
     const char *host = kube_label(instance, API_POOL_HOSTNAME);
-    json_t *spec = json_pack("{s:s,s:{s:s},s:i,s:[o],s:o}", "serviceAccountName", CSPC_ACCOUNT,
-                             "nodeSelector", API_POOL_HOSTNAME, host ? host : "",
-                             "terminationGracePeriodSeconds", GRACE_SECONDS, "containers",
-                             container_new(r, instance, m.mounts), "volumes", m.volumes);
+    add_mount(&m, "/dev");
+    pool_each_device(json_object_get(instance, "spec"), it)
+        mount_device(&m, it.name);
+    map_done(&m.seen);
+    json_t *values =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", kube_name(instance), "namespace",
+                  kube_namespace(instance), "cluster", kube_name(r->cluster), "version",
+                  ORLOP_VERSION, "account", CSPC_ACCOUNT, "host", host ? host : "", "volumes",
+                  m.volumes, "mounts", m.mounts);
     for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
         json_t *value = setting(r, instance, settings[i]);
         if (value)
-            json_object_set(spec, settings[i], value);
+            json_object_set(values, settings[i], value);
     }
-    return spec;
+    return values;
 }
 
-/* One pod at a time: two would both want the devices. */
-static json_t *deployment_spec(struct cspc_run *r, const json_t *instance)
-{
-    const char *name = kube_name(instance);
-    return json_pack("{s:i,s:{s:s},s:{s:{s:s,s:s}},s:{s:{s:{s:s,s:s,s:s}},s:o}}", "replicas", 1,
-                     "strategy", "type", "Recreate", "selector", "matchLabels", "app", "cstor-pool",
-                     CSPC_INSTANCE, name, "template", "metadata", "labels", "app", "cstor-pool",
-                     CSPC_INSTANCE, name, API_POOL_CLUSTER, kube_name(r->cluster), "spec",
-                     pod_spec_new(r, instance));
-}
-
-static json_t *deployment_new(struct cspc_run *r, const json_t *instance, json_t *spec,
-                              const char *hash)
-{
-    json_t *deployment = json_pack(
-        "{s:s,s:s,s:{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s}},s:O}", "apiVersion", "apps/v1", "kind",
-        "Deployment", "metadata", "name", kube_name(instance), "namespace",
-        kube_namespace(instance), "labels", "app", "cstor-pool", CSPC_INSTANCE, kube_name(instance),
-        API_POOL_CLUSTER, kube_name(r->cluster), "openebs.io/version", ORLOP_VERSION, "annotations",
-        CSPC_TEMPLATE, hash, "spec", spec);
-    /* One that is going cannot own what comes: it would be collected at once. */
-    if (!kube_deleting(instance))
-        json_object_set_new(json_object_get(deployment, "metadata"), "ownerReferences",
-                            json_pack("[o]", kube_owner_reference(instance)));
-    return deployment;
-}
-
-/* Made for an instance of that name which is no more: the next one gets its own. */
+/* Whether it was made for an instance of that name which is no more: the next one gets its own. */
 static bool is_of_another(const json_t *deployment, const json_t *instance)
 {
     const char *owner = kube_controller_uid(deployment);
     return *owner && !str_eq(owner, kube_uid(instance));
-}
-
-static int update(struct cspc_run *r, json_t *there, json_t *spec, const char *hash, struct err *e)
-{
-    const char *has = kube_annotation(there, CSPC_TEMPLATE);
-    if (has && str_eq(has, hash))
-        return 0;
-    json_auto_t *wanted = json_deep_copy(there);
-    json_t *metadata = json_object_get(wanted, "metadata");
-    json_t *annotations = json_object_get(metadata, "annotations");
-    if (!annotations) {
-        annotations = json_object();
-        json_object_set_new(metadata, "annotations", annotations);
-    }
-    json_object_set_new(annotations, CSPC_TEMPLATE, json_string(hash));
-    const char *const parts[] = {"strategy", "template"};
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-        json_object_set(json_object_get(wanted, "spec"), parts[i], json_object_get(spec, parts[i]));
-    crash_point("Deployment changed");
-    json_auto_t *now = kube_update(r->c->client, &r->c->deployments_r, wanted, NULL, e);
-    crash_point("Deployment changed");
-    return now ? 0 : -1;
 }
 
 static bool runs_elsewhere(const json_t *deployment, const json_t *instance)
@@ -237,24 +146,19 @@ static int say_moving(struct cspc_run *r, json_t *instance, struct err *e)
     return cspc_say_unknown(r, instance, "Pending", "Moving", "the pool moves to another node", e);
 }
 
-static int keep(struct cspc_run *r, json_t *instance, struct err *e)
+static int keep_deployment(struct cspc_run *r, json_t *instance, struct err *e)
 {
+    const struct kube_children of = {r->c->deployments_r, r->c->deployments};
     json_auto_t *there =
         kube_informer_json(r->c->deployments, kube_namespace(instance), kube_name(instance), NULL);
-    char hash[KUBE_HASH];
     if (there && (kube_deleting(there) || is_of_another(there, instance)))
         return cspc_delete(r->c, &r->c->deployments_r, there, e); /* its going calls us again */
-    json_auto_t *spec = deployment_spec(r, instance);
-    kube_hash(spec, 0, hash);
     if (there && runs_elsewhere(there, instance) && say_moving(r, instance, e) < 0)
         return -1;
-    if (there)
-        return update(r, there, spec, hash, e);
-    json_t *made;
-    int status =
-        cspc_create(r->c, &r->c->deployments_r, deployment_new(r, instance, spec, hash), &made, e);
-    json_decref(made);
-    return status;
+    /* An instance that is going cannot own what comes: it would be collected at once. */
+    bool owns = !kube_deleting(instance) || (there && *kube_controller_uid(there));
+    return apply_template(r, &controllers_cspc_pool, pool_values(r, instance), &of,
+                          owns ? instance : NULL, e);
 }
 
 int cspc_keep_deployments(struct cspc_run *r, struct err *e)
@@ -264,7 +168,7 @@ int cspc_keep_deployments(struct cspc_run *r, struct err *e)
     json_array_foreach(r->instances, i, instance) {
         /* One that is going is needed until the pool is closed. */
         bool needed = !kube_deleting(instance) || cspc_is_guarded(instance);
-        if (needed && keep(r, instance, e) < 0)
+        if (needed && keep_deployment(r, instance, e) < 0)
             return -1;
     }
     return 0;

@@ -14,9 +14,15 @@
 
 #define FRESH_NS (300 * CLOCK_SECOND)
 
-static void need(void *context, const char *name)
+static void need(struct map *needed, const char *name)
 {
-    map_set(context, name, context);
+    map_set(needed, name, needed);
+}
+
+static void need_pool(struct map *needed, const json_t *pool)
+{
+    pool_each_device(pool, it)
+        need(needed, it.name);
 }
 
 static const char *device_of(const json_t *claim)
@@ -26,24 +32,20 @@ static const char *device_of(const json_t *claim)
 
 static void need_all(struct cspc_run *r, const json_t *claims, struct map *needed)
 {
+    struct pool_cluster cluster = {0};
     size_t i, j;
     json_t *pool, *instance, *device, *claim;
-    json_array_foreach((json_t *)json_at(r->cluster, "spec", "pools"), i, pool) {
-        if (!kube_deleting(r->cluster))
-            cspc_each_device(pool, need, needed);
-    }
-    json_array_foreach((json_t *)json_at(r->cluster, "status", "instances"), i, instance) {
-        if (!kube_deleting(
-                r->cluster)) /* an instance that is gone may have its pool all the same */
-            cspc_each_device(instance, need, needed);
-    }
+    if (!kube_deleting(r->cluster))
+        cluster = pool_cluster_of(r->cluster);
+    json_array_foreach((json_t *)cluster.pools, i, pool)
+        need_pool(needed, pool);
+    /* An instance that is gone may have its pool all the same. */
+    json_array_foreach((json_t *)cluster.records, i, pool)
+        need_pool(needed, pool);
     json_array_foreach(r->instances, i, instance) {
-        cspc_each_device(json_object_get(instance, "spec"), need, needed);
-        json_array_foreach((json_t *)json_at(instance, "status", "devices"), j, device) {
-            const char *name = json_str(device, "blockDeviceName");
-            if (name)
-                need(needed, name);
-        }
+        need_pool(needed, json_object_get(instance, "spec"));
+        json_array_foreach((json_t *)json_at(instance, "status", "devices"), j, device)
+            need(needed, api_raid_device(device));
     }
     json_array_foreach((json_t *)claims, i, claim) {
         const char *old = cspc_predecessor(claim);

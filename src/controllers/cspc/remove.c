@@ -19,8 +19,8 @@ static bool is_doomed(const json_t *instance)
 
 static const char *host_of(const json_t *instance)
 {
-    const char *host = json_str(json_object_get(instance, "spec"), "hostName");
-    return host ? host : "(none)";
+    const char *host = pool_instance_of(instance, NULL).spec.host_name;
+    return *host ? host : "(none)";
 }
 
 /* How many replicas live on it; -1. */
@@ -36,9 +36,9 @@ static int64_t count_replicas(struct cspc_run *r, const json_t *instance, struct
 static void note_going(struct cspc_run *r, const json_t *instance)
 {
     json_auto_t *node = kube_informer_json(r->c->nodes, NULL, host_of(instance), NULL);
-    const char *phase = json_str(json_object_get(instance, "status"), "phase");
+    const char *phase = pool_instance_of(instance, NULL).status.phase;
     bool lives = node && kube_condition_is_true(node, "Ready");
-    if (phase && str_eq(phase, "DeletionFailed"))
+    if (str_eq(phase, "DeletionFailed"))
         cspc_trouble(r, CSPC_DELETION, false, "DeletionFailed",
                      "pool %s on node %s could not be destroyed and is tried again; what is in the "
                      "way: kubectl describe cspi %s -n %s",

@@ -12,8 +12,8 @@
 /* Why the process may not be there; NULL: nothing speaks for that. */
 static const char *suspicion(struct cspc_run *r, const json_t *instance)
 {
-    const char *host = json_str(json_object_get(instance, "spec"), "hostName");
-    if (!host || !*host)
+    const char *host = pool_instance_of(instance, NULL).spec.host_name;
+    if (!*host)
         return NULL;
     json_auto_t *node = kube_informer_json(r->c->nodes, NULL, host, NULL);
     if (!node)
@@ -94,8 +94,8 @@ int cspc_note_silent(struct cspc_run *r, struct err *e)
     size_t i;
     json_t *instance;
     json_array_foreach(r->instances, i, instance) {
-        const char *phase = json_str(json_object_get(instance, "status"), "phase");
-        const char *why = phase && str_in(phase, alive) ? suspicion(r, instance) : NULL;
+        const char *phase = pool_instance_of(instance, NULL).status.phase;
+        const char *why = str_in(phase, alive) ? suspicion(r, instance) : NULL;
         char since[RFC3339_MAX];
         int64_t left;
         if (!why)

@@ -5,14 +5,9 @@
  * says so from is heard of. status.instances is the one part that is read again: it has the names and identities of pools
  * for the case that somebody deletes their instances (create.c).
  */
+#include "base/quantity.h"
 #include "controllers/cspc/cspc.h"
 #include "kube/condition.h"
-
-static const char *phase_of(const json_t *instance)
-{
-    const char *phase = json_str(json_object_get(instance, "status"), "phase");
-    return phase ? phase : "";
-}
 
 int cspc_is_managed(struct cspc_run *r, const json_t *instance)
 {
@@ -26,11 +21,11 @@ int cspc_is_managed(struct cspc_run *r, const json_t *instance)
 
 static bool is_healthy(struct cspc_run *r, const json_t *instance)
 {
-    const char *host = json_str(json_object_get(instance, "spec"), "hostName");
-    if (!str_eq(phase_of(instance), "ONLINE") || kube_deleting(instance) || !host ||
+    const struct pool_instance its = pool_instance_of(instance, NULL);
+    if (!str_eq(its.status.phase, "ONLINE") || kube_deleting(instance) ||
         !cspc_is_managed(r, instance))
         return false;
-    json_auto_t *node = kube_informer_json(r->c->nodes, NULL, host, NULL);
+    json_auto_t *node = kube_informer_json(r->c->nodes, NULL, its.spec.host_name, NULL);
     const json_t *ready = node ? kube_condition_get(node, "Ready") : NULL;
     return node && (!ready || kube_condition_is_true(node, "Ready"));
 }
@@ -40,30 +35,27 @@ static bool is_healthy(struct cspc_run *r, const json_t *instance)
 /* Its groups, without what the system filled in. */
 static json_t *groups_of(const json_t *instance)
 {
-    json_t *groups = json_deep_copy(json_at(instance, "spec", "raidGroups"));
-    size_t i, j;
-    json_t *group, *device;
-    json_array_foreach(groups, i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, device) {
-            json_object_del(device, "capacity");
-            json_object_del(device, "devLink");
-        }
+    json_auto_t *spec = json_deep_copy(json_object_get(instance, "spec"));
+    json_t *groups = json_object_get(spec, "raidGroups");
+    pool_each_device(spec, it) {
+        json_object_del((json_t *)it.json, "capacity");
+        json_object_del((json_t *)it.json, "devLink");
     }
-    return groups ? groups : json_array();
+    return groups ? json_incref(groups) : json_array();
 }
 
 static json_t *record_new(const struct cspc_pool *p)
 {
-    const char *guid = json_str(json_object_get(p->instance, "status"), "guid");
-    const char *before = json_str(p->record, "name");
-    json_t *host = json_object_get(json_object_get(p->instance, "spec"), "hostName");
-    if ((!guid || !*guid) && before && str_eq(before, kube_name(p->instance)))
-        guid = json_str(p->record, "guid");
+    const struct pool_instance its = pool_instance_of(p->instance, NULL);
+    const struct pool_record before = pool_record_of(p->record);
+    const char *guid = its.status.guid;
+    if (!*guid && str_eq(before.name, kube_name(p->instance)))
+        guid = before.guid;
     json_t *record = json_pack("{s:s,s:s,s:o}", "name", kube_name(p->instance), "phase",
-                               phase_of(p->instance), "raidGroups", groups_of(p->instance));
-    if (host)
-        json_object_set(record, "hostName", host);
-    if (guid && *guid)
+                               its.status.phase, "raidGroups", groups_of(p->instance));
+    if (*its.spec.host_name)
+        json_object_set_new(record, "hostName", json_string(its.spec.host_name));
+    if (*guid)
         json_object_set_new(record, "guid", json_string(guid));
     return record;
 }
@@ -123,6 +115,16 @@ static struct counts count(struct cspc_run *r)
     return n;
 }
 
+/* A size, which may be a number; false for what is no quantity, such as ZFS's own words. */
+static bool read_size(const json_t *value, struct quantity *ret)
+{
+    if (json_is_integer(value)) {
+        *ret = quantity_from_int(json_integer_value(value), QUANTITY_BINARY_SI);
+        return true;
+    }
+    return json_is_string(value) && quantity_parse(json_string_value(value), ret, NULL) == 0;
+}
+
 static json_t *capacity_of(const struct cspc_run *r)
 {
     static const char *const keys[] = {"total", "free", "used"};
@@ -134,7 +136,7 @@ static json_t *capacity_of(const struct cspc_run *r)
         size_t i;
         json_t *instance;
         json_array_foreach(r->instances, i, instance) {
-            if (cspc_size(json_at(instance, "status", "capacity", keys[k]), &one))
+            if (read_size(json_at(instance, "status", "capacity", keys[k]), &one))
                 any |= quantity_add(&sum, &one, &sum, NULL) == 0;
         }
         if (any)
@@ -152,8 +154,9 @@ static const char *phase_word(const struct cspc_run *r, const struct counts *n)
     size_t i, made = 0;
     json_t *instance;
     json_array_foreach(r->instances, i, instance) {
-        made += json_at(instance, "status", "guid") || kube_annotation(instance, API_POOL_GUID) ||
-                str_eq(phase_of(instance), "ONLINE");
+        const struct pool_instance its = pool_instance_of(instance, NULL);
+        made += *its.status.guid || kube_annotation(instance, API_POOL_GUID) ||
+                str_eq(its.status.phase, "ONLINE");
     }
     return n->healthy ? "DEGRADED" : made ? "OFFLINE" : "Pending";
 }

@@ -20,35 +20,29 @@ static void by_cluster(const json_t *object, struct kube_index_values *out)
     kube_index_add(out, key);
 }
 
-struct indexing {
-    const char *ns;
-    struct kube_index_values *out;
-};
-
-static void index_device(void *context, const char *name)
+static void index_device(const json_t *object, const char *name, struct kube_index_values *out)
 {
-    struct indexing *i = context;
-    _cleanup_free_ char *key = mem_printf("%s/%s", i->ns, name);
-    kube_index_add(i->out, key);
+    _cleanup_free_ char *key = mem_printf("%s/%s", kube_namespace(object), name);
+    kube_index_add(out, key);
 }
 
 static void by_device(const json_t *object, struct kube_index_values *out)
 {
     json_auto_t *cluster = json_deep_copy(object);
-    struct indexing i = {kube_namespace(object), out};
     size_t n;
     json_t *pool;
     cspc_normalize(&api_cstor_pool_cluster, cluster);
-    json_array_foreach((json_t *)json_at(cluster, "spec", "pools"), n, pool)
-        cspc_each_device(pool, index_device, &i);
+    json_array_foreach((json_t *)pool_cluster_of(cluster).pools, n, pool) {
+        pool_each_device(pool, it)
+            index_device(cluster, it.name, out);
+    }
 }
 
 static void claim_by_device(const json_t *claim, struct kube_index_values *out)
 {
     const char *device = block_device_claim_of(claim).spec.device;
-    struct indexing i = {kube_namespace(claim), out};
     if (*device)
-        index_device(&i, device);
+        index_device(claim, device, out);
 }
 
 static void by_label(const json_t *node, struct kube_index_values *out)

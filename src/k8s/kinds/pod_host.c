@@ -9,7 +9,7 @@ const char *api_image_program(const char *image)
 {
     static const char *const ours[] = {"orlop-apiserver", "orlop-controller", "orlop-csi",
                                        "orlop-node",      "orlop-pool",       "orlop-replica",
-                                       "orlop-target",    "orlop-volume",     NULL};
+                                       "orlop-target",    "orlop-sidecar",    NULL};
     const char *slash = strrchr(image, '/');
     const char *name = slash ? slash + 1 : image;
     size_t n = strcspn(name, ":@");

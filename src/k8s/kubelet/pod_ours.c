@@ -48,7 +48,7 @@ static const struct option of_replica[] = {{"dir", PATH},
                                            {0}};
 static const struct option of_eraser[] = {
     {"beneath", PATH}, {"dir", PATH}, {"volume", VALUE}, {"except", VALUE}, {0}};
-static const struct option of_manager[] = {
+static const struct option of_sidecar[] = {
     {"kind", VALUE}, {"namespace", VALUE}, {"name", VALUE}, {"control", PATH}, {0}};
 static const struct option of_pool[] = {
     {"namespace", VALUE}, {"name", VALUE}, {"node", VALUE}, {"metrics", VALUE}, {0}};
@@ -57,7 +57,7 @@ static const struct form forms[] = {
     {"orlop-target", {"target", "serve"}, of_target},
     {"orlop-replica", {"replica", "serve"}, of_replica},
     {"orlop-replica", {"replica", "erase"}, of_eraser},
-    {"orlop-volume", {NULL, NULL}, of_manager},
+    {"orlop-sidecar", {NULL, NULL}, of_sidecar},
     {"orlop-pool", {"pool", "serve"}, of_pool},
 };
 

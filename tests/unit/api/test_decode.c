@@ -6,6 +6,7 @@
 #include "jsontest.h"
 #include "kinds/blockdevice.h"
 #include "kinds/logicalvolume.h"
+#include "kinds/pool.h"
 
 struct part {
     const char *name;
@@ -140,6 +141,48 @@ static void test_inline(void **state)
     assert_false(block_device_claim_is_bound(NULL));
 }
 
+#define POOL                                                                                       \
+    "{'spec':{'hostName':'n1','poolConfig':{'defaultRaidGroupType':'mirror'},'raidGroups':["       \
+    "{'blockDevices':[{'blockDeviceName':'a','capacity':'1Ki'},{'blockDeviceName':'b'}]},"         \
+    "{'blockDevices':[]},{'isSpare':true,'blockDevices':[{'blockDeviceName':'s'}]}]},"             \
+    "'status':{'guid':'7','adding':['s'],'devices':[{'blockDeviceName':'a','guid':'8'}]}}"
+
+static void test_instance_of_pool(void **state)
+{
+    (void)state;
+    json_auto_t *json = parse_quoted(POOL);
+    struct arena arena = {0};
+    const struct pool_instance p = pool_instance_of(json, &arena);
+    assert_string_equal(p.spec.host_name, "n1");
+    assert_int_equal(p.spec.config.read_only_percent, 85); /* the default of the table */
+    assert_int_equal(p.spec.groups.len, 3);
+    assert_string_equal(p.spec.groups.p[0].devices.p[1].name, "b");
+    assert_int_equal(p.spec.groups.p[0].devices.p[0].capacity, 1024);
+    assert_string_equal(raid_group_type(&p.spec.groups.p[0], &p.spec.config), "mirror");
+    assert_string_equal(raid_group_type(&p.spec.groups.p[2], &p.spec.config), "stripe");
+    assert_int_equal(raid_group_role(&p.spec.groups.p[2]), API_RAID_SPARE);
+    assert_string_equal(p.status.devices.p[0].guid, "8");
+    assert_string_equal(p.status.adding.p[0], "s");
+    arena_done(&arena);
+    /* Whoever brings no arena has the rest, and is not told that lists are empty. */
+    const struct pool_instance flat = pool_instance_of(json, NULL);
+    assert_string_equal(flat.status.guid, "7");
+    assert_int_equal(flat.spec.groups.len, 3);
+    assert_non_null(flat.spec.groups.p);
+}
+
+static void test_walk_over_devices(void **state)
+{
+    (void)state;
+    json_auto_t *json = parse_quoted(POOL);
+    _cleanup_(str_done) struct str seen = {0};
+    pool_each_device(json_object_get(json, "spec"), it)
+        str_appendf(&seen, "%s %zu.%zu ", it.name, it.group, it.device);
+    assert_string_equal(str_get(&seen), "a 0.0 b 0.1 s 2.0 ");
+    pool_each_device(NULL, it)
+        fail_msg("%s", it.name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +190,8 @@ int main(void)
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_alias),
         cmocka_unit_test(test_inline),
+        cmocka_unit_test(test_instance_of_pool),
+        cmocka_unit_test(test_walk_over_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

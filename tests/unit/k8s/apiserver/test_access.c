@@ -70,7 +70,7 @@ static void be(struct api_actor *a, enum api_who who)
 static json_t *object_of(const struct api_kind *kind, enum api_who who, const char *owner)
 {
     static const char *const components[API_WHO_COUNT] = {
-        "orlop-node", "orlop-pool", "orlop-volume", "orlop-replica", "orlop-csi"};
+        "orlop-node", "orlop-pool", "orlop-sidecar", "orlop-replica", "orlop-csi"};
     bool mine = str_eq(owner, "mine");
     const char *ns = kind == &api_lease && who == API_WHO_NODE ? "kube-node-lease"
                      : mine                                    ? "ns"

@@ -56,8 +56,8 @@ static void test_arguments(void **state)
          "leads out of its volumes"},
         {"orlop-pool", "pool serve --namespace n --name p --node n --metrics 127.0.0.1", NULL},
         {"orlop-pool", "pool serve --sparse-dir /etc", "--sparse-dir"},
-        {"orlop-volume", "--kind JivaVolume --name v --control /run/orlop/data/c", NULL},
-        {"orlop-volume", "--kubeconfig /etc/passwd", "--kubeconfig"},
+        {"orlop-sidecar", "--kind JivaVolume --name v --control /run/orlop/data/c", NULL},
+        {"orlop-sidecar", "--kubeconfig /etc/passwd", "--kubeconfig"},
         {"orlop-apiserver", "--data-dir /", "only what Orlop's controllers run"},
         {"orlop-node", "wipe /etc/passwd", "only what Orlop's controllers run"},
     };

@@ -1,0 +1,274 @@
+/*
+ * What is particular to Jiva volumes: their object, the policy in it, and replicas that are pods of one
+ * Deployment, one a node, with their data in a folder of it.
+ */
+#include "controllers/volume/volume.h"
+#include "json/patch.h"
+#include "kinds/jiva.h"
+
+extern const struct kube_template controllers_volume_jiva_eraser, controllers_volume_jiva_replicas,
+    controllers_volume_jiva_target, controllers_volume_service;
+
+/* Reading. */
+
+/* A boolean of the policy, or what is usual. */
+static bool policy_says(const json_t *policy, const char *key, bool usually)
+{
+    const json_t *said = json_object_get(policy, key);
+    return said ? json_is_true(said) : usually;
+}
+
+/* Whether the target is at a snapshot, or has been told to be. */
+static bool is_snapshotting(const json_t *volume)
+{
+    const char *text = kube_annotation(volume, API_JIVA_SNAPSHOT);
+    json_auto_t *order = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
+    const char *id = json_str(order, "id");
+    const json_t *said = json_at(volume, "status", "snapshotOrder");
+    const char *phase = json_str(said, "phase"), *answered = json_str(said, "id");
+    bool open = id && (!answered || !str_eq(answered, id) || !phase || str_eq(phase, "Running"));
+    return open || strstr(volume_text(volume, "status", "operation"), "snapshot");
+}
+
+static void read_members(const json_t *volume, struct volume_view *ret)
+{
+    const json_t *it, *all = json_at(volume, "status", "replicaStatus");
+    for (size_t i = 0; i < VOLUME_MEMBERS && (it = json_array_get(all, i)); i++) {
+        const char *id = json_str(it, "replicaId"), *address = json_str(it, "address"),
+                   *state = json_str(it, "state");
+        struct volume_member *m = &ret->member[ret->members++];
+        *m = (struct volume_member){
+            .id = id ? id : "", .address = address ? address : "", .state = state ? state : ""};
+        m->healthy = str_eq(m->state, "Healthy");
+        m->offline = str_eq(m->state, "Offline") || !*m->state;
+        ret->healthy += m->healthy;
+    }
+}
+
+static void read_volume(const json_t *volume, struct volume_view *ret)
+{
+    const json_t *policy = json_at(volume, "spec", "policy");
+    *ret = (struct volume_view){
+        .factor = api_jiva_factor(volume),
+        .size = volume_bytes(json_at(volume, "spec", "capacity")),
+        .has = volume_bytes(json_at(volume, "status", "capacity")),
+        .capacity = volume_text(volume, "spec", "capacity"),
+        .phase = volume_text(volume, "status", "phase"),
+        .made = json_at(volume, "status", "capacity") != NULL,
+        .serving = str_eq(volume_text(volume, "status", "status"), "RW"),
+        .snapshotting = is_snapshotting(volume),
+        .authenticated = !str_eq(api_jiva_authentication(volume), "None"),
+        .monitored = !policy_says(json_object_get(policy, "target"), "disableMonitor", false),
+        .rehomes = policy_says(policy, "autoScaling", true),
+        .portal = volume_text(volume, "iscsi", "targetPortal"),
+        .pv = volume_text(volume, "spec", "pv"),
+        .node_selector = json_at(policy, "replica", "nodeSelector"),
+        .order = volume_annotation(volume, API_JIVA_RESIZE_ORDER),
+        .growth = json_at(volume, "status", "resize"),
+    };
+    ret->ready = str_eq(ret->phase, "Ready");
+    ret->ordered = api_jiva_bytes(ret->order);
+    read_members(volume, ret);
+}
+
+static void set_diff(json_t *patch, const char *key, const json_t *is, const json_t *wanted)
+{
+    json_auto_t *nothing = json_object();
+    json_t *diff = json_merge_diff(is ? is : nothing, wanted);
+    if (json_object_size(diff))
+        json_object_set_new(patch, key, diff);
+    else
+        json_decref(diff);
+}
+
+/* Adds to a patch of the volume what makes it say, in both forms, how it is reached. */
+static void patch_iscsi(const json_t *volume, const json_t *iscsi, json_t *patch)
+{
+    json_auto_t *published = api_jiva_iscsi_published(iscsi), *spec = json_object();
+    set_diff(patch, "iscsi", json_object_get(volume, "iscsi"), iscsi);
+    set_diff(spec, "iscsiSpec", json_at(volume, "spec", "iscsiSpec"), published);
+    if (json_object_size(spec))
+        json_object_set(patch, "spec", spec);
+}
+
+/* What the object says of itself: who it is, and where its parts are. */
+static json_t *make_identity(const json_t *volume)
+{
+    static const char *const parts[][2] = {
+        {"service", "svc"}, {"targetDeployment", "ctrl"}, {"replicaDeployment", "rep"}};
+    const char *ns = kube_namespace(volume), *name = kube_name(volume);
+    json_t *patch = json_object();
+    if (!*volume_id(&volume_jiva, volume))
+        json_object_set_new(patch, "metadata",
+                            json_pack("{s:{s:s}}", "annotations", API_JIVA_ID, kube_uid(volume)));
+    json_auto_t *iscsi = api_jiva_iscsi(volume);
+    patch_iscsi(volume, iscsi, patch);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        json_t *wanted = json_pack("{s:o,s:s}", "name", json_sprintf("%s-%s", name, parts[i][1]),
+                                   "namespace", ns);
+        if (json_equal(json_object_get(volume, parts[i][0]), wanted))
+            json_decref(wanted);
+        else
+            json_object_set_new(patch, parts[i][0], wanted);
+    }
+    return patch;
+}
+
+static json_t *make_portal(const json_t *volume, const char *portal)
+{
+    json_auto_t *iscsi = api_jiva_iscsi(volume);
+    json_t *patch = json_object();
+    json_object_set_new(iscsi, "targetPortal", json_string(portal));
+    patch_iscsi(volume, iscsi, patch);
+    return patch;
+}
+
+static json_t *order_growth(const char *resize, const char *capacity)
+{
+    (void)resize; /* it is named by the lock */
+    return json_pack("{s:{s:{s:o}}}", "metadata", "annotations", API_JIVA_RESIZE_ORDER,
+                     capacity ? json_string(capacity) : json_null());
+}
+
+/* What the policy asks for and nobody does here: said where its owner looks, once. */
+static int tell_policy(struct volume_work *w, struct err *e)
+{
+    static const char type[] = "PolicyHonoured";
+    const char *class = json_str(json_at(w->volume, "spec", "policy"), "replicaSC");
+    _cleanup_free_ char *text = mem_printf(
+        "policy.replicaSC \"%s\" has no effect: replicas keep their data in folders of the nodes, "
+        "below %s; mount there what they are to use",
+        class ? class : "", volume_settings.dir);
+    const struct kube_condition ignored = {type, "False", "ReplicaSCIgnored", text, 0},
+                                honoured = {type, "True", "Honoured", "The policy is followed", 0};
+    bool asked = class && *class;
+    if (!asked && !kube_condition_get(w->volume, type))
+        return 0;
+    return volume_say(w, NULL, asked ? &ignored : &honoured, e);
+}
+
+/* Templates. */
+
+/* What the policy says of the pods of one part. */
+static void set_policy(json_t *values, const json_t *volume, const char *part)
+{
+    const json_t *policy = json_at(volume, "spec", "policy"), *own = json_object_get(policy, part);
+    const json_t *priority = json_object_get(own, "priorityClassName");
+    volume_set_value(values, "priorityClassName",
+                     priority ? priority : json_object_get(policy, "priorityClassName"));
+    volume_set_value(values, "nodeSelector", json_object_get(own, "nodeSelector"));
+    volume_set_value(values, "tolerations", json_object_get(own, "tolerations"));
+    volume_set_value(values, "resources", json_object_get(own, "resources"));
+    volume_set_value(values, "affinity", json_object_get(own, "affinity"));
+    volume_set_value(values, "nodeAffinity", json_at(own, "affinity", "nodeAffinity"));
+    volume_set_value(values, "podAffinity", json_at(own, "affinity", "podAffinity"));
+}
+
+static void set_target_values(const json_t *volume, json_t *values)
+{
+    _cleanup_free_ char *lun =
+        mem_printf("%d", (int)json_integer_value(json_at(volume, "spec", "lun")));
+    volume_set_text(values, "iqn", volume_text(volume, "iscsi", "iqn"));
+    volume_set_text(values, "lun", lun);
+    volume_set_value(values, "auxResources",
+                     json_at(volume, "spec", "policy", "target", "auxResources"));
+    set_policy(values, volume, "target");
+}
+
+json_t *volume_jiva_replicas(const json_t *volume, const char *address, const char *key,
+                             unsigned replicas, struct err *e)
+{
+    const json_t *policy = json_at(volume, "spec", "policy");
+    json_auto_t *values = volume_values(&volume_jiva, volume);
+    volume_set_text(values, "keyUid", key);
+    volume_set_text(values, "address", address);
+    json_object_set_new(values, "count", json_integer(replicas));
+    json_object_set_new(values, "direct", json_boolean(!policy_says(policy, "enableBufio", true)));
+    volume_set_value(values, "serviceAccountName", json_object_get(policy, "serviceAccountName"));
+    set_policy(values, volume, "replica");
+    return kube_template_fill(&controllers_volume_jiva_replicas, values, e);
+}
+
+static json_t *make_eraser(const json_t *volume, const char *node, struct err *e)
+{
+    struct volume_view view;
+    _cleanup_(str_done) struct str members = {0};
+    read_volume(volume, &view);
+    /* Whatever led here: who is a member is not erased while there is a volume. */
+    for (unsigned i = 0; !kube_deleting(volume) && i < view.members; i++)
+        str_appendf(&members, "%s%s", i ? "," : "", view.member[i].id);
+    json_auto_t *values = volume_values(&volume_jiva, volume);
+    volume_set_text(values, "node", node);
+    volume_set_text(values, "members", str_get(&members));
+    return kube_template_fill(&controllers_volume_jiva_eraser, values, e);
+}
+
+/* Replicas. */
+
+static int apply_replicas(struct volume_work *w, const char *address,
+                          const struct volume_uids *uids, struct err *e)
+{
+    _cleanup_free_ char *name = mem_printf("%s-rep", w->name);
+    json_auto_t *live = kube_informer_json(w->c->deployments.informer, w->ns, name, NULL);
+    unsigned now = (unsigned)json_integer_value(json_at(live, "spec", "replicas"));
+    const struct volume_view view = volume_look(w);
+    unsigned count = volume_replica_count(&view, now);
+    if (live && count < now) {
+        int said = volume_choose_leaver(w, e);
+        if (said < 0)
+            return -1;
+        count = said ? count : now;
+    }
+    return volume_apply_child(w, &w->c->deployments,
+                              volume_jiva_replicas(w->volume, address, uids->key, count, e), NULL,
+                              NULL, e);
+}
+
+static int end_replicas(struct volume_work *w, struct err *e)
+{
+    return volume_end_part(w, "-rep", volume_jiva.replica_component, "ReplicasEnd",
+                           "The replicas end", e);
+}
+
+static const struct volume_resize_names resize = {
+    .kind = "JivaVolumeResize",
+    .controller = "jiva-volume-resize-controller",
+    .finalizer = "resize.jiva.openebs.io/cleanup",
+    .about = API_JIVA_NAME,
+    .enabled = API_JIVA_RESIZE_ENABLED,
+    .lock = API_JIVA_RESIZE_LOCK,
+    .order = order_growth,
+};
+
+const struct volume_engine volume_jiva = {
+    .name = "jiva",
+    .version = "openebs.io/v1alpha1",
+    .kind = "JivaVolume",
+    .singular = "jivavolume",
+    .plural = "jivavolumes",
+    .group = "openebs.io",
+    .controller = "jiva-volume-controller",
+    .finalizer = "jiva.openebs.io/volume",
+    .id = API_JIVA_ID,
+    .reclaim = API_JIVA_RECLAIM,
+    .nodes = API_JIVA_NODES,
+    .stale = API_JIVA_STALE,
+    .gate = "jiva.openebs.io/placement",
+    .target_suffix = "-ctrl",
+    .service_suffix = "-svc",
+    .target_component = "jiva-controller",
+    .replica_component = "jiva-replica",
+    .service = &controllers_volume_service,
+    .target = &controllers_volume_jiva_target,
+    .view = read_volume,
+    .identity = make_identity,
+    .portal = make_portal,
+    .target_values = set_target_values,
+    .tell_policy = tell_policy,
+    .apply_replicas = apply_replicas,
+    .place_replicas = volume_place_pods,
+    .end_replicas = end_replicas,
+    .erase_data = volume_erase_folders,
+    .eraser = make_eraser,
+    .resize = &resize,
+};

@@ -1,0 +1,192 @@
+/*
+ * The controller of an engine's volumes: children, addresses, and the size after a resize.
+ *
+ *     finalizer ─> identity, names ─> Secret ─> account, Role ─> Service ─> Deployments ─> portal
+ *                                                                   │
+ *                      status: the target's, by orlop-sidecar; Unknown while that is not there
+ *
+ * Each step is taken only when the ones before are in place, and all are looked at again each time.
+ */
+#include "api/format.h"
+#include "controllers/volume/volume.h"
+
+enum { WORKERS = 4 };
+
+static int ensure_identity(struct volume_work *w, struct err *e)
+{
+    /* Admission refuses such; where nobody asked it, nothing is made of it here. */
+    if (!volume_id_is_sound(w->c->engine, w->volume))
+        return err_set(e, ERR_FAILED_PRECONDITION, "InvalidIdentity", "the annotation %s %s",
+                       w->c->engine->id, api_volume_id.check(volume_id(w->c->engine, w->volume)));
+    if (volume_hold(w->c, &w->c->volumes_r, &w->volume, w->c->engine->finalizer, true, e) < 0)
+        return -1;
+    json_auto_t *patch = w->c->engine->identity(w->volume);
+    return json_object_size(patch) ? volume_patch(w, patch, "identity", e) : 0;
+}
+
+/* Status. */
+
+/* Whether somebody is there who says how the volume is. */
+static bool is_observed(struct volume_work *w)
+{
+    json_auto_t *pods = volume_pods(w->c, w->volume, w->c->engine->target_component);
+    size_t i;
+    json_t *pod;
+    json_array_foreach(pods, i, pod) {
+        const char *node = volume_text(pod, "spec", "nodeName");
+        if (!kube_deleting(pod) && kube_condition_is_true(pod, "Ready") &&
+            (!*node || volume_node_is_ready(w->c, node)))
+            return true;
+    }
+    return false;
+}
+
+static int tell_unknown(struct volume_work *w, struct err *e)
+{
+    const struct volume_view view = volume_look(w);
+    bool made = view.made;
+    if (is_observed(w) || str_eq(view.phase, made ? "Unknown" : "Pending"))
+        return 0;
+    const struct kube_condition c = {
+        .type = "TargetReachable",
+        .status = "Unknown",
+        .reason = made ? "NoTargetPod" : "Starting",
+        .message = made ? "No pod of the target is ready, so nothing is known of the volume"
+                        : "The target's pod is being started",
+    };
+    return volume_say(w,
+                      json_pack("{s:s,s:s}", "phase", made ? "Unknown" : "Pending", "status",
+                                made ? "Unknown" : "Offline"),
+                      &c, e);
+}
+
+/* After a resize: the object says what the volume has. */
+static int take_capacity(struct volume_work *w, struct err *e)
+{
+    const struct volume_resize_names *names = w->c->engine->resize;
+    const char *lock = names ? kube_annotation(w->volume, names->lock) : NULL;
+    json_auto_t *resize =
+        lock && *lock ? kube_informer_json(w->c->resizes, w->ns, lock, NULL) : NULL;
+    const char *about = resize ? kube_label(resize, names->about) : NULL;
+    const json_t *wanted = json_at(resize, "spec", "capacity");
+    if (!resize || !about || !str_eq(about, w->name) ||
+        !str_eq(volume_text(resize, "status", "phase"), "SUCCEEDED") ||
+        volume_look(w).size >= volume_bytes(wanted))
+        return 0;
+    json_auto_t *patch = json_pack("{s:{s:O}}", "spec", "capacity", wanted);
+    if (volume_patch(w, patch, "capacity", e) < 0)
+        return -1;
+    kube_event_normal(w->c->recorder, w->volume, "Resized", "The volume has %s now, by %s",
+                      json_string_value(wanted), kube_name(resize));
+    return 0;
+}
+
+static int work(struct volume_work *w, struct err *e)
+{
+    if (kube_deleting(w->volume))
+        return volume_remove(w, e);
+    if (ensure_identity(w, e) < 0 || tell_unknown(w, e) < 0 || volume_ensure_children(w, e) < 0 ||
+        (w->c->engine->tell_policy && w->c->engine->tell_policy(w, e) < 0) ||
+        take_capacity(w, e) < 0)
+        return -1;
+    return w->c->engine->place_replicas(w, e);
+}
+
+/* What does not get better by trying again is said in the volume, and that it is over, too. */
+static int tell_configured(struct volume_work *w, const struct err *why, struct err *e)
+{
+    const struct kube_condition c = {
+        .type = "Configured",
+        .status = why ? "False" : "True",
+        .reason = why ? why->reason : "AsWanted",
+        .message = why ? why->msg : "All that belongs to the volume is there",
+    };
+    if (!why && (!kube_condition_get(w->volume, c.type) || kube_deleting(w->volume)))
+        return 0;
+    return volume_say(w, NULL, &c, e);
+}
+
+static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
+                     struct err *e)
+{
+    struct volume_work w = {.c = context, .ns = ns, .name = name, .result = ret};
+    w.volume = kube_informer_json(w.c->volumes, ns, name, NULL);
+    if (!w.volume)
+        return 0;
+    int status = work(&w, e);
+    bool lasts = status < 0 && e->code != ERR_NOT_FOUND &&
+                 (err_is_infeasible(e->code) || e->code == ERR_PERMISSION_DENIED);
+    if (lasts) {
+        struct err why = {0}; /* that this is not said is no other failure */
+        tell_configured(&w, e, &why);
+        volume_again(&w, 30 * CLOCK_SECOND);
+    } else if (status == 0) {
+        status = tell_configured(&w, NULL, e);
+    }
+    json_decref(w.volume);
+    return status;
+}
+
+/* What else is about a volume. */
+
+static void map_label(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    (void)context;
+    json_auto_t *o = kube_object_json(object);
+    const char *name = kube_label(o, VOLUME_LABEL);
+    if (name)
+        kube_controller_add(c, object->ns, name);
+}
+
+static void map_resize(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    const struct volume_controller *v = context;
+    json_auto_t *o = kube_object_json(object);
+    const char *name = kube_label(o, v->engine->resize->about);
+    if (name)
+        kube_controller_add(c, object->ns, name);
+}
+
+static bool readiness_changed(const struct kube_object *old, const struct kube_object *now)
+{
+    json_auto_t *before = old ? kube_object_json(old) : NULL,
+                *after = now ? kube_object_json(now) : NULL;
+    return !before != !after ||
+           kube_condition_is_true(before, "Ready") != kube_condition_is_true(after, "Ready");
+}
+
+static void map_all(struct kube_controller *c, const struct kube_object *object, void *context)
+{
+    struct volume_controller *v = context;
+    (void)object;
+    _cleanup_(kube_objects_done) struct kube_objects all = {0};
+    kube_informer_list(v->volumes, NULL, &all);
+    for (size_t i = 0; i < all.len; i++)
+        kube_controller_add(c, all.p[i]->ns, all.p[i]->name);
+}
+
+int volume_setup(struct volume_controller *v, struct kube_manager *m, struct err *e)
+{
+    const struct kube_controller_options o = {
+        .name = v->engine->controller, .workers = WORKERS, .reconcile = reconcile, .context = v};
+    struct kube_controller *c = kube_manager_controller(m, &o, e);
+    if (!c)
+        return -1;
+    struct kube_informer *const children[] = {v->pods,
+                                              v->secrets.informer,
+                                              v->accounts.informer,
+                                              v->roles.informer,
+                                              v->bindings.informer,
+                                              v->services.informer,
+                                              v->deployments.informer};
+    kube_controller_watch(c, (struct kube_source){.informer = v->volumes});
+    if (v->resizes)
+        kube_controller_watch(
+            c, (struct kube_source){.informer = v->resizes, .map = map_resize, .context = v});
+    kube_controller_watch(
+        c, (struct kube_source){
+               .informer = v->nodes, .predicate = readiness_changed, .map = map_all, .context = v});
+    for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+        kube_controller_watch(c, (struct kube_source){.informer = children[i], .map = map_label});
+    return 0;
+}

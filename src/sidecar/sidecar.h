@@ -1,0 +1,92 @@
+/*
+ * orlop-sidecar: beside a volume's target, the program that speaks with Kubernetes.
+ *
+ *     API ── the volume's object ──> wanted ──┐
+ *      ^                                      ├─> one step ──> control socket ──> target
+ *      └───── status <── what it shows <──────┘
+ *
+ * The target knows nothing of objects; this knows nothing of data. It watches one object, its volume's,
+ * and asks the target again and again how things are.
+ *
+ * Invariants:
+ * - The status says what the target showed, or that it does not answer; nothing is remembered.
+ * - One thing at a time is asked of the target, and only while it is at nothing else.
+ * - A volume is made only if its object says that it never was, and was born here.
+ * - A growth begins when its order was acknowledged in the object, by a write that names the version
+ *   in which the order was read. So whoever withdraws an order knows whether it was taken.
+ *
+ * What is particular to a kind is behind struct sidecar_kind.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "json/json.h"
+#include "kube/manager.h"
+
+/* What the object asks for. Texts are the object's. */
+struct sidecar_wanted {
+    bool create; /* it was never made */
+    uint64_t size;
+    unsigned replicas;
+    /* An order to grow; NULL: none. */
+    const char *resize, *capacity;
+    uint64_t grow_to;
+    /* What is acknowledged; NULL: nothing. */
+    const char *taken, *failed;
+};
+
+/* What is asked about snapshots. Texts are the object's. */
+struct sidecar_order {
+    json_t *json; /* owned; what was asked, NULL: nothing, or what is no order */
+    const char *id, *command, *name;
+    const char *phase; /* of what was said of it; "": nothing yet */
+};
+void sidecar_order_done(struct sidecar_order *o);
+
+struct sidecar_kind {
+    const char *version, *kind;
+    void (*wanted)(const json_t *volume, struct sidecar_wanted *ret);
+    /* The status as it should be: what it was, with what is shown. shown NULL: no answer, `why`. */
+    json_t *(*status)(const json_t *volume, const json_t *shown, const char *why,
+                      const struct clock *clock);
+    void (*order)(const json_t *volume, struct sidecar_order *ret);
+    void (*answer)(json_t *status, const char *id, const char *phase, const char *message);
+    /* Writes an acknowledgement into a status: NULL takes it out. */
+    void (*acknowledge)(json_t *status, const struct sidecar_wanted *wanted, const char *failure);
+};
+
+extern const struct sidecar_kind sidecar_jiva; /* jiva.c */
+/* By its name; NULL. */
+const struct sidecar_kind *sidecar_kind_find(const char *name);
+
+struct sidecar_options {
+    const struct sidecar_kind *kind;
+    const struct kube_config *config;
+    const char *ns, *name;
+    const char *control; /* the target's socket */
+};
+
+int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e);
+
+/* target.c: one request; the answer, or NULL: UNAVAILABLE, DEADLINE_EXCEEDED, or what it refuses. */
+json_t *sidecar_ask(const char *control, json_t *request, int64_t timeout_ns, struct err *e);
+
+/* snapshots.c: follows an order about snapshots. 1 when it is at one, so that nothing else is. */
+struct sidecar;
+int sidecar_follow_order(struct sidecar *m, json_t **volume, const json_t *shown, struct err *e);
+/* run.c: between two crash points; nothing when the object has this status. */
+struct sidecar {
+    const struct sidecar_options *o;
+    const struct clock *clock;
+    struct kube_client *client;
+    struct kube_recorder *recorder;
+    struct kube_resource r;
+    struct kube_informer *volumes;
+};
+int sidecar_write_status(struct sidecar *m, json_t **volume, const json_t *status, const char *what,
+                         struct err *e);
+
+/* members.c: what to ask of the target next so that it has the replicas it should; NULL: nothing. */
+json_t *sidecar_next_request(const json_t *shown, const struct sidecar_wanted *wanted);
+/* The part of what is shown that is about replicas; NULL before there is one. */
+const json_t *sidecar_volume(const json_t *shown);

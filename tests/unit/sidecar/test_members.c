@@ -1,0 +1,81 @@
+#include "jsontest.h"
+#include "sidecar/sidecar.h"
+
+/*
+ * What a target shows, in a line: members as letter and name, H healthy, O offline, R rebuilding, L a learner;
+ * guests after a "+". "!" first: it does not serve.
+ */
+static json_t *shown_from(const char *text)
+{
+    json_t *replicas = json_array(), *guests = json_array();
+    bool serving = *text != '!';
+    _cleanup_free_ char *copy = mem_strdup(text + !serving);
+    char *save = NULL;
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        const char *mode = *word == 'H'   ? "Healthy"
+                           : *word == 'O' ? "Offline"
+                           : *word == 'R' ? "Rebuilding"
+                                          : "NewReplicaDegraded";
+        if (*word == '+')
+            json_array_append_new(guests, json_pack("{s:s}", "replicaId", word + 1));
+        else
+            json_array_append_new(replicas, json_pack("{s:s,s:s,s:b}", "replicaId", word + 1,
+                                                      "mode", mode, "voter", *word != 'L'));
+    }
+    return json_pack("{s:s,s:[{s:o,s:o,s:b}]}", "doing", "", "volumeStatus", "replicaStatus",
+                     replicas, "guests", guests, "serving", serving);
+}
+
+static void test_next(void **state)
+{
+    static const struct {
+        const char *name, *shown;
+        unsigned wanted;
+        const char *next;
+    } cases[] = {
+        {"nothing to do", "Ha Hb Hc", 3, NULL},
+        {"one is away, and nobody is there for it", "Ha Hb Oc", 3, NULL},
+        {"somebody is", "Ha Hb Oc +d", 3, "{'command':'add','replica':'d','instead':'c'}"},
+        {"one more is wanted and not there", "Ha Hb Hc", 4, NULL},
+        {"and is", "Ha Hb Hc +d", 4, "{'command':'add','replica':'d'}"},
+        {"more are wanted, and one is away", "Ha Hb Oc +d", 4, "{'command':'add','replica':'d'}"},
+        {"a guest that nobody wants", "Ha Hb Hc +d", 3, NULL},
+        {"an addition that was interrupted", "Ha Hb Hc Ld", 4, "{'command':'add','replica':'d'}"},
+        {"and a replacement", "Ha Hb Oc Ld", 3, "{'command':'add','replica':'d','instead':'c'}"},
+        {"one too many: the last", "Ha Hb Hc", 2, "{'command':'remove','replica':'c'}"},
+        {"one too many: who is away", "Ha Ob Hc", 2, "{'command':'remove','replica':'b'}"},
+        {"one too many, but two are ill", "Ha Ob Rc", 2, NULL},
+        {"without a quorum nothing is changed", "!Ha Ob Oc +d", 3, NULL},
+        {"there was a volume: it is not made anew", "!+a +b +c", 3, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *shown = shown_from(cases[i].shown),
+                    *expected = cases[i].next ? parse_quoted(cases[i].next) : json_null();
+        const struct sidecar_wanted wanted = {.replicas = cases[i].wanted, .size = 4096};
+        json_t *next = sidecar_next_request(shown, &wanted);
+        json_auto_t *got = next ? next : json_null();
+        assert_json(got, expected, cases[i].name);
+    }
+}
+
+static void test_create_and_wait(void **state)
+{
+    (void)state;
+    json_auto_t *shown = shown_from("!+a"), *busy = shown_from("Ha Hb Oc +d");
+    const struct sidecar_wanted wanted = {.create = true, .replicas = 3, .size = 8192};
+    json_auto_t *expected = parse_quoted("{'command':'create','size':8192,'replicas':3}");
+    json_auto_t *got = sidecar_next_request(shown, &wanted);
+    assert_json(got, expected, "a volume that never was is made");
+    json_object_set_new(busy, "doing", json_string("a scrub"));
+    assert_null(sidecar_next_request(busy, &wanted));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_next),
+        cmocka_unit_test(test_create_and_wait),
+    };
+    return cmocka_run_group_tests_name("members", tests, NULL, NULL);
+}
