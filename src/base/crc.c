@@ -1,6 +1,7 @@
 #include "base/crc.h"
 
 #include <isa-l/crc.h>
+#include <isa-l/crc64.h>
 
 uint32_t crc_32c_more(uint32_t crc, const void *data, size_t size)
 {
@@ -16,4 +17,9 @@ uint32_t crc_32c_more(uint32_t crc, const void *data, size_t size)
 uint32_t crc_32c(const void *data, size_t size)
 {
     return crc_32c_more(0, data, size);
+}
+
+uint64_t crc_64(const void *data, size_t size)
+{
+    return crc64_ecma_refl(0, data, size);
 }

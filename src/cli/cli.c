@@ -285,6 +285,7 @@ int cli_main(int argc, char **argv)
 
 int cli_program_main(int argc, char **argv, const struct cli_handler *handlers)
 {
+    assert(handlers->command);
     for (const struct cli_handler *h = handlers; h->command; h++)
         cli_register(h->command);
     int words = 0;

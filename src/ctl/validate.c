@@ -203,7 +203,7 @@ static int validate(const struct cli_args *args, struct validation *v)
         return CLI_FAILED;
     if (manifest_each(args->words, args->count, check_object, v, &e) < 0)
         return cli_fail(args, "%s", e.msg);
-    if (v->problems && print_problems(args, v) != CLI_DONE)
+    if (s->output && print_problems(args, v) != CLI_DONE)
         return CLI_FAILED;
     if (v->errors)
         return CLI_FAILED;

@@ -4,41 +4,43 @@
  * One order at a time: it is written over one that was answered, with the object's version as the
  * precondition.
  */
-#include "base/uuid.h"
 #include "ctl/volume.h"
-
-#define ORDER "snapshot.jiva.openebs.io/order"
 
 struct ordering {
     struct ctl_volume *v;
     const char *volume, *command, *name;
-    char id[UUID_TEXT_MAX];
-    bool given;
+    json_int_t generation; /* of our order; 0: it is not given yet */
 };
+
+static json_int_t generation_of(const json_t *volume, const char *part)
+{
+    return json_integer_value(json_at(volume, part, "snapshotOrder", "generation"));
+}
+
+static const char *phase_of(const json_t *volume)
+{
+    const char *phase = json_str(json_at(volume, "status", "snapshotOrder"), "phase");
+    return phase ? phase : "";
+}
 
 /* Whether the order before was answered. */
 static bool is_free(const json_t *volume)
 {
-    const char *text = kube_annotation(volume, ORDER);
-    json_auto_t *before = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
-    const json_t *said = json_at(volume, "status", "snapshotOrder");
-    const char *id = json_str(before, "id"), *answered = json_str(said, "id"),
-               *phase = json_str(said, "phase");
-    return !id || (answered && phase && str_eq(id, answered) && !str_eq(phase, "Running"));
+    return generation_of(volume, "spec") <= generation_of(volume, "status") &&
+           !str_eq(phase_of(volume), "Running");
 }
 
 static int give(struct ordering *o, const json_t *volume, struct err *e)
 {
-    _cleanup_(str_done) struct str text = {0};
-    json_auto_t *order =
-        json_pack("{s:s,s:s,s:s}", "id", o->id, "command", o->command, "name", o->name);
-    json_format(order, &text);
-    json_auto_t *patch = json_pack("{s:{s:s,s:{s:s}}}", "metadata", "resourceVersion",
-                                   kube_version(volume), "annotations", ORDER, str_get(&text));
+    json_int_t generation = generation_of(volume, "status") + 1;
+    json_auto_t *patch = json_pack("{s:{s:s},s:{s:{s:I,s:s,s:s}}}", "metadata", "resourceVersion",
+                                   kube_version(volume), "spec", "snapshotOrder", "generation",
+                                   generation, "command", o->command, "name", o->name);
     struct err why = {0};
     json_auto_t *now = kube_patch(o->v->client, &o->v->volumes, o->v->ns, o->volume,
                                   KUBE_MERGE_PATCH, patch, NULL, &why);
-    o->given = now != NULL;
+    if (now)
+        o->generation = generation;
     if (now || why.code == ERR_ABORTED)
         return 0; /* or it is tried again, with what there is then */
     *e = why;
@@ -52,14 +54,20 @@ static int is_done(void *context, struct str *ret_progress, struct err *e)
     if (!volume)
         return -1;
     str_appendf(ret_progress, "%s is %s", o->volume, ctl_text(volume, "status", "phase"));
-    if (!o->given)
+    if (!o->generation)
         return is_free(volume) ? give(o, volume, e) : 0;
-    const json_t *said = json_at(volume, "status", "snapshotOrder");
-    const char *id = json_str(said, "id"), *phase = json_str(said, "phase"),
-               *message = json_str(said, "message");
-    if (!id || !phase || !str_eq(id, o->id) || str_eq(phase, "Running"))
+    json_int_t answered = generation_of(volume, "status");
+    if (answered < o->generation)
         return 0;
-    if (str_eq(phase, "Failed"))
+    if (answered > o->generation)
+        return err_set(e, ERR_ABORTED, "Overtaken",
+                       "it was answered, and another order came after it before the answer was "
+                       "read; look with: orlop volume snapshot list %s",
+                       o->volume);
+    if (str_eq(phase_of(volume), "Running"))
+        return 0;
+    const char *message = json_str(json_at(volume, "status", "snapshotOrder"), "message");
+    if (str_eq(phase_of(volume), "Failed"))
         return err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s", message ? message : "");
     return 1;
 }
@@ -106,8 +114,6 @@ static int run_snapshot(const struct cli_args *args)
         return list(&v, args->words[1], &e) < 0 ? cli_fail(args, "%s", e.msg) : cli_finish(args);
     struct ordering o = {
         .v = &v, .volume = args->words[1], .command = verb, .name = args->words[2]};
-    const struct uuid id = uuid_random();
-    uuid_format(&id, o.id);
     if (ctl_wait(args, "volume show", is_done, &o, &e) < 0)
         return cli_fail(args, "%s", e.msg);
     if (str_eq(verb, "revert"))

@@ -79,6 +79,23 @@ static const struct api_field policy[] = {
     {0},
 };
 
+static const struct api_field resize_order[] = {
+    {"name", API_STRING, .flags = API_REQUIRED, .format = &api_dns_subdomain,
+     .doc = "The JivaVolumeResize that orders it; it counts while that holds the lock."},
+    {"capacity", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE,
+     .doc = "The size that the target is to have."},
+    {0},
+};
+
+static const struct api_field snapshot_order[] = {
+    {"generation", API_INT, .flags = API_REQUIRED, .min = 1, .max = INT64_MAX,
+     .doc = "Which order it is: greater than that of the one before."},
+    {"command", API_STRING, .flags = API_REQUIRED, .words = API_WORDS("create", "delete", "revert"),
+     .doc = "What is to be done with the snapshot."},
+    {"name", API_STRING, .flags = API_REQUIRED, .doc = "The snapshot's name."},
+    {0},
+};
+
 static const struct api_field spec[] = {
     {"capacity", API_QUANTITY, .flags = API_REQUIRED | API_POSITIVE | API_GROW_ONLY,
      .doc = "Size of the volume. A bare number counts GiB. To change it, create a "
@@ -92,6 +109,10 @@ static const struct api_field spec[] = {
     {"policy", API_OBJECT, .fields = policy, .doc = "Settings of target and replicas."},
     {"desiredReplicationFactor", API_INT, .min = 1, .max = API_JIVA_REPLICAS,
      .doc = "How many replicas are wanted; 3 when the policy says nothing either."},
+    {"resizeOrder", API_OBJECT, .fields = resize_order,
+     .doc = "That the target is to grow. Written by the system; status.resize acknowledges it."},
+    {"snapshotOrder", API_OBJECT, .fields = snapshot_order,
+     .doc = "What is asked about snapshots, last; status.snapshotOrder acknowledges it."},
     {0},
 };
 
@@ -127,8 +148,8 @@ static const struct api_field snapshot[] = {
     {0},
 };
 
-static const struct api_field snapshot_order[] = {
-    {"id", API_STRING, .doc = "Which order, as it calls itself."},
+static const struct api_field snapshot_answer[] = {
+    {"generation", API_INT, .min = 0, .max = INT64_MAX, .doc = "Which order it is about."},
     {"phase", API_STRING, .words = API_WORDS("", "Running", "Done", "Failed"),
      .doc = "How far it is."},
     {"message", API_STRING, .doc = "Why it has failed."},
@@ -156,9 +177,12 @@ static const struct api_field status[] = {
      .doc = "Who is logged in."},
     {"snapshots", API_OBJECT, API_LIST, API_ATOMIC, .fields = snapshot,
      .doc = "Its snapshots, the oldest first."},
-    {"snapshotOrder", API_OBJECT, .fields = snapshot_order,
-     .doc = "The last thing that was asked about snapshots."},
-    {"operation", API_STRING, .doc = "What the target is at beside I/O; empty: nothing."},
+    {"snapshotOrder", API_OBJECT, .fields = snapshot_answer,
+     .doc = "What became of the last thing that was asked about snapshots."},
+    {"operation", API_STRING,
+     .words = API_WORDS("", "Growth", "ReplicaAddition", "ReplicaRemoval", "Scrub", "Snapshot",
+                        "SnapshotDeletion", "Revert"),
+     .doc = "What the target is at beside I/O; empty: nothing."},
     {"resize", API_OBJECT, .fields = growth, .doc = "The growth that the target was told of."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
      .doc = "What is under way or wrong."},
@@ -290,9 +314,22 @@ static void check_lock(const json_t *old, const json_t *object, struct api_repor
                     was);
 }
 
+/* An order is followed once, by its generation: another one has another, which is greater. */
+static void check_order(const json_t *old, const json_t *object, struct api_report *report)
+{
+    const json_t *was = json_at(old, "spec", "snapshotOrder"),
+                 *is = json_at(object, "spec", "snapshotOrder");
+    json_int_t before = json_integer_value(json_object_get(was, "generation"));
+    const json_t *now = json_object_get(is, "generation");
+    if (was && is && !json_equal(was, is) && json_integer_value(now) <= before)
+        api_problem(report, API_KEY(API_KEY(spec_at, "snapshotOrder"), "generation"), API_INVALID,
+                    now, "another order needs a greater one: write %lld", (long long)before + 1);
+}
+
 static void validate_update(const json_t *old, const json_t *object, struct api_report *report)
 {
     check_lock(old, object, report);
+    check_order(old, object, report);
     const json_t *was = json_at(old, "spec", "capacity"), *is = json_at(object, "spec", "capacity");
     if (api_quantity_cmp(is, was) <= 0)
         return; /* the same, or smaller: the table refuses that */

@@ -8,10 +8,6 @@
 /* On a JivaVolume: "true" allows resizing; the name of the resize that holds the lock. */
 #define API_JIVA_RESIZE_ENABLED "resize.jiva.openebs.io/enabled"
 #define API_JIVA_RESIZE_LOCK    "resize.jiva.openebs.io/name"
-/* Beside the lock, while the volume is to grow: to which size. Its holder writes both. */
-#define API_JIVA_RESIZE_ORDER   "resize.jiva.openebs.io/capacity"
-/* What is asked about snapshots, last: {"id":ANY,"command":"create|delete|revert","name":SNAPSHOT}. */
-#define API_JIVA_SNAPSHOT       "snapshot.jiva.openebs.io/order"
 /* Who the volume is: its data knows that name. Its uid, unless somebody brought one. */
 #define API_JIVA_ID             "jiva.openebs.io/volume-id"
 /* The nodes that have a replica each, and those whose folders are to be erased; separated by commas. */

@@ -3,6 +3,113 @@
 #include "base/map.h"
 #include "kube/object.h"
 
+/* In caches. */
+
+void kube_groups_init(struct kube_groups *g, struct kube_manager *m, const char *first,
+                      const char *second, const char *kind)
+{
+    const char *const versions[KUBE_GROUPS] = {first, second};
+    for (size_t i = 0; i < KUBE_GROUPS; i++) {
+        g->resources[i] = kube_resource(versions[i], kind);
+        g->resources[i].optional = true;
+        g->informers[i] = kube_manager_informer(m, g->resources[i], NULL, NULL, NULL);
+    }
+}
+
+void kube_groups_add_index(struct kube_groups *g, const struct kube_index *index)
+{
+    for (size_t i = 0; i < KUBE_GROUPS; i++)
+        kube_informer_add_index(g->informers[i], index);
+}
+
+void kube_groups_watch(struct kube_groups *g, struct kube_controller *c, struct kube_source source)
+{
+    for (size_t i = 0; i < KUBE_GROUPS; i++) {
+        source.informer = g->informers[i];
+        kube_controller_watch(c, source);
+    }
+}
+
+/* Of two names of one object the first group's counts, be it found by this value there or not. */
+static bool is_known(struct kube_groups *g, const struct kube_object *o)
+{
+    _cleanup_(kube_object_unrefp) struct kube_object *first =
+        kube_informer_get(g->informers[0], g->resources[0].namespaced ? o->ns : NULL, o->name);
+    return first && str_eq(first->uid, o->uid);
+}
+
+void kube_groups_find(struct kube_groups *g, const char *index, const char *value,
+                      struct kube_objects *ret_list)
+{
+    kube_informer_find(g->informers[0], index, value, ret_list);
+    _cleanup_(kube_objects_done) struct kube_objects second = {0};
+    kube_informer_find(g->informers[1], index, value, &second);
+    for (size_t i = 0; i < second.len; i++) {
+        if (!is_known(g, second.p[i]))
+            vec_push(ret_list, kube_object_ref(second.p[i]));
+    }
+}
+
+struct kube_object *kube_groups_get(struct kube_groups *g, const char *ns, const char *name)
+{
+    struct kube_object *o = kube_informer_get(g->informers[0], ns, name);
+    return o ? o : kube_informer_get(g->informers[1], ns, name);
+}
+
+json_t *kube_groups_json(struct kube_groups *g, const char *ns, const char *name)
+{
+    _cleanup_(kube_object_unrefp) struct kube_object *o = kube_groups_get(g, ns, name);
+    return o ? kube_object_json(o) : NULL;
+}
+
+int kube_groups_is_first(struct kube_groups *g, struct kube_client *c, const json_t *object,
+                         struct err *e)
+{
+    const struct kube_resource *r = &g->resources[0];
+    const char *ns = r->namespaced ? kube_namespace(object) : NULL, *name = kube_name(object);
+    if (kube_groups_of(g, object) == r || !kube_informer_served(g->informers[0]))
+        return 0;
+    _cleanup_(kube_object_unrefp) struct kube_object *first =
+        kube_informer_get(g->informers[0], ns, name);
+    if (first && str_eq(first->uid, kube_uid(object)))
+        return 1;
+    struct err why = {0};
+    json_auto_t *there = kube_get(c, r, ns, name, &why);
+    if (there || why.code == ERR_NOT_FOUND)
+        return there && str_eq(kube_uid(there), kube_uid(object));
+    *e = why;
+    return -1;
+}
+
+const struct kube_resource *kube_groups_of(const struct kube_groups *g, const json_t *object)
+{
+    const char *version = json_str(object, "apiVersion");
+    return &g->resources[version && str_eq(version, g->resources[1].api_version)];
+}
+
+static bool is_of(const struct kube_resource *r, const char *group)
+{
+    size_t n = strlen(group);
+    return strncmp(r->api_version, group, n) == 0 && r->api_version[n] == '/';
+}
+
+const struct kube_resource *kube_groups_prefer(const struct kube_groups *g, const char *group)
+{
+    size_t i = is_of(&g->resources[1], group);
+    return &g->resources[kube_informer_served(g->informers[i]) ? i : !i];
+}
+
+bool kube_groups_served(const struct kube_groups *g, const char *group)
+{
+    for (size_t i = 0; i < KUBE_GROUPS; i++) {
+        if ((!group || is_of(&g->resources[i], group)) && kube_informer_served(g->informers[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Of the server. */
+
 enum { VERSION_MAX = 128 };
 
 static struct kube_resource resource_in(const struct api_kind *kind,

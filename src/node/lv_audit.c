@@ -38,7 +38,7 @@ static bool is_news(struct node_lvs *s, const struct lvm_view *v, const char *ui
 /* The uids of all objects. */
 static void know(struct node_lvs *s, const struct lvm_view *v, struct map *uids)
 {
-    for (size_t i = 0; i < KUBE_PAIR; i++) {
+    for (size_t i = 0; i < KUBE_GROUPS; i++) {
         struct kube_objects list = {0};
         kube_informer_list(s->lvs.informers[i], NULL, &list);
         vec_for_each(&list, it) {
@@ -138,7 +138,7 @@ static int confirm_absent(struct node_lvs *s, const struct lvm_view *v, const st
     if (!slash || !slash[1])
         return 0;
     _cleanup_free_ char *group = mem_strndup(o->owner, (size_t)(slash - o->owner));
-    for (size_t i = 0; i < KUBE_PAIR; i++) {
+    for (size_t i = 0; i < KUBE_GROUPS; i++) {
         struct err why = {0};
         json_auto_t *there = kube_get(s->n->client, &s->lvs.resources[i], NULL, slash + 1, &why);
         if (there && is_or_lacks(s, v, there, o->lv))
@@ -148,7 +148,7 @@ static int confirm_absent(struct node_lvs *s, const struct lvm_view *v, const st
             return -1;
         }
     }
-    *ret_absent = kube_pair_served(&s->lvs, group);
+    *ret_absent = kube_groups_served(&s->lvs, group);
     return 0;
 }
 
@@ -181,7 +181,7 @@ int lv_audit(struct node_lvs *s, struct err *e)
     int status = lv_look(s, LV_PATIENCE, &v, e);
     if (status == 0) {
         know(s, v, &after);
-        if (kube_pair_served(&s->lvs, NULL))
+        if (kube_groups_served(&s->lvs, NULL))
             find_orphans(s, v, &before, &after);
         say(s);
         lv_pools_warn(s, v);

@@ -91,7 +91,7 @@ void lv_look_at_all(struct node_lvs *s)
         free(it->value);
     map_done(&s->judged);
     pthread_mutex_unlock(&s->lock);
-    for (size_t i = 0; i < KUBE_PAIR; i++) {
+    for (size_t i = 0; i < KUBE_GROUPS; i++) {
         _cleanup_(kube_objects_done) struct kube_objects list = {0};
         kube_informer_list(s->lvs.informers[i], NULL, &list);
         vec_for_each(&list, it) {

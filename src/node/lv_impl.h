@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "kinds/logicalvolume.h"
-#include "kube/pair.h"
+#include "kube/groups.h"
 #include "lvm/class.h"
 #include "lvm/lvm.h"
 #include "node/impl.h"
@@ -33,7 +33,7 @@ struct node_lvs {
     struct node *n;
     struct lvm *lvm;
     struct node_vg_disks disks;
-    struct kube_pair lvs;
+    struct kube_groups lvs;
     struct kube_controller *volumes; /* keys are uids */
     struct kube_controller *keeper;  /* LV_AUDIT, LV_ANNOUNCE, LV_CLASSES; one worker */
     struct str classes_text;         /* of the file, as it is in force; the keeper's */

@@ -260,7 +260,7 @@ int lv_reconcile(void *context, const char *ns, const char *uid, struct kube_res
         return 0;
     }
     int status = 0;
-    w.kind = kube_pair_of(&w.s->lvs, w.object);
+    w.kind = kube_groups_of(&w.s->lvs, w.object);
     const struct err broken = lv_broken(w.s);
     struct logical_volume lv = logical_volume_of(w.object);
     if (!str_eq(lv.spec.node_name, w.s->n->name.node))

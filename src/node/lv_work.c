@@ -10,7 +10,7 @@
 json_t *lv_object(struct node_lvs *s, const char *index, const char *value)
 {
     _cleanup_(kube_objects_done) struct kube_objects list = {0};
-    kube_pair_find(&s->lvs, index, value, &list);
+    kube_groups_find(&s->lvs, index, value, &list);
     return list.len ? kube_object_json(list.p[0]) : NULL;
 }
 
@@ -18,7 +18,7 @@ json_t *lv_object(struct node_lvs *s, const char *index, const char *value)
  * The names of finalizer and annotation in each group. Whoever came from one to the other may have
  * brought the old ones along: all count.
  */
-static const char *const groups[KUBE_PAIR] = {"topolvm.cybozu.com", "topolvm.io"};
+static const char *const groups[KUBE_GROUPS] = {"topolvm.cybozu.com", "topolvm.io"};
 static const char *const finalizers[] = {"topolvm.cybozu.com/logicalvolume",
                                          "topolvm.io/logicalvolume", NULL};
 static const char *const annotations[] = {"topolvm.cybozu.com/resize-requested-at",

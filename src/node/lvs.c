@@ -176,7 +176,7 @@ static int setup_keeper(struct node_lvs *s, struct err *e)
     kube_controller_watch(s->keeper,
                           (struct kube_source){.informer = s->n->nodes, .map = lv_map_node});
     /* The audit must not begin before they are known. */
-    kube_pair_watch(&s->lvs, s->keeper, (struct kube_source){.map = lv_map_nothing});
+    kube_groups_watch(&s->lvs, s->keeper, (struct kube_source){.map = lv_map_nothing});
     kube_controller_add(s->keeper, "", LV_AUDIT);
     kube_controller_add(s->keeper, "", LV_ANNOUNCE);
     if (s->n->options.lvs.classes_file)
@@ -217,9 +217,10 @@ int node_lvs_setup(struct node *n, struct err *e)
     if (add_controller(s, "logicalvolumes", wanted ? WORKERS : 1, lv_reconcile, &s->volumes, e) < 0)
         return -1;
     /* The seed's group first: where both are the same objects, that one is used. */
-    kube_pair_init(&s->lvs, n->manager, "topolvm.cybozu.com/v1", "topolvm.io/v1", "LogicalVolume");
+    kube_groups_init(&s->lvs, n->manager, "topolvm.cybozu.com/v1", "topolvm.io/v1",
+                     "LogicalVolume");
     for (size_t i = 0; i < ARRAY_SIZE(indexes); i++)
-        kube_pair_add_index(&s->lvs, &indexes[i]);
-    kube_pair_watch(&s->lvs, s->volumes, (struct kube_source){.map = map_own, .context = s});
+        kube_groups_add_index(&s->lvs, &indexes[i]);
+    kube_groups_watch(&s->lvs, s->volumes, (struct kube_source){.map = map_own, .context = s});
     return setup_keeper(s, e);
 }

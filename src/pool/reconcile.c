@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "kinds/blockdevice.h"
 #include "kube/condition.h"
+#include "kube/groups.h"
 #include "pool/impl.h"
 
 static const int64_t BEAT_NS = 10 * CLOCK_SECOND, STUCK_NS = 30 * CLOCK_SECOND;
@@ -262,11 +263,10 @@ static struct kube_resource find_kind(struct pool_serve *s)
     struct kube_resource seed = kube_resource("openebs.io/v1alpha1", "CStorPoolInstance");
     struct kube_resource published = kube_resource("cstor.openebs.io/v1", "CStorPoolInstance");
     struct err e = {0};
-    json_auto_t *in_seed = kube_get(s->kinds.client, &seed, s->options.ns, s->options.name, &e);
-    if (in_seed || e.code != ERR_NOT_FOUND)
-        return seed;
-    json_auto_t *other = kube_get(s->kinds.client, &published, s->options.ns, s->options.name, &e);
-    return other ? published : seed;
+    json_auto_t *found =
+        kube_get_any(s->kinds.client, &api_cstor_pool_instance, s->options.ns, s->options.name, &e);
+    const char *version = json_str(found, "apiVersion");
+    return version && str_eq(version, published.api_version) ? published : seed;
 }
 
 /* readyz: whether the pool is there to be used. */

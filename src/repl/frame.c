@@ -179,20 +179,7 @@ void repl_iov_copy(const struct iovec *to, int to_n, const struct iovec *from, i
     }
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    __uint128_t p = (__uint128_t)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
-    return (uint64_t)p ^ (uint64_t)(p >> 64);
-}
-
 uint64_t repl_sum(const void *data, size_t size)
 {
-    /* Two lanes, folded by wide multiplication; sizes are multiples of sectors. */
-    const uint8_t *p = data;
-    uint64_t a = 0x243f6a8885a308d3u, b = 0x13198a2e03707344u;
-    for (size_t i = 0; i + 32 <= size; i += 32) {
-        a = mix(a ^ le_get64(p + i), le_get64(p + i + 8)) + (a << 1);
-        b = mix(b ^ le_get64(p + i + 16), le_get64(p + i + 24)) + (b << 1);
-    }
-    return mix(mix(a, b), size);
+    return crc_64(data, size);
 }

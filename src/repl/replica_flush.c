@@ -20,6 +20,12 @@ static bool flush_ready(const struct repl_replica *r)
     return !head || GUARD(46, head->arrival > r->flush_want);
 }
 
+/* The position that DONE brings vouches for the checksums of every region outside of the log; a mark for those below it. */
+bool flush_awaits_sums(const struct repl_replica *r)
+{
+    return (r->done_owed || r->mark_owed) && r->stale_cold;
+}
+
 void flush_stored(struct repl_replica *r, int status)
 {
     if (status < 0) {
@@ -87,8 +93,7 @@ void flush_progress(struct repl_replica *r)
     if (r->flush_state != FLUSH_IDLE || r->flush_want <= r->flush_have || !flush_ready(r) ||
         r->failed)
         return;
-    /* The position that DONE brings vouches for the checksums of every region outside of the log. */
-    if (r->done_owed && r->stale_cold)
+    if (flush_awaits_sums(r))
         return;
     r->flush_state = FLUSH_STORE;
     r->flushed_at = r->now;

@@ -101,7 +101,9 @@ struct repl_replica {
     /* Regions whose checksums at rest may be older than the data; of them, those in no active extent. */
     uint8_t *stale; /* bits */
     uint32_t stale_n, stale_cold, stale_next;
-    uint32_t resums; /* under way */
+    uint32_t resums;     /* under way */
+    int64_t resummed_at; /* when one was last begun */
+    int64_t compared_at; /* when sums were last asked for; also the start */
 
     /* replica_load.c */
     enum { SEAL_NONE, SEAL_NOTE, SEAL_STAMP, SEAL_DONE } seal_state;
@@ -191,6 +193,7 @@ void ops_resum(struct repl_replica *r); /* checksums of stale regions, a few at 
 void pieces_forget(struct repl_replica *r);
 
 /* replica_flush.c */
+bool flush_awaits_sums(const struct repl_replica *r);
 void flush_request(struct repl_replica *r);
 void flush_progress(struct repl_replica *r);
 void flush_stored(struct repl_replica *r, int status);

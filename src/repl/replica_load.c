@@ -130,7 +130,7 @@ bool repl_replica_stale(const struct repl_replica *r, uint64_t offset, uint64_t 
 
 void repl_replica_start(struct repl_replica *r, int64_t now)
 {
-    r->now = r->touched_at = r->flushed_at = now;
+    r->now = r->touched_at = r->flushed_at = r->compared_at = now;
     r->pos = r->sb.pos;
     r->intact = r->sb.clean;
     r->sb.boot++;

@@ -41,9 +41,10 @@ static bool awaits_sums(const struct repl_replica *r, const struct op *o)
 bool op_conflicts(const struct repl_replica *r, const struct op *o)
 {
     list_for_each(&r->active, before, struct op, link) {
-        if (before == o)
+        /* What a snapshot waits for passes it, and what is held behind it: none of that has begun. */
+        if (before == o || (o->type == OP_RESUM && awaits_sums(r, before)))
             break;
-        if (conflict(before, o) && !(o->type == OP_RESUM && awaits_sums(r, before)))
+        if (conflict(before, o))
             return true;
     }
     return false;
@@ -401,9 +402,12 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     o->session = r->session;
     o->seq = m->seq;
     o->arrival = ++r->arrivals;
+    if (m->type == REPL_SUMS)
+        r->compared_at = r->now;
     op_payload(r, o, m, iov, n, owner);
     op_init(r, o, m);
-    bool wait = o->need || o->need_log || repl_busy_maybe(&r->busy, o->offset, o->length);
+    bool wait = o->need || o->need_log || MUTANT(126, awaits_sums(r, o), false) ||
+                repl_busy_maybe(&r->busy, o->offset, o->length);
     op_push(r, o);
     bool nothing = m->type == REPL_DATA && !next_part(o, 0);
     if (nothing)
@@ -413,14 +417,21 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     return true;
 }
 
-/* One at a time while there is other work; more when there is none, or when the end of a rebuild waits for it. */
+/*
+ * One at a time while there is other work; more when there is none, or when the end of a rebuild waits for it. Very few
+ * while data is compared, here or elsewhere: clients may be waiting for that, and it wants the same disks.
+ */
 void ops_resum(struct repl_replica *r)
 {
     enum { IDLE_BATCH = 16, URGENT_BATCH = 64 };
-    bool urgent =
-        (r->done_owed && r->stale_cold) ||
-        (!list_empty(&r->active) && awaits_sums(r, list_first(&r->active, struct op, link)));
-    int most = urgent ? URGENT_BATCH : r->ops_n ? 1 : IDLE_BATCH;
+    const int64_t SECOND = 1000 * 1000000LL, SELDOM = SECOND / 100;
+    bool urgent = flush_awaits_sums(r) || (!list_empty(&r->active) &&
+                                           awaits_sums(r, list_first(&r->active, struct op, link)));
+    bool comparing = (r->joined && !r->complete) || r->now - r->compared_at < SECOND;
+    int most = urgent ? URGENT_BATCH : r->ops_n || comparing ? 1 : IDLE_BATCH;
+    if (!urgent && comparing && r->now - r->resummed_at < SELDOM)
+        return;
+    r->resummed_at = r->now;
     for (int n = 0;
          n < most && !r->resums && !r->failed && !r->stopping && map_next_stale(r, &r->stale_next);
          n++) {

@@ -33,6 +33,7 @@ static void set_defaults(struct repl_target_config *c)
     c->lease_ns = c->lease_ns ? c->lease_ns : 600 * (int64_t)MS;
     c->dead_ns = c->dead_ns ? c->dead_ns : 5000 * (int64_t)MS;
     c->grace_ns = c->grace_ns ? c->grace_ns : 30000 * (int64_t)MS;
+    c->place_shift = c->place_shift ? c->place_shift : 22;
     c->map_chunk = c->map_chunk ? c->map_chunk : REPL_PAGE_ENTRIES;
     c->mark_bytes = c->mark_bytes ? c->mark_bytes : 256 << 20;
 }

@@ -15,9 +15,10 @@
 
 static const int64_t IDLE = 100 * 1000000LL, MOST = 50 * 1000000LL;
 
+/* A volume that does not serve makes its clients wait for the rebuild itself. */
 static bool busy(const struct repl_target *t)
 {
-    return t->pace.client_at && t->now - t->pace.client_at < IDLE;
+    return t->serving && t->pace.client_at && t->now - t->pace.client_at < IDLE;
 }
 
 void pace_came(struct repl_target *t)

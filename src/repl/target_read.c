@@ -32,19 +32,29 @@ static bool unstable(const struct repl_target *t, uint64_t offset, uint64_t leng
     return false;
 }
 
-/* The link in sync with the fewest reads that has not failed this one; -1: none. */
-static int read_link(const struct repl_target *t, uint16_t avoid)
+/*
+ * A link in sync that has not failed this read; -1: none. The same place is read from the same replica, so that caches
+ * hold different parts of the volume, and what is read in order is read ahead; but from the one with the fewest reads if the
+ * other has many more.
+ */
+static int read_link(const struct repl_target *t, uint16_t avoid, uint64_t offset)
 {
-    int best = -1;
+    enum { MANY = 8 };
+    int link[REPL_LINKS], n = 0, best = 0;
     each_peer(t, i)
     {
         const struct peer *p = &t->peer[i];
         if (!GUARD(23, p->insync) || !p->joined || avoid & bit(i))
             continue;
-        if (best < 0 || p->reads < t->peer[best].reads)
-            best = i;
+        link[n] = i;
+        if (p->reads < t->peer[link[best]].reads)
+            best = n;
+        n++;
     }
-    return best;
+    if (!n)
+        return -1;
+    int home = (int)((offset >> t->cfg.place_shift) % (unsigned)n);
+    return t->peer[link[home]].reads > t->peer[link[best]].reads + MANY ? link[best] : link[home];
 }
 
 bool read_issue(struct repl_target *t, struct repl_io *io)
@@ -56,7 +66,7 @@ bool read_issue(struct repl_target *t, struct repl_io *io)
     if (!t->serving || !t->read_free_n || !lease_held(t) ||
         !GUARD(24, !unstable(t, io->offset, io->length)))
         return false;
-    int link = read_link(t, io->tried);
+    int link = read_link(t, io->tried, io->offset);
     if (link < 0) {
         io_complete(t, io, -EIO);
         return true;
@@ -130,7 +140,7 @@ void read_retry(struct repl_target *t, int link, int64_t older, bool all)
         if (!io || (link >= 0 && io->peer != link) || t->now - io->since < older)
             continue;
         uint16_t avoid = (uint16_t)(io->tried | bit(io->peer));
-        if (!all && read_link(t, avoid) < 0)
+        if (!all && read_link(t, avoid, io->offset) < 0)
             continue;
         end_read(t, io->point);
         if (!all)

@@ -168,14 +168,14 @@ static uint64_t fork_at(const struct peer *p, uint32_t region)
     return p->job.snap && p->job.snap_pos < fork ? p->job.snap_pos : fork;
 }
 
-/* The replica's new entry of the region at hand. */
-static uint64_t stamp_of(const struct repl_target *t, const struct peer *p)
+/* The replica's new entry of a region. */
+static uint64_t stamp_of(const struct repl_target *t, const struct peer *p, uint32_t region)
 {
     const struct job *j = &p->job;
-    uint64_t own = j->own[j->region - j->first], theirs = j->theirs[j->region - j->first];
+    uint64_t own = j->own[region - j->first], theirs = j->theirs[region - j->first];
     uint64_t high = p->pos > p->sb.mark_pos ? p->pos : p->sb.mark_pos;
     /* Above all that the replica may be taken for, should it crash before the piece is copied. */
-    bool safe = own <= fork_at(p, j->region) && theirs > high;
+    bool safe = own <= fork_at(p, region) && theirs > high;
     return GUARD(25, safe) ? theirs : repl_pos(t->epoch, t->last);
 }
 
@@ -231,6 +231,21 @@ static bool equal(const struct peer *p, uint32_t region)
            GUARD(27, j->own[region - j->first] <= fork);
 }
 
+/* An entry that never rose: no write and no data was ever executed there. */
+static bool has_zeros(const struct peer *p, uint32_t region)
+{
+    return !p->lost && !p->job.own[region - p->job.first];
+}
+
+/* Whether a piece may go on into the next region: both are in delta, and get the same entry. */
+static bool goes_on(const struct repl_target *t, const struct peer *p, uint32_t region)
+{
+    const struct job *j = &p->job;
+    return region + 1 < j->first + j->count && !equal(p, region + 1) &&
+           stamp_of(t, p, region) == stamp_of(t, p, region + 1) &&
+           has_zeros(p, region) == has_zeros(p, region + 1);
+}
+
 /* The next piece of the region at hand, or of the next in delta. False: the entries are used up. */
 static bool next_piece(struct repl_target *t, struct peer *p)
 {
@@ -250,6 +265,8 @@ static bool next_piece(struct repl_target *t, struct peer *p)
         j->piece = j->region * span;
     }
     uint64_t end = (j->region + 1) * span;
+    for (; end - j->piece + span <= REPL_PIECE && goes_on(t, p, j->region); j->region++)
+        end += span;
     end = end < t->view.size ? end : t->view.size;
     j->piece_length = end - j->piece < REPL_PIECE ? end - j->piece : REPL_PIECE;
     return true;
@@ -279,9 +296,8 @@ static bool step(struct repl_target *t, int link)
         return false;
     }
     if (j->repair ? !j->begun : j->count && next_piece(t, p)) {
-        /* An entry that never rose: no write and no data was ever executed there. */
-        bool zeros = !j->repair && !p->lost && !j->own[j->region - j->first];
-        piece_begin(t, link, j->repair ? 0 : stamp_of(t, p), zeros);
+        bool zeros = !j->repair && has_zeros(p, j->region);
+        piece_begin(t, link, j->repair ? 0 : stamp_of(t, p, j->region), zeros);
         return true;
     }
     if (!GUARD(44, !j->flying))
@@ -332,6 +348,39 @@ void rebuild_repair(struct repl_target *t, int link, int source, uint64_t offset
     p->job.piece_length = end - start;
 }
 
+/* A rebuild that goes on now, and whose end brings a quorum nearer. */
+static bool may_complete(const struct repl_target *t, int link)
+{
+    const struct peer *p = &t->peer[link];
+    const struct job *j = &p->job;
+    bool works = (j->state == JOB_READY || j->state == JOB_MAP) && t->now >= j->retry_at;
+    return works && !j->repair && !p->lost && t->now - p->heard < t->cfg.lag_ns &&
+           bit(link) & (t->q[0].links | t->q[1].links | t->q[2].links | t->q[3].links);
+}
+
+/*
+ * Whose jobs go on. While clients wait for a quorum those that complete it come first, the nearest to the truth
+ * before the others: all at once would take as long as all of them.
+ */
+static uint16_t whose_turn(const struct repl_target *t)
+{
+    uint16_t with = counted(t), first = 0;
+    while (!quorum_met(t, with)) {
+        int next = -1;
+        each_peer(t, i)
+        {
+            if (!(with & bit(i)) && may_complete(t, i) &&
+                (next < 0 || t->peer[i].fork > t->peer[next].fork))
+                next = i;
+        }
+        if (next < 0)
+            return UINT16_MAX;
+        with |= bit(next);
+        first |= bit(next);
+    }
+    return first ? first : UINT16_MAX;
+}
+
 void rebuild_turn(struct repl_target *t)
 {
     if (t->cfg.rebuild_rate) {
@@ -342,11 +391,12 @@ void rebuild_turn(struct repl_target *t)
         t->rate_at = t->now;
     }
     pace_turn(t);
+    uint16_t turn = whose_turn(t);
     each_peer(t, i)
     {
         struct job *j = &t->peer[i].job;
-        while (j->state == JOB_READY && t->now >= j->retry_at && (t->peer[i].joined || j->snap) &&
-               j->flying < REPL_PIECES && pace_room(t) > 0 &&
+        while (turn & bit(i) && j->state == JOB_READY && t->now >= j->retry_at &&
+               (t->peer[i].joined || j->snap) && j->flying < REPL_PIECES && pace_room(t) > 0 &&
                (!t->cfg.rebuild_rate || t->rate_tokens > 0) && step(t, i))
             pace_turn(t);
     }

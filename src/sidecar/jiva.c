@@ -19,7 +19,8 @@ static void wanted(const json_t *volume, struct sidecar_wanted *ret)
 {
     const char *id = kube_annotation(volume, API_JIVA_ID);
     const json_t *taken = json_at(volume, "status", "resize");
-    const char *order = kube_annotation(volume, API_JIVA_RESIZE_ORDER);
+    const json_t *order = json_at(volume, "spec", "resizeOrder");
+    const char *by = json_str(order, "name"), *capacity = json_str(order, "capacity");
     const char *lock = kube_annotation(volume, API_JIVA_RESIZE_LOCK);
     *ret = (struct sidecar_wanted){
         .create = !json_at(volume, "status", "capacity") && id && str_eq(id, kube_uid(volume)),
@@ -28,10 +29,11 @@ static void wanted(const json_t *volume, struct sidecar_wanted *ret)
         .taken = json_str(taken, "name"),
         .failed = json_str(taken, "message"),
     };
-    if (order && lock && *lock && bytes_of(order)) {
-        ret->resize = lock;
-        ret->capacity = order;
-        ret->grow_to = bytes_of(order);
+    /* Whoever ordered it must still hold the lock. */
+    if (by && lock && str_eq(by, lock) && bytes_of(capacity)) {
+        ret->resize = by;
+        ret->capacity = capacity;
+        ret->grow_to = bytes_of(capacity);
     }
 }
 
@@ -47,38 +49,33 @@ static void acknowledge(json_t *status, const struct sidecar_wanted *w, const ch
 
 static void order(const json_t *volume, struct sidecar_order *ret)
 {
-    const char *text = kube_annotation(volume, API_JIVA_SNAPSHOT);
-    const json_t *said = json_at(volume, "status", "snapshotOrder");
-    const char *id = json_str(said, "id"), *phase = json_str(said, "phase");
-    *ret = (struct sidecar_order){.phase = ""};
-    ret->json = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
-    ret->id = json_str(ret->json, "id");
-    ret->command = json_str(ret->json, "command");
-    ret->name = json_str(ret->json, "name");
-    if (!ret->id || !ret->command || !ret->name) {
-        json_decref(ret->json);
-        ret->json = NULL;
-    } else if (id && phase && str_eq(id, ret->id)) {
-        ret->phase = phase;
-    }
+    static const char *const words[SIDECAR_COMMANDS] = {"create", "delete", "revert"};
+    const json_t *given = json_at(volume, "spec", "snapshotOrder"),
+                 *said = json_at(volume, "status", "snapshotOrder");
+    const char *command = json_str(given, "command"), *name = json_str(given, "name"),
+               *phase = json_str(said, "phase");
+    *ret = (struct sidecar_order){
+        .generation = json_integer_value(json_object_get(given, "generation")),
+        .name = name ? name : "",
+    };
+    while (ret->command < SIDECAR_COMMANDS && !(command && str_eq(words[ret->command], command)))
+        ret->command++;
+    if (json_integer_value(json_object_get(said, "generation")) == ret->generation && phase)
+        ret->phase = str_eq(phase, "Running") ? SIDECAR_RUNNING : SIDECAR_ENDED;
 }
 
-static void answer(json_t *status, const char *id, const char *phase, const char *message)
+static void answer(json_t *status, int64_t generation, const char *phase, const char *message)
 {
     json_object_set_new(status, "snapshotOrder",
-                        json_pack("{s:s,s:s,s:s}", "id", id, "phase", phase, "message", message));
+                        json_pack("{s:I,s:s,s:s}", "generation", (json_int_t)generation, "phase",
+                                  phase, "message", message));
 }
 
 /* Replicas. */
 
-static const char *mode_of(const char *state)
+static const char *mode_of(enum sidecar_state state)
 {
-    static const char *const modes[][2] = {{"Healthy", "RW"}, {"Offline", "ERR"}};
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-        if (str_eq(modes[i][0], state))
-            return modes[i][1];
-    }
-    return "WO";
+    return state == SIDECAR_HEALTHY ? "RW" : state == SIDECAR_OFFLINE ? "ERR" : "WO";
 }
 
 /* Where it was last seen, for one that is not there now. */
@@ -94,33 +91,27 @@ static const char *last_address(const json_t *volume, const char *id)
     return "";
 }
 
-static json_t *replica_of(const json_t *volume, const json_t *shown)
+static json_t *replica_of(const json_t *volume, const struct sidecar_replica *r)
 {
-    const char *id = json_str(shown, "replicaId"), *state = json_str(shown, "mode"),
-               *address = json_str(shown, "address"), *lag = json_str(shown, "inflightWrite");
-    const json_t *percent = json_object_get(shown, "rebuildPercent"),
-                 *left = json_object_get(shown, "rebuildSecondsLeft");
-    bool rebuilding = strstr(state, "uilding") || strstr(state, "Reconstructing");
-    json_t *o = json_pack("{s:s,s:s,s:s,s:s}", "replicaId", id, "address",
-                          *address ? address : last_address(volume, id), "mode", mode_of(state),
-                          "state", state);
-    if (!rebuilding)
+    json_t *o = json_pack("{s:s,s:s,s:s,s:s}", "replicaId", r->id, "address",
+                          *r->address ? r->address : last_address(volume, r->id), "mode",
+                          mode_of(r->state), "state", sidecar_state_word(r->state));
+    if (!sidecar_state_is_rebuilding(r->state))
         return o;
-    json_object_set(o, "rebuildPercent", (json_t *)(uintptr_t)percent);
-    json_object_set(o, "secondsLeft", (json_t *)(uintptr_t)left);
-    json_object_set_new(o, "lag", json_integer(strtoll(lag ? lag : "0", NULL, 10)));
+    json_object_set_new(o, "rebuildPercent", json_integer(r->percent));
+    json_object_set_new(o, "secondsLeft", json_integer(r->seconds_left));
+    json_object_set_new(o, "lag", json_integer(r->lag));
     return o;
 }
 
-static json_t *initiators_of(const json_t *shown)
+static json_t *initiators_of(const struct sidecar_shown *shown)
 {
     json_t *list = json_array();
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_object_get(shown, "sessions"), i, it) {
-        if (!json_is_true(json_object_get(it, "discovery")))
-            json_array_append_new(list, json_pack("{s:s,s:s}", "name", json_str(it, "initiator"),
-                                                  "address", json_str(it, "address")));
+    for (size_t i = 0; i < shown->sessions.len; i++) {
+        const struct sidecar_session *s = &shown->sessions.p[i];
+        if (!s->discovery)
+            json_array_append_new(
+                list, json_pack("{s:s,s:s}", "name", s->initiator, "address", s->address));
     }
     return list;
 }
@@ -129,18 +120,19 @@ static json_t *initiators_of(const json_t *shown)
  * A target that has just been started does not know the replicas before enough of them have come: they
  * are still who they were, and none is in sync.
  */
-static json_t *replicas_of(const json_t *volume, const json_t *shown)
+static json_t *replicas_of(const json_t *volume, const struct sidecar_volume *v)
 {
-    const json_t *now = json_object_get(sidecar_volume(shown), "replicaStatus"),
-                 *before = json_at(volume, "status", "replicaStatus");
+    const json_t *before = json_at(volume, "status", "replicaStatus");
     json_t *list = json_array(), *it;
     size_t i;
-    json_array_foreach((json_t *)(uintptr_t)now, i, it)
-        json_array_append_new(list, replica_of(volume, it));
-    json_array_foreach((json_t *)(uintptr_t)(json_array_size(now) ? NULL : before), i, it) {
+    for (i = 0; v && i < v->replicas.len; i++)
+        json_array_append_new(list, replica_of(volume, &v->replicas.p[i]));
+    if (json_array_size(list))
+        return list;
+    json_array_foreach((json_t *)(uintptr_t)before, i, it) {
         json_t *replica = json_deep_copy(it);
-        json_object_set_new(replica, "state", json_string("Offline"));
-        json_object_set_new(replica, "mode", json_string("ERR"));
+        json_object_set_new(replica, "state", json_string(sidecar_state_word(SIDECAR_OFFLINE)));
+        json_object_set_new(replica, "mode", json_string(mode_of(SIDECAR_OFFLINE)));
         json_array_append_new(list, replica);
     }
     return list;
@@ -153,21 +145,18 @@ struct health {
     bool serving;
 };
 
-static struct health health_of(const json_t *shown)
+static struct health health_of(const struct sidecar_volume *v)
 {
-    const json_t *v = sidecar_volume(shown), *replicas = json_object_get(v, "replicaStatus");
-    struct health h = {
-        .members = (unsigned)json_array_size(replicas),
-        .guests = (unsigned)json_array_size(json_object_get(v, "guests")),
-        .needed = (unsigned)json_integer_value(json_object_get(v, "consistencyFactor")),
-        .serving = json_is_true(json_object_get(v, "serving")),
-    };
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)(uintptr_t)replicas, i, it) {
-        const char *mode = json_str(it, "mode");
-        h.healthy += str_eq(mode, "Healthy");
-        h.connected += !str_eq(mode, "Offline");
+    struct health h = {0};
+    if (!v)
+        return h;
+    h = (struct health){.members = (unsigned)v->replicas.len,
+                        .guests = (unsigned)v->guests.len,
+                        .needed = (unsigned)v->needed,
+                        .serving = v->serving};
+    for (size_t i = 0; i < v->replicas.len; i++) {
+        h.healthy += v->replicas.p[i].state == SIDECAR_HEALTHY;
+        h.connected += v->replicas.p[i].state != SIDECAR_OFFLINE;
     }
     return h;
 }
@@ -237,40 +226,34 @@ static json_t *quantity_of(uint64_t bytes)
     return json_string(quantity_format(&q, text));
 }
 
-static json_t *snapshots_of(const json_t *shown)
+static json_t *snapshots_of(const struct sidecar_shown *shown)
 {
     json_t *list = json_array();
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_object_get(shown, "snapshots"), i, it) {
-        json_array_append_new(list, json_pack("{s:s,s:s}", "name", json_str(it, "name"), "created",
-                                              json_str(it, "created")));
-    }
+    for (size_t i = 0; i < shown->snapshots.len; i++)
+        json_array_append_new(list, json_pack("{s:s,s:s}", "name", shown->snapshots.p[i].name,
+                                              "created", shown->snapshots.p[i].created));
     return list;
 }
 
-static void show(json_t *status, const json_t *volume, const json_t *shown)
+static void show(json_t *status, const json_t *volume, const struct sidecar_shown *shown)
 {
-    struct health h = health_of(shown);
-    const char *doing = json_str(shown, "doing");
-    json_object_set_new(
-        status, "phase",
-        json_string(phase_of(&h, api_jiva_factor(volume), json_at(volume, "status", "capacity"))));
+    const struct sidecar_volume *v = sidecar_shown_volume(shown);
+    struct health h = health_of(v);
+    bool made = json_at(volume, "status", "capacity");
+    json_object_set_new(status, "phase", json_string(phase_of(&h, api_jiva_factor(volume), made)));
     json_object_set_new(status, "status", json_string(h.serving ? "RW" : "Offline"));
     json_object_set_new(status, "replicaCount", json_integer(h.connected));
-    json_object_set_new(status, "replicaStatus", replicas_of(volume, shown));
+    json_object_set_new(status, "replicaStatus", replicas_of(volume, v));
     json_object_set_new(status, "initiators", initiators_of(shown));
-    json_object_set_new(status, "operation", json_string(doing ? doing : ""));
+    json_object_set_new(status, "operation", json_string(shown->operation));
     if (h.members)
         json_object_set_new(status, "snapshots", snapshots_of(shown));
     /* The size is known, and is the volume's, once it has been served. */
-    if (json_is_true(json_object_get(shown, "ready")))
-        json_object_set_new(
-            status, "capacity",
-            quantity_of((uint64_t)json_integer_value(json_object_get(shown, "size"))));
+    if (shown->ready)
+        json_object_set_new(status, "capacity", quantity_of((uint64_t)shown->size));
 }
 
-static json_t *status(const json_t *volume, const json_t *shown, const char *why,
+static json_t *status(const json_t *volume, const struct sidecar_shown *shown, const char *why,
                       const struct clock *clock)
 {
     json_t *o = json_deep_copy(json_object_get(volume, "status"));
@@ -285,11 +268,11 @@ static json_t *status(const json_t *volume, const json_t *shown, const char *why
     }
     set_reachable(conditions, shown ? NULL : why, clock);
     if (shown) {
-        struct health h = health_of(shown);
+        struct health h = health_of(sidecar_shown_volume(shown));
         show(o, volume, shown);
         set_serving(conditions, &h, api_jiva_factor(volume), json_at(volume, "status", "capacity"),
                     clock);
-        set_authenticated(conditions, json_is_true(json_object_get(shown, "chap")), clock);
+        set_authenticated(conditions, shown->chap, clock);
     } else if (json_object_get(o, "capacity")) {
         json_object_set_new(o, "phase", json_string("Unknown"));
         json_object_set_new(o, "status", json_string("Offline"));

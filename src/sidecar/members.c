@@ -12,77 +12,76 @@
  */
 #include "sidecar/sidecar.h"
 
-static bool is_offline(const json_t *replica)
+static bool is_offline(const struct sidecar_replica *r)
 {
-    return str_eq(json_str(replica, "mode"), "Offline");
+    return r->state == SIDECAR_OFFLINE;
 }
 
-static bool is_healthy(const json_t *replica)
+static bool is_ill(const struct sidecar_replica *r)
 {
-    return str_eq(json_str(replica, "mode"), "Healthy");
+    return r->state != SIDECAR_HEALTHY;
 }
 
-static bool votes(const json_t *replica)
+static bool is_learner(const struct sidecar_replica *r)
 {
-    return json_is_true(json_object_get(replica, "voter"));
+    return !r->voter;
 }
 
 /* The first that is so; NULL. */
-static const json_t *find(const json_t *replicas, bool (*is)(const json_t *), bool wanted)
+static const struct sidecar_replica *find_replica(const struct sidecar_volume *v,
+                                                  bool (*is)(const struct sidecar_replica *))
 {
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)(uintptr_t)replicas, i, it) {
-        if (is(it) == wanted)
-            return it;
+    for (size_t i = 0; i < v->replicas.len; i++) {
+        if (is(&v->replicas.p[i]))
+            return &v->replicas.p[i];
     }
     return NULL;
 }
 
-static json_t *request(const char *command, const json_t *replica, const json_t *instead)
+static json_t *make_request(const char *command, const char *replica,
+                            const struct sidecar_replica *instead)
 {
-    json_t *o =
-        json_pack("{s:s,s:s}", "command", command, "replica", json_str(replica, "replicaId"));
+    json_t *o = json_pack("{s:s,s:s}", "command", command, "replica", replica);
     if (instead)
-        json_object_set_new(o, "instead", json_string(json_str(instead, "replicaId")));
+        json_object_set_new(o, "instead", json_string(instead->id));
     return o;
 }
 
 /* Of more than enough: who is of least use. All others have to be well. */
-static const json_t *superfluous(const json_t *replicas)
+static const struct sidecar_replica *find_superfluous(const struct sidecar_volume *v)
 {
-    const json_t *worst = find(replicas, is_healthy, false);
-    size_t i, ill = 0;
-    json_t *it;
-    json_array_foreach((json_t *)(uintptr_t)replicas, i, it)
-        ill += !is_healthy(it);
+    const struct sidecar_replica *worst = find_replica(v, is_ill);
+    size_t ill = 0;
+    for (size_t i = 0; i < v->replicas.len; i++)
+        ill += is_ill(&v->replicas.p[i]);
     if (ill > 1)
         return NULL;
-    return worst ? worst : json_array_get(replicas, json_array_size(replicas) - 1);
+    return worst ? worst : &v->replicas.p[v->replicas.len - 1];
 }
 
-json_t *sidecar_next_request(const json_t *shown, const struct sidecar_wanted *wanted)
+json_t *sidecar_next_request(const struct sidecar_shown *shown, const struct sidecar_wanted *wanted)
 {
-    const json_t *v = sidecar_volume(shown), *replicas = json_object_get(v, "replicaStatus");
-    const json_t *guest = json_array_get(json_object_get(v, "guests"), 0);
-    const char *doing = json_str(shown, "doing");
-    size_t n = json_array_size(replicas);
-    if (!v || (doing && *doing))
+    const struct sidecar_volume *v = sidecar_shown_volume(shown);
+    if (!v || sidecar_is_busy(shown))
         return NULL;
+    size_t n = v->replicas.len;
     if (!n)
         return wanted->create
                    ? json_pack("{s:s,s:I,s:i}", "command", "create", "size",
                                (json_int_t)wanted->size, "replicas", (int)wanted->replicas)
                    : NULL;
-    if (!json_is_true(json_object_get(v, "serving")))
+    if (!v->serving)
         return NULL;
-    const json_t *learner = find(replicas, votes, false), *lost = find(replicas, is_offline, true);
+    const struct sidecar_replica *learner = find_replica(v, is_learner),
+                                 *lost = find_replica(v, is_offline);
+    const char *guest = v->guests.len ? v->guests.p[0].id : NULL;
     if (learner)
-        return request("add", learner, n > wanted->replicas && lost != learner ? lost : NULL);
+        return make_request("add", learner->id,
+                            n > wanted->replicas && lost != learner ? lost : NULL);
     if (guest && n < wanted->replicas)
-        return request("add", guest, NULL);
+        return make_request("add", guest, NULL);
     if (guest && lost && n == wanted->replicas)
-        return request("add", guest, lost);
-    const json_t *leaver = n > wanted->replicas ? superfluous(replicas) : NULL;
-    return leaver ? request("remove", leaver, NULL) : NULL;
+        return make_request("add", guest, lost);
+    const struct sidecar_replica *leaver = n > wanted->replicas ? find_superfluous(v) : NULL;
+    return leaver ? make_request("remove", leaver->id, NULL) : NULL;
 }

@@ -49,14 +49,12 @@ static int grow(struct sidecar *m, json_t **volume, const struct sidecar_wanted 
 }
 
 /* 1 when a growth is under way or was asked for, so that nothing else is. */
-static int follow_growth(struct sidecar *m, json_t **volume, const json_t *shown,
+static int follow_growth(struct sidecar *m, json_t **volume, const struct sidecar_shown *shown,
                          const struct sidecar_wanted *w, struct err *e)
 {
-    const char *doing = json_str(shown, "doing");
-    bool ready = json_is_true(json_object_get(shown, "ready"));
-    bool large = (uint64_t)json_integer_value(json_object_get(shown, "size")) >= w->grow_to;
+    bool large = (uint64_t)shown->size >= w->grow_to;
     bool ours = w->taken && w->resize && str_eq(w->taken, w->resize);
-    if (!ready || (doing && *doing))
+    if (!shown->ready || sidecar_is_busy(shown))
         return 0;
     if (w->taken && (!w->resize || !ours || large)) /* done, or of an order that is no more */
         return end_growth(m, volume, NULL, NULL, e) < 0 ? -1 : 1;
@@ -87,16 +85,10 @@ static void take_step(struct sidecar *m, json_t *step)
         log_warn("the target does not do it", LOG_S("request", str_get(&text)), LOG_ERR(&why));
 }
 
-static int look(struct sidecar *m, json_t **volume, struct kube_result *ret, struct err *e)
+/* Follows orders, else has the replicas as they should be; whether the target is to be looked at soon. */
+static int take_steps(struct sidecar *m, json_t **volume, const struct sidecar_shown *shown,
+                      struct err *e)
 {
-    struct err why = {0};
-    json_auto_t *shown =
-        sidecar_ask(m->o->control, json_pack("{s:s}", "command", "show"), PATIENCE, &why);
-    json_auto_t *status = m->o->kind->status(*volume, shown, why.msg, m->clock);
-    if (sidecar_write_status(m, volume, status, "status", e) < 0)
-        return -1;
-    if (!shown)
-        return 0;
     struct sidecar_wanted wanted;
     m->o->kind->wanted(*volume, &wanted);
     int busy = follow_growth(m, volume, shown, &wanted, e);
@@ -108,10 +100,25 @@ static int look(struct sidecar *m, json_t **volume, struct kube_result *ret, str
     json_auto_t *step = busy ? NULL : sidecar_next_request(shown, &wanted);
     if (step)
         take_step(m, step);
-    const char *doing = json_str(shown, "doing");
-    if (busy || step || (doing && *doing) || !json_is_true(json_object_get(shown, "ready")))
+    return busy || step || sidecar_is_busy(shown) || !shown->ready;
+}
+
+static int look(struct sidecar *m, json_t **volume, struct kube_result *ret, struct err *e)
+{
+    struct err why = {0};
+    struct sidecar_shown shown = {0};
+    json_t *answer =
+        sidecar_ask(m->o->control, json_pack("{s:s}", "command", "show"), PATIENCE, &why);
+    if (answer)
+        sidecar_shown_read(answer, &shown);
+    json_auto_t *status = m->o->kind->status(*volume, answer ? &shown : NULL, why.msg, m->clock);
+    int busy = sidecar_write_status(m, volume, status, "status", e);
+    if (busy == 0 && answer)
+        busy = take_steps(m, volume, &shown, e);
+    if (busy > 0)
         ret->again_ns = BUSY;
-    return 0;
+    sidecar_shown_done(&shown);
+    return busy < 0 ? -1 : 0;
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,

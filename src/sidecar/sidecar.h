@@ -12,8 +12,8 @@
  * - The status says what the target showed, or that it does not answer; nothing is remembered.
  * - One thing at a time is asked of the target, and only while it is at nothing else.
  * - A volume is made only if its object says that it never was, and was born here.
- * - A growth begins when its order was acknowledged in the object, by a write that names the version
- *   in which the order was read. So whoever withdraws an order knows whether it was taken.
+ * - An order is a field of the object's spec, and begins when it was acknowledged in the status, by a write that
+ *   names the version in which the order was read. So whoever withdraws an order knows whether it was taken.
  *
  * What is particular to a kind is behind struct sidecar_kind.
  */
@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "json/json.h"
 #include "kube/manager.h"
+#include "sidecar/shown.h"
 
 /* What the object asks for. Texts are the object's. */
 struct sidecar_wanted {
@@ -36,21 +37,24 @@ struct sidecar_wanted {
 };
 
 /* What is asked about snapshots. Texts are the object's. */
+enum sidecar_command { SIDECAR_CREATE, SIDECAR_DELETE, SIDECAR_REVERT, SIDECAR_COMMANDS };
+enum sidecar_phase { SIDECAR_NEW, SIDECAR_RUNNING, SIDECAR_ENDED };
 struct sidecar_order {
-    json_t *json; /* owned; what was asked, NULL: nothing, or what is no order */
-    const char *id, *command, *name;
-    const char *phase; /* of what was said of it; "": nothing yet */
+    int64_t generation;           /* which order; 0: there is none */
+    enum sidecar_command command; /* SIDECAR_COMMANDS: none that is known */
+    const char *name;
+    enum sidecar_phase phase; /* what was acknowledged of it */
 };
-void sidecar_order_done(struct sidecar_order *o);
 
 struct sidecar_kind {
     const char *version, *kind;
     void (*wanted)(const json_t *volume, struct sidecar_wanted *ret);
     /* The status as it should be: what it was, with what is shown. shown NULL: no answer, `why`. */
-    json_t *(*status)(const json_t *volume, const json_t *shown, const char *why,
+    json_t *(*status)(const json_t *volume, const struct sidecar_shown *shown, const char *why,
                       const struct clock *clock);
     void (*order)(const json_t *volume, struct sidecar_order *ret);
-    void (*answer)(json_t *status, const char *id, const char *phase, const char *message);
+    /* Writes into a status how far the order is: "Running", "Done" or "Failed". */
+    void (*answer)(json_t *status, int64_t generation, const char *phase, const char *message);
     /* Writes an acknowledgement into a status: NULL takes it out. */
     void (*acknowledge)(json_t *status, const struct sidecar_wanted *wanted, const char *failure);
 };
@@ -73,7 +77,8 @@ json_t *sidecar_ask(const char *control, json_t *request, int64_t timeout_ns, st
 
 /* snapshots.c: follows an order about snapshots. 1 when it is at one, so that nothing else is. */
 struct sidecar;
-int sidecar_follow_order(struct sidecar *m, json_t **volume, const json_t *shown, struct err *e);
+int sidecar_follow_order(struct sidecar *m, json_t **volume, const struct sidecar_shown *shown,
+                         struct err *e);
 /* run.c: between two crash points; nothing when the object has this status. */
 struct sidecar {
     const struct sidecar_options *o;
@@ -87,6 +92,5 @@ int sidecar_write_status(struct sidecar *m, json_t **volume, const json_t *statu
                          struct err *e);
 
 /* members.c: what to ask of the target next so that it has the replicas it should; NULL: nothing. */
-json_t *sidecar_next_request(const json_t *shown, const struct sidecar_wanted *wanted);
-/* The part of what is shown that is about replicas; NULL before there is one. */
-const json_t *sidecar_volume(const json_t *shown);
+json_t *sidecar_next_request(const struct sidecar_shown *shown,
+                             const struct sidecar_wanted *wanted);

@@ -13,76 +13,55 @@
 
 static const int64_t PATIENCE = 60 * CLOCK_SECOND;
 
-void sidecar_order_done(struct sidecar_order *o)
-{
-    json_decref(o->json);
-}
-
-static const char *verb_of(const char *command)
-{
-    static const char *const verbs[][2] = {
-        {"create", "snapshot"}, {"delete", "snapshot-delete"}, {"revert", "revert"}};
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        if (str_eq(verbs[i][0], command))
-            return verbs[i][1];
-    }
-    return NULL;
-}
-
-static bool exists(const json_t *shown, const char *name)
-{
-    size_t i;
-    json_t *it;
-    json_array_foreach(json_object_get(shown, "snapshots"), i, it) {
-        if (str_eq(json_str(it, "name"), name))
-            return true;
-    }
-    return false;
-}
-
-static int say(struct sidecar *m, json_t **volume, const char *id, const char *phase,
+static int say(struct sidecar *m, json_t **volume, int64_t generation, const char *phase,
                const char *message, struct err *e)
 {
     json_auto_t *status = json_deep_copy(json_object_get(*volume, "status"));
-    m->o->kind->answer(status, id, phase, message);
+    m->o->kind->answer(status, generation, phase, message);
     return sidecar_write_status(m, volume, status, phase, e) < 0 ? -1 : 1;
 }
 
 /* Asks the target; what it says is the answer. */
-static int carry_out(struct sidecar *m, json_t **volume, const struct sidecar_order *o,
+static int carry_out(struct sidecar *m, json_t **volume, enum sidecar_command command,
                      struct err *e)
 {
+    static const char *const verbs[] = {[SIDECAR_CREATE] = "snapshot",
+                                        [SIDECAR_DELETE] = "snapshot-delete",
+                                        [SIDECAR_REVERT] = "revert"};
     struct err why = {0};
+    struct sidecar_order o; /* the object is another value since it was read */
+    m->o->kind->order(*volume, &o);
     crash_point("snapshot");
     json_auto_t *done = sidecar_ask(
-        m->o->control, json_pack("{s:s,s:s}", "command", verb_of(o->command), "name", o->name),
-        PATIENCE, &why);
+        m->o->control, json_pack("{s:s,s:s}", "command", verbs[command], "name", o.name), PATIENCE,
+        &why);
     crash_point("snapshot");
     if (!done && why.code != ERR_FAILED_PRECONDITION)
         return 1; /* what it shows next says what became of it */
-    return say(m, volume, o->id, done ? "Done" : "Failed", done ? "" : why.msg, e);
+    return say(m, volume, o.generation, done ? "Done" : "Failed", done ? "" : why.msg, e);
 }
 
-int sidecar_follow_order(struct sidecar *m, json_t **volume, const json_t *shown, struct err *e)
+int sidecar_follow_order(struct sidecar *m, json_t **volume, const struct sidecar_shown *shown,
+                         struct err *e)
 {
-    _cleanup_(sidecar_order_done) struct sidecar_order o;
+    struct sidecar_order o;
     m->o->kind->order(*volume, &o);
-    const char *doing = json_str(shown, "doing");
-    bool running = str_eq(o.phase, "Running");
-    if (!o.json || (*o.phase && !running) || !json_is_true(json_object_get(shown, "ready")))
+    bool running = o.phase == SIDECAR_RUNNING;
+    if (!o.generation || o.phase == SIDECAR_ENDED || !shown->ready)
         return 0;
-    if (doing && *doing)
+    if (sidecar_is_busy(shown))
         return running;
-    if (!verb_of(o.command))
-        return say(m, volume, o.id, "Failed", "\"command\" is none of create, delete, revert", e);
-    if (running && str_eq(o.command, "revert"))
-        return say(m, volume, o.id, "Failed",
+    if (o.command == SIDECAR_COMMANDS)
+        return say(m, volume, o.generation, "Failed",
+                   "\"command\" is none of create, delete, revert", e);
+    if (running && o.command == SIDECAR_REVERT)
+        return say(m, volume, o.generation, "Failed",
                    "It was interrupted, and may or may not have been done: look at the data, and "
                    "ask again",
                    e);
-    if (running && exists(shown, o.name) == str_eq(o.command, "create"))
-        return say(m, volume, o.id, "Done", "", e);
-    if (!running && say(m, volume, o.id, "Running", "", e) < 0)
+    if (running && sidecar_has_snapshot(shown, o.name) == (o.command == SIDECAR_CREATE))
+        return say(m, volume, o.generation, "Done", "", e);
+    if (!running && say(m, volume, o.generation, "Running", "", e) < 0)
         return -1;
-    return carry_out(m, volume, &o, e);
+    return carry_out(m, volume, o.command, e);
 }

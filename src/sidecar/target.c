@@ -17,8 +17,3 @@ json_t *sidecar_ask(const char *control, json_t *request, int64_t timeout_ns, st
     json_decref(answer);
     return NULL;
 }
-
-const json_t *sidecar_volume(const json_t *shown)
-{
-    return json_array_get(json_object_get(shown, "volumeStatus"), 0);
-}

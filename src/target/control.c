@@ -30,6 +30,20 @@
 
 enum { LINE_MOST = 4096, CLIENTS_MOST = 16 };
 
+/* What takes its time: as a word of status.operation, and as a person reads it. */
+struct operation {
+    const char *word, *text;
+};
+
+static const struct operation growth = {"Growth", "growth"},
+                              replica_addition = {"ReplicaAddition", "the addition of a replica"},
+                              replica_removal = {"ReplicaRemoval", "the removal of a replica"},
+                              a_scrub = {"Scrub", "a scrub"},
+                              a_snapshot = {"Snapshot", "a snapshot"},
+                              snapshot_deletion = {"SnapshotDeletion",
+                                                   "the deletion of a snapshot"},
+                              reversion = {"Revert", "the way back to a snapshot"};
+
 struct target_control {
     struct target *target;
     struct io_watch watch;
@@ -37,8 +51,8 @@ struct target_control {
     char *path;
     struct list_link clients;
     unsigned count;
-    const char *doing;    /* what takes its time; NULL: nothing */
-    struct client *asker; /* who asked for it, if still there */
+    const struct operation *doing; /* what takes its time; NULL: nothing */
+    struct client *asker;          /* who asked for it, if still there */
 };
 
 struct client {
@@ -74,12 +88,12 @@ static void show(struct client *c, const json_t *request)
 
 /* What takes its time: one thing at a time, and who asked is told the end. */
 
-static bool begin(struct client *c, const char *what)
+static bool begin(struct client *c, const struct operation *what)
 {
     struct target_control *control = c->control;
     if (control->doing) {
         _cleanup_free_ char *text =
-            mem_printf("%s is under way: wait until it has ended", control->doing);
+            mem_printf("%s is under way: wait until it has ended", control->doing->text);
         reply_error(c, text);
         return false;
     }
@@ -93,7 +107,7 @@ static void ended(void *context, int error)
     struct target_control *control = context;
     struct target *t = control->target;
     struct client *c = control->asker;
-    const char *what = control->doing;
+    const char *what = control->doing->text;
     control->doing = NULL;
     control->asker = NULL;
     if (error) {
@@ -139,7 +153,7 @@ static void grow(struct client *c, const json_t *request)
         reply_error(c, "the size must be a whole number of blocks");
     else if ((uint64_t)size < t->store->size)
         reply_error(c, "the volume is larger than that: a volume does not shrink");
-    else if (begin(c, "growth")) {
+    else if (begin(c, &growth)) {
         crash_point("grow");
         store_grow(t->store, (uint64_t)size, grown, c->control);
     }
@@ -181,8 +195,7 @@ static void add(struct client *c, const json_t *request)
     struct uuid id, instead;
     bool replaces = json_str(request, "instead") != NULL;
     if (is_replicated(c) && take_replica(c, request, "replica", &id) &&
-        (!replaces || take_replica(c, request, "instead", &instead)) &&
-        begin(c, "the addition of a replica"))
+        (!replaces || take_replica(c, request, "instead", &instead)) && begin(c, &replica_addition))
         begun(c, replio_volume_add(c->control->target->volume, &id, replaces ? &instead : NULL,
                                    ended, c->control));
 }
@@ -215,14 +228,14 @@ static void drop(struct client *c, const json_t *request)
         return;
     if (json_is_true(json_object_get(request, "force")))
         force_out(c, &id);
-    else if (begin(c, "the removal of a replica"))
+    else if (begin(c, &replica_removal))
         begun(c, replio_volume_remove(c->control->target->volume, &id, ended, c->control));
 }
 
 static void scrub(struct client *c, const json_t *request)
 {
     (void)request;
-    if (is_replicated(c) && begin(c, "a scrub"))
+    if (is_replicated(c) && begin(c, &a_scrub))
         begun(c, replio_volume_scrub(c->control->target->volume, ended, c->control));
 }
 
@@ -255,7 +268,7 @@ static void snapshot(struct client *c, const json_t *request)
 {
     struct replio_volume *volume = c->control->target->volume;
     const char *name = is_replicated(c) ? take_name(c, request) : NULL;
-    if (name && begin(c, "a snapshot"))
+    if (name && begin(c, &a_snapshot))
         snapshot_begun(c, name, replio_volume_snapshot(volume, name, ended, c->control));
 }
 
@@ -263,7 +276,7 @@ static void snapshot_delete(struct client *c, const json_t *request)
 {
     struct replio_volume *volume = c->control->target->volume;
     const char *name = is_replicated(c) ? take_name(c, request) : NULL;
-    if (name && begin(c, "the deletion of a snapshot"))
+    if (name && begin(c, &snapshot_deletion))
         snapshot_begun(c, name, replio_volume_snap_delete(volume, name, ended, c->control));
 }
 
@@ -282,7 +295,7 @@ static void revert(struct client *c, const json_t *request)
     if (name && iscsi_node_sessions(t->node))
         reply_error(c, "initiators are logged in, and remember what would no longer be true: let "
                        "them log out first");
-    else if (name && begin(c, "the way back to a snapshot"))
+    else if (name && begin(c, &reversion))
         snapshot_begun(c, name, replio_volume_revert(t->volume, name, reverted, c->control));
 }
 
@@ -481,7 +494,12 @@ struct target_control *target_control_new(struct target *t, const char *path, st
 
 const char *target_control_doing(const struct target_control *c)
 {
-    return c->doing ? c->doing : "";
+    return c->doing ? c->doing->text : "";
+}
+
+const char *target_control_operation(const struct target_control *c)
+{
+    return c->doing ? c->doing->word : "";
 }
 
 void target_control_close(struct target_control *c)

@@ -80,6 +80,7 @@ static json_t *replica_json(const struct target *t, const struct repl_status_rep
     json_object_set_new(o, "rebuildBytes", number(r->rebuild_bytes));
     json_object_set_new(o, "rebuildCopied", number(r->rebuild_copied));
     json_object_set_new(o, "rebuildSecondsLeft", number(r->rebuild_eta));
+    json_object_set_new(o, "lag", number(r->inflight_write));
     json_object_set_new(o, "scrubErrors", number(r->scrub_errors));
     if (r->link >= 0) /* what one has that is away is known when it is back */
         json_object_set_new(o, "snapshotsMissing", number(r->snapshots_missing));
@@ -128,8 +129,10 @@ void target_status(const struct target *t, struct str *out)
     else
         json_object_set_new(o, "store", json_string(t->o->store));
     json_object_set_new(o, "ready", json_boolean(t->ready));
-    if (t->control)
+    if (t->control) {
         json_object_set_new(o, "doing", json_string(target_control_doing(t->control)));
+        json_object_set_new(o, "operation", json_string(target_control_operation(t->control)));
+    }
     json_object_set_new(o, "chap", json_boolean(t->o->auth.user != NULL));
     json_object_set_new(o, "address", json_string(t->o->address));
     json_object_set_new(o, "port", number(t->port));

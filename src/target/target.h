@@ -82,6 +82,8 @@ int target_serve(const struct target_options *o, int stop_fd, struct err *e);
 struct target_control *target_control_new(struct target *t, const char *path, struct err *e);
 /* What is under way that was asked for there: "growth"; "" */
 const char *target_control_doing(const struct target_control *c);
+/* The same as one of the words that a volume's status.operation has: "Growth"; "" */
+const char *target_control_operation(const struct target_control *c);
 void target_control_close(
     struct target_control *c); /* its connections end with the loop's next turns */
 

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/age.h"
@@ -12,11 +13,9 @@ static double memory_of(json_int_t pid)
 {
     _cleanup_free_ char *path = mem_printf("/proc/%lld/statm", (long long)pid);
     _cleanup_(str_done) struct str text = {0};
-    unsigned long long all = 0, resident = 0;
-    if (pid <= 0 || file_read(path, 4096, &text, NULL) < 0 ||
-        sscanf(str_get(&text), "%llu %llu", &all, &resident) != 2)
-        return 0;
-    return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1e6;
+    const char *resident =
+        pid > 0 && file_read(path, 4096, &text, NULL) == 0 ? strchr(str_get(&text), ' ') : NULL;
+    return !resident ? 0 : strtod(resident, NULL) * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
 
 static const char *text_of(const json_t *object, const char *key)

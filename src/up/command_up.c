@@ -55,7 +55,7 @@ static bool split_listen(const char *text, char **ret_address, unsigned *ret_por
     size_t size = whole ? strlen(text) : (size_t)(colon - text);
     bool brackets = size > 1 && text[0] == '[' && text[size - 1] == ']';
     free(*ret_address);
-    *ret_address = mem_strndup(text + brackets, size - 2 * brackets);
+    *ret_address = mem_strndup(text + brackets, brackets ? size - 2 : size);
     return inet_pton(AF_INET, *ret_address, addr) == 1 ||
            inet_pton(AF_INET6, *ret_address, addr) == 1;
 }

@@ -174,15 +174,15 @@ def measure_fresh(report, targets, args, span):
 
 
 def measure_syncs(report, targets, args, span):
-    """How often a replica syncs a file, once it has been written to for a while."""
-    writes = 1000 if args.quick else 10000
+    """How often a replica syncs a file, once it has been written to for a while: for long enough that what replicas sync by
+    themselves, every half a minute, has its share."""
     for target in targets:
         name = f"syncs of a replica for 1,000 random writes of 4K, {size_text(span)}: {target.name}"
         if target.name == "tgt" or not report.wants(name):
             continue
         bench(target.url(), words_of(RANDOM, span, "-t", str(2 * args.seconds)))
         with Syncs(args.folder, target.parts()["replicas"]) as syncs:
-            bench(target.url(), words_of(RANDOM, span, "-n", str(writes)))
+            writes = bench(target.url(), words_of(RANDOM, span, "-t", "2" if args.quick else "32"))["ios"]
         if syncs.count is None:
             print(f"  {name}: not known; it takes perf, and a file system with a trace point")
         else:

@@ -33,7 +33,6 @@ MEBI = 1 << 20
 API = "/apis/openebs.io/v1alpha1/namespaces/default"
 RUN = "/run/orlop"
 PASSWORD = "node.session.auth.password"
-ORDER = "resize.jiva.openebs.io/capacity"
 
 
 class Part:
@@ -93,10 +92,10 @@ class World:
         v = self.volume()
         return (v.get("status", {}).get("phase"), v.get("spec", {}).get("capacity"),
                 v.get("status", {}).get("capacity"), v.get("metadata", {}).get("annotations", {}).get(LOCK, ""),
-                v.get("metadata", {}).get("annotations", {}).get(ORDER, ""), v.get("status", {}).get("resize"))
+                v.get("spec", {}).get("resizeOrder"), v.get("status", {}).get("resize"))
 
     def settled(self, size):
-        return self.state() == ("Ready", f"{size}Mi", f"{size}Mi", "", "", None)
+        return self.state() == ("Ready", f"{size}Mi", f"{size}Mi", "", None, None)
 
     # The volume's parts, as the controller wants them.
 

@@ -276,6 +276,8 @@ def check_load(s, scratch):
 
 def check_mending(s):
     before = s.portal("my-jiva")
+    mended = [e["message"] for e in s.get("events", "-n", "default") if e["reason"] == "Mended"]
+    tap.equal(mended, [], "children that nobody touched are found as they were applied")
     for kind, name in (("service", "my-jiva-svc"), ("deployment", "my-jiva-rep"), ("deployment", "my-jiva-ctrl"),
                        ("role", "my-jiva-ctrl"), ("rolebinding", "my-jiva-ctrl"),
                        ("serviceaccount", "orlop-volume-my-jiva")):
@@ -287,6 +289,17 @@ def check_mending(s):
     tap.ok(wait_for(lambda: s.get("deployment", "my-jiva-rep")[0]["spec"]["replicas"] == 3 and
                     s.get("service", "my-jiva-svc")[0]["spec"]["ports"][0]["targetPort"] == 3260, PATIENCE),
            "what is changed is put right")
+    role = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/my-jiva-ctrl"
+    rules = s.ask("GET", role).json["rules"]
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    s.kubectl("patch", "role", "my-jiva-ctrl", "--type=merge", "-p", json.dumps({"rules": [*rules, everything]}))
+    tap.ok(wait_for(lambda: s.ask("GET", role).json["rules"] == rules, PATIENCE),
+           "a right that somebody adds to the sidecar's Role is taken away", s.ask("GET", role).json)
+    s.kubectl("label", "service", "my-jiva-svc", "theirs=yes")
+    s.kubectl("patch", "service", "my-jiva-svc", "-p", '{"spec":{"ports":[{"port":3260,"targetPort":98}]}}')
+    tap.ok(wait_for(lambda: s.get("service", "my-jiva-svc")[0]["spec"]["ports"][0]["targetPort"] == 3260, PATIENCE)
+           and s.get("service", "my-jiva-svc")[0]["metadata"]["labels"].get("theirs") == "yes",
+           "a label that somebody adds to a Service stays when the Service is put right", s.get("service", "my-jiva-svc"))
     for kind, end in (("service", "svc"), ("deployment", "rep")):
         s.kubectl("patch", kind, f"my-jiva-{end}", "--type=merge", "-p", json.dumps(
             {"metadata": {"ownerReferences": None, "labels": {"openebs.io/cas-type": None}}}))
@@ -325,8 +338,13 @@ def check_snapshots(s):
     tap.ok(wait_for(lambda: len(s.pids("orlop-sidecar", "my-jiva")) == 1, PATIENCE), "one sidecar runs")
     sidecar = s.pids("orlop-sidecar", "my-jiva")[0]
     kill(sidecar, signal.SIGSTOP)  # the snapshot is ordered and not yet begun
-    order = json.dumps({"id": "1", "command": "create", "name": "third"})
-    s.kubectl("annotate", "jv", "my-jiva", f"snapshot.jiva.openebs.io/order={order}", "--overwrite")
+    last = s.volume("my-jiva")["spec"]["snapshotOrder"]["generation"]
+    order = {"generation": last, "command": "create", "name": "third"}
+    refused(s, "an order with the generation of the one before is refused", {"spec": {"snapshotOrder": order}},
+            "spec.snapshotOrder.generation", f"write {last + 1}")
+    order["generation"] += 1
+    tap.ran(s.kubectl("patch", "jv", "my-jiva", "--type=merge", "-p", json.dumps({"spec": {"snapshotOrder": order}})),
+            "a snapshot is ordered with the next")
     s.apply(resize("meanwhile", "my-jiva", "19Gi"))
     tap.ok(wait_for(lambda: s.resize("meanwhile").get("reason") == "SnapshotRunning", PATIENCE),
            "a resize waits for a snapshot", s.resize("meanwhile"))

@@ -57,13 +57,14 @@ void damage_keep(struct sim *s, int i)
     memcpy(r->image->sums, d->sums_sure, sizeof(d->sums));
     r->image->store = d->store;
     r->image->generation = d->generation;
+    r->image->knows = r->sure.super.store_generation + r->sure.super.stamping;
 }
 
 /* Made before the last start but one, of this store. */
 static bool is_old(const struct sim_replica *r)
 {
     return r->image && uuid_eq(&r->image->store, &r->disk.store) &&
-           r->image->generation + 1 < r->sure.super.store_generation;
+           r->image->knows + 1 < r->sure.super.store_generation;
 }
 
 /* Another replica that has something of its own; -1: none. */

@@ -39,8 +39,10 @@ static void stop_in_order(struct sim *s, int i)
     if (!s->replica[i].p.up)
         return;
     repl_replica_status(s->replica[i].core, &st);
-    if (st.complete || may_crash(s, i))
-        replica_stop(s, i);
+    if (!st.complete && !may_crash(s, i))
+        return;
+    s->replica[i].weak |= !st.complete; /* from now on, not from when it has stopped */
+    replica_stop(s, i);
 }
 
 /* No faults now. A split is left alone, long enough for the new target to write what the old one could read. */

@@ -119,6 +119,7 @@ struct sim_replica {
     struct image {
         uint8_t data[SECTORS_MAX * SECTOR], meta[META_SIZE];
         uint64_t sums[SECTORS_MAX], generation;
+        uint64_t knows; /* the highest generation that its metadata knows */
         struct uuid store;
     } * image;    /* an older copy */
     bool damaged; /* its store or metadata is not what it was, and it was not healthy since */

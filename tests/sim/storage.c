@@ -126,6 +126,9 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         disk_revert(d, q->offset);
         make_sums(d, 0, sizeof(d->data));
         memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+        /* A flush that is under way is of the layer that is gone. */
+        for (int i = 0; i < 2; i++)
+            memcpy(d->sums_flush[i].sums, d->sums, sizeof(d->sums));
         break;
     }
 }

@@ -126,6 +126,7 @@ void target_start(struct sim *s, int i, bool create)
         .cf = (uint8_t)s->cf,
         .region_shift = s->region_shift,
         .block_shift = 9,
+        .place_shift = 9,
         .window = 32,
         .reads = 16,
         .lag_bytes = 64 * SECTOR,

@@ -239,30 +239,9 @@ static int keep(struct cspc_run *r, struct err *e)
     return cspc_write_status(r, e);
 }
 
-/*
- * Whether the cluster is an object that the first group has too, and so sees to. Its cache may not have it
- * yet: then the server is asked. 1, 0, -1.
- */
-static int is_known(struct cspc *s, const json_t *cluster, struct err *e)
-{
-    if (!s->first || !kube_informer_served(s->first->clusters))
-        return 0;
-    _cleanup_(kube_object_unrefp) struct kube_object *first =
-        kube_informer_get(s->first->clusters, kube_namespace(cluster), kube_name(cluster));
-    if (first && str_eq(first->uid, kube_uid(cluster)))
-        return 1;
-    struct err why = {0};
-    json_auto_t *there = kube_get(s->client, &s->first->clusters_r, kube_namespace(cluster),
-                                  kube_name(cluster), &why);
-    if (there || why.code == ERR_NOT_FOUND)
-        return there && str_eq(kube_uid(there), kube_uid(cluster));
-    *e = why;
-    return -1;
-}
-
 static int act(struct cspc_run *r, struct err *e)
 {
-    int known = is_known(r->c, r->cluster, e);
+    int known = kube_groups_is_first(r->c->groups, r->c->client, r->cluster, e);
     if (known)
         return known < 0 ? -1 : 0;
     if (is_disabled(r->cluster))

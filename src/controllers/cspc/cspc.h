@@ -36,6 +36,7 @@
 #include "controllers/cspc/plan.h"
 #include "kinds/access.h"
 #include "kinds/pool_names.h"
+#include "kube/groups.h"
 #include "kube/manager.h"
 
 #define CSPC_INSTANCE   API_ACCESS_POOL_LABEL
@@ -54,7 +55,7 @@ enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
  * are views of one object, which the first one has.
  */
 struct cspc {
-    const struct cspc *first; /* NULL: this is it */
+    struct kube_groups *groups; /* the clusters of both; the first one's */
     const struct clock *clock;
     struct kube_ages *ages;
     struct kube_client *client;

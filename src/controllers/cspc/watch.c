@@ -173,8 +173,10 @@ static struct kube_informer *follow(struct kube_manager *m, const char *version,
     return kube_manager_informer(m, resource, NULL, labels, NULL);
 }
 
-static struct cspc *group_new(struct kube_manager *m, const char *version)
+/* The controller of one of the groups. */
+static struct cspc *group_new(struct kube_manager *m, struct kube_groups *groups, size_t group)
 {
+    const char *version = groups->resources[group].api_version;
     struct cspc *s = NEW(struct cspc);
     pthread_mutex_init(&s->lock, NULL);
     kube_manager_on_stop(m, free_all, s);
@@ -182,7 +184,9 @@ static struct cspc *group_new(struct kube_manager *m, const char *version)
     s->ages = kube_manager_ages(m);
     s->client = kube_manager_client(m);
     s->recorder = kube_manager_recorder(m);
-    s->clusters = follow(m, version, "CStorPoolCluster", NULL, &s->clusters_r);
+    s->groups = groups;
+    s->clusters_r = groups->resources[group];
+    s->clusters = groups->informers[group];
     s->instances = follow(m, version, "CStorPoolInstance", NULL, &s->instances_r);
     s->claims = follow(m, "openebs.io/v1alpha1", "BlockDeviceClaim", NULL, &s->claims_r);
     s->devices = follow(m, "openebs.io/v1alpha1", "BlockDevice", NULL, NULL);
@@ -203,16 +207,18 @@ static int start(struct kube_manager *m, struct cspc *s, const char *name, unsig
         return -1;
     watch_all(s);
     /* Whose a cluster is can be known only when the other group is: it is asked for before we begin. */
-    if (s->first)
-        kube_controller_watch(s->controller, (struct kube_source){.informer = s->first->clusters});
+    if (s->clusters != s->groups->informers[0])
+        kube_controller_watch(s->controller,
+                              (struct kube_source){.informer = s->groups->informers[0]});
     return 0;
 }
 
 int controllers_cspc(struct kube_manager *m, struct err *e)
 {
-    struct cspc *seed = group_new(m, "openebs.io/v1alpha1");
-    struct cspc *published = group_new(m, "cstor.openebs.io/v1");
-    published->first = seed;
+    struct kube_groups *groups = NEW(struct kube_groups);
+    kube_manager_on_stop(m, free, groups);
+    kube_groups_init(groups, m, "openebs.io/v1alpha1", "cstor.openebs.io/v1", "CStorPoolCluster");
+    struct cspc *seed = group_new(m, groups, 0), *published = group_new(m, groups, 1);
     if (start(m, seed, "cspc-operator", WORKERS, e) < 0)
         return -1;
     return start(m, published, "cspc-operator-published", WORKERS / 4, e);

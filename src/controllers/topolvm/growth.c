@@ -104,7 +104,7 @@ void growth_take(struct growth *g, json_t *lv)
 static int patch_lv(struct growth *g, json_t *patch, struct err *e)
 {
     json_auto_t *own = patch;
-    json_t *now = kube_patch(g->t->client, kube_pair_of(&g->t->ledger->lvs, g->lv), NULL,
+    json_t *now = kube_patch(g->t->client, kube_groups_of(&g->t->ledger->lvs, g->lv), NULL,
                              kube_name(g->lv), KUBE_MERGE_PATCH, own, NULL, e);
     if (!now)
         return -1;
@@ -120,8 +120,11 @@ static int wipe_code(struct growth *g, struct err *e)
     json_auto_t *status = json_deep_copy(json_object_get(g->lv, "status"));
     json_object_set_new(status, "code", json_integer(0));
     json_object_set_new(status, "message", json_string(""));
-    return kube_status_write(g->t->client, kube_pair_of(&g->t->ledger->lvs, g->lv), &g->lv, status,
-                             e);
+    json_t *now = json_incref(g->lv);
+    int written =
+        kube_status_write(g->t->client, kube_groups_of(&g->t->ledger->lvs, g->lv), &now, status, e);
+    growth_take(g, now);
+    return written;
 }
 
 /* `asked`: the node is to try, whatever became of it before; else it is only said what there is. */

@@ -54,9 +54,9 @@ struct topolvm_ledger *topolvm_ledger_new(struct kube_manager *m)
     l->client = kube_manager_client(m);
     l->nodes_r = kube_resource("v1", "Node");
     l->nodes = kube_manager_informer(m, l->nodes_r, NULL, NULL, NULL);
-    kube_pair_init(&l->lvs, m, TOPOLVM_LEGACY "/v1", TOPOLVM_GROUP "/v1", "LogicalVolume");
+    kube_groups_init(&l->lvs, m, TOPOLVM_LEGACY "/v1", TOPOLVM_GROUP "/v1", "LogicalVolume");
     for (size_t i = 0; i < ARRAY_SIZE(indexes); i++)
-        kube_pair_add_index(&l->lvs, &indexes[i]);
+        kube_groups_add_index(&l->lvs, &indexes[i]);
     return l;
 }
 
@@ -75,7 +75,7 @@ static json_t *cached_of(struct topolvm_ledger *l, const char *index, const char
 {
     json_t *volumes = json_object();
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    kube_pair_find(&l->lvs, index, node, &found);
+    kube_groups_find(&l->lvs, index, node, &found);
     for (size_t i = 0; i < found.len; i++)
         json_object_set_new(volumes, found.p[i]->name, kube_object_json(found.p[i]));
     return volumes;
@@ -90,7 +90,8 @@ static json_t *volumes_of(struct topolvm_ledger *l, const char *index, const cha
     json_t *recent;
     void *next;
     json_object_foreach_safe(l->recent, next, name, recent) {
-        _cleanup_(kube_object_unrefp) struct kube_object *cached = kube_pair_get(&l->lvs, name);
+        _cleanup_(kube_object_unrefp) struct kube_object *cached =
+            kube_groups_get(&l->lvs, NULL, name);
         const char *before = json_str(recent, "before");
         if ((cached && !str_eq(cached->resource_version, before)) ||
             now > json_integer_value(json_object_get(recent, "until"))) {
@@ -244,7 +245,7 @@ static json_t *first_of(struct topolvm_ledger *l, const char *index, const char 
 {
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
     if (value && *value)
-        kube_pair_find(&l->lvs, index, value, &found);
+        kube_groups_find(&l->lvs, index, value, &found);
     return found.len ? kube_object_json(found.p[0]) : NULL;
 }
 
@@ -276,7 +277,7 @@ int topolvm_ledger_retry(struct topolvm_ledger *l, const json_t *lv, int64_t *re
     }
     json_auto_t *patch = json_pack("{s:{s:s}}", "metadata", "resourceVersion", kube_version(lv));
     topolvm_ledger_stamp(l, lv, json_object_get(patch, "metadata"));
-    json_auto_t *done = kube_patch(l->client, kube_pair_of(&l->lvs, lv), NULL, kube_name(lv),
+    json_auto_t *done = kube_patch(l->client, kube_groups_of(&l->lvs, lv), NULL, kube_name(lv),
                                    KUBE_MERGE_PATCH, patch, NULL, e);
     *ret_again_ns = RETRY;
     return done ? 0 : -1;

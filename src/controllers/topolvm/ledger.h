@@ -19,14 +19,14 @@
 #include <pthread.h>
 
 #include "controllers/topolvm/capacity.h"
-#include "kube/pair.h"
+#include "kube/groups.h"
 
 struct topolvm_ledger {
     const struct clock *clock;
     struct kube_client *client;
     struct kube_resource nodes_r;
     struct kube_informer *nodes;
-    struct kube_pair lvs; /* indexes: node, pending (node), name, id */
+    struct kube_groups lvs; /* indexes: node, pending (node), name, id */
     pthread_mutex_t lock;
     json_t *
         refused; /* "NODE/CLASS" -> {free, size, version}: what a node refused though it said it was free */

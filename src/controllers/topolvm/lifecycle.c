@@ -10,12 +10,12 @@
 #include "controllers/controllers.h"
 #include "controllers/topolvm/capacity.h"
 #include "kube/condition.h"
-#include "kube/pair.h"
+#include "kube/groups.h"
 
 struct lifecycle {
     struct kube_client *client;
     struct kube_recorder *recorder;
-    struct kube_pair lvs;
+    struct kube_groups lvs;
     struct kube_informer *nodes;
 };
 
@@ -33,7 +33,7 @@ static bool is_held(const json_t *lv)
 static int let_go(struct lifecycle *l, json_t **lv, const json_t *forgotten, struct err *e)
 {
     const char *by = json_str(forgotten, "by"), *at = json_str(forgotten, "at");
-    const struct kube_resource *r = kube_pair_of(&l->lvs, *lv);
+    const struct kube_resource *r = kube_groups_of(&l->lvs, *lv);
     if (kube_finalizer_remove(l->client, r, lv, TOPOLVM_GROUP "/logicalvolume", e) < 0 ||
         kube_finalizer_remove(l->client, r, lv, TOPOLVM_LEGACY "/logicalvolume", e) < 0)
         return -1;
@@ -51,7 +51,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     struct lifecycle *l = context;
     (void)ns;
     (void)ret;
-    json_t *lv = kube_pair_json(&l->lvs, name);
+    json_t *lv = kube_groups_json(&l->lvs, NULL, name);
     int status = 0;
     if (lv && kube_deleting(lv) && is_held(lv)) {
         json_auto_t *node = kube_informer_json(l->nodes, NULL, node_of(lv), NULL);
@@ -81,7 +81,7 @@ static void map_node(struct kube_controller *c, const struct kube_object *node, 
 {
     struct lifecycle *l = context;
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    kube_pair_find(&l->lvs, "going", node->name, &found);
+    kube_groups_find(&l->lvs, "going", node->name, &found);
     for (size_t i = 0; i < found.len; i++)
         kube_controller_add(c, NULL, found.p[i]->name);
 }
@@ -107,15 +107,15 @@ int controllers_topolvm(struct kube_manager *m, struct err *e)
     kube_manager_on_stop(m, free, l);
     l->client = kube_manager_client(m);
     l->recorder = kube_manager_recorder(m);
-    kube_pair_init(&l->lvs, m, TOPOLVM_LEGACY "/v1", TOPOLVM_GROUP "/v1", "LogicalVolume");
+    kube_groups_init(&l->lvs, m, TOPOLVM_LEGACY "/v1", TOPOLVM_GROUP "/v1", "LogicalVolume");
     l->nodes = kube_manager_informer(m, kube_resource("v1", "Node"), NULL, NULL, NULL);
-    kube_pair_add_index(&l->lvs, &going);
+    kube_groups_add_index(&l->lvs, &going);
     const struct kube_controller_options o = {
         .name = "topolvm-controller", .reconcile = reconcile, .context = l};
     struct kube_controller *c = kube_manager_controller(m, &o, e);
     if (!c)
         return -1;
-    kube_pair_watch(&l->lvs, c, (struct kube_source){.predicate = concerns});
+    kube_groups_watch(&l->lvs, c, (struct kube_source){.predicate = concerns});
     kube_controller_watch(c, (struct kube_source){.informer = l->nodes,
                                                   .predicate = readiness_changed,
                                                   .map = map_node,

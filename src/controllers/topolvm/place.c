@@ -97,7 +97,7 @@ static int promise(struct topolvm *t, const json_t *claim, const json_t *class, 
     if (*ret_room < size)
         return 0;
     const struct kube_resource *r =
-        kube_pair_prefer(&t->ledger->lvs, json_str(class, "provisioner"));
+        kube_groups_prefer(&t->ledger->lvs, json_str(class, "provisioner"));
     json_auto_t *lv = make_lv(r->api_version, claim, class, node, name);
     json_auto_t *made = kube_create(t->client, r, lv, NULL, e);
     if (!made)

@@ -96,8 +96,8 @@ static int unmark(struct topolvm *t, const json_t *lv, struct err *e)
         return 0;
     json_auto_t *patch = json_pack("{s:{s:s,s:{s:n}}}", "metadata", "resourceVersion",
                                    kube_version(lv), "annotations", TOPOLVM_CLAIM);
-    json_auto_t *now = kube_patch(t->client, kube_pair_of(&t->ledger->lvs, lv), NULL, kube_name(lv),
-                                  KUBE_MERGE_PATCH, patch, NULL, e);
+    json_auto_t *now = kube_patch(t->client, kube_groups_of(&t->ledger->lvs, lv), NULL,
+                                  kube_name(lv), KUBE_MERGE_PATCH, patch, NULL, e);
     return now ? 0 : -1;
 }
 
@@ -127,7 +127,7 @@ static int delete_lv(struct topolvm *t, const json_t *lv, struct err *e)
         return 0;
     const struct kube_delete o = {
         .uid = kube_uid(lv), .resource_version = kube_version(lv), .grace_seconds = -1};
-    return kube_delete(t->client, kube_pair_of(&t->ledger->lvs, lv), NULL, kube_name(lv), &o, e);
+    return kube_delete(t->client, kube_groups_of(&t->ledger->lvs, lv), NULL, kube_name(lv), &o, e);
 }
 
 /* The node could not make it. */
@@ -180,7 +180,7 @@ static int abandon(struct topolvm *t, const char *ns, const char *name, const ch
 {
     _cleanup_free_ char *key = mem_printf("%s/%s", ns, name);
     _cleanup_(kube_objects_done) struct kube_objects found = {0};
-    kube_pair_find(&t->ledger->lvs, "claim", key, &found);
+    kube_groups_find(&t->ledger->lvs, "claim", key, &found);
     for (size_t i = 0; i < found.len; i++) {
         json_auto_t *lv = kube_object_json(found.p[i]);
         const char *mark = kube_annotation(lv, TOPOLVM_CLAIM);
@@ -218,7 +218,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
         wanted && of && *of ? kube_informer_json(t->classes, NULL, of, NULL) : NULL;
     if (status == 0 && class && is_ours(claim, class)) {
         _cleanup_free_ char *own = mem_printf("pvc-%s", kube_uid(claim));
-        json_auto_t *lv = kube_pair_json(&t->ledger->lvs, own);
+        json_auto_t *lv = kube_groups_json(&t->ledger->lvs, NULL, own);
         const char *mode = json_str(class, "volumeBindingMode");
         const char *only =
             mode && str_eq(mode, "WaitForFirstConsumer") ? kube_annotation(claim, SELECTED) : NULL;
@@ -303,7 +303,7 @@ int topolvm_setup_provision(struct topolvm *t, struct kube_manager *m, struct er
     static const struct kube_index waiting = {"waiting", waiting_values},
                                    marked = {"claim", claim_values};
     kube_informer_add_index(t->claims, &waiting);
-    kube_pair_add_index(&t->ledger->lvs, &marked);
+    kube_groups_add_index(&t->ledger->lvs, &marked);
     metrics_ask(metrics_at(metrics_gauge(t->metrics, "orlop_topolvm_claims_waiting",
                                          "Claims that have no volume yet.", NULL),
                            NULL),
@@ -314,8 +314,8 @@ int topolvm_setup_provision(struct topolvm *t, struct kube_manager *m, struct er
     if (!c)
         return -1;
     kube_controller_watch(c, (struct kube_source){.informer = t->claims});
-    kube_pair_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_marked});
-    kube_pair_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_waiting, .context = t});
+    kube_groups_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_marked});
+    kube_groups_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_waiting, .context = t});
     const struct kube_source wakes[] = {
         {.informer = t->ledger->nodes, .predicate = node_changed, .map = map_waiting, .context = t},
         {.informer = t->classes, .map = map_waiting, .context = t},

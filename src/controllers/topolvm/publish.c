@@ -209,6 +209,6 @@ int topolvm_setup_publish(struct topolvm *t, struct kube_manager *m, struct err 
     };
     for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
         kube_controller_watch(c, sources[i]);
-    kube_pair_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
+    kube_groups_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
     return 0;
 }

@@ -45,7 +45,7 @@ static int end(struct topolvm *t, json_t **volume, struct err *e)
         return 0;
     const struct kube_delete o = {.uid = kube_uid(lv ? lv : *volume), .grace_seconds = -1};
     if (lv)
-        return kube_delete(t->client, kube_pair_of(&t->ledger->lvs, lv), NULL, kube_name(lv), &o,
+        return kube_delete(t->client, kube_groups_of(&t->ledger->lvs, lv), NULL, kube_name(lv), &o,
                            e);
     if (!kube_deleting(*volume) &&
         kube_delete(t->client, &t->volumes_r, NULL, kube_name(*volume), &o, e) < 0)
@@ -97,6 +97,6 @@ int topolvm_setup_reclaim(struct topolvm *t, struct kube_manager *m, struct err 
     if (!c)
         return -1;
     kube_controller_watch(c, (struct kube_source){.informer = t->volumes});
-    kube_pair_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
+    kube_groups_watch(&t->ledger->lvs, c, (struct kube_source){.map = map_lv});
     return 0;
 }

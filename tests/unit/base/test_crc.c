@@ -36,6 +36,7 @@ static void test_known(void **state)
     assert_int_equal(crc_32c("", 0), 0);
     assert_int_equal(crc_32c(NULL, 0), 0);
     assert_int_equal(crc_32c("a", 1), 0xc1d04330);
+    assert_true(crc_64("123456789", 9) == 0x995dc9bbdf1939fa); /* the check value of CRC-64/XZ */
 }
 
 /* Bit by bit, from the polynomial alone. */

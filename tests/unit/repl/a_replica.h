@@ -19,7 +19,8 @@ static struct {
     bool sync_later; /* so do syncs of the metadata */
     bool log_later;  /* and writes of the log */
     struct repl_req *waiting[32];
-    int waiting_n, writes, flushes, sum_flushes, meta_writes, syncs, logs, resums, unverified;
+    int waiting_n, writes, flushes, sum_flushes, meta_writes, syncs, logs, resums, unverified,
+        snapshots;
     uint64_t generation; /* that the store was stamped with */
     uint8_t meta[REPL_META_HEAD + 64 * REPL_SUPER_SIZE];
     struct repl_msg sent[32];
@@ -34,6 +35,7 @@ static int store(void *ctx, struct repl_req *q)
     world.flushes += q->kind == REPL_STORE_FLUSH;
     world.sum_flushes += q->kind == REPL_STORE_FLUSH && q->sums;
     world.resums += q->kind == REPL_STORE_RESUM;
+    world.snapshots += q->kind == REPL_STORE_SNAPSHOT;
     world.unverified += q->unverified;
     if (q->kind == REPL_STORE_STAMP) {
         world.generation = q->length;

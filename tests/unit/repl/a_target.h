@@ -42,6 +42,8 @@ static struct {
     uint8_t meta[N][REPL_META_HEAD + 4 * REPL_SUPER_SIZE]; /* kept when a replica is revived */
     uint64_t generation[N];
     int pieces, most_pieces; /* of a rebuild under way, now and at most */
+    int reads[N];            /* sent */
+    int begun, begun_first;  /* pieces, in all, and when the first rebuild came to its end */
 } w;
 
 static void post(int replica, int to_replica, const struct repl_msg *m, const struct iovec *iov,
@@ -61,6 +63,10 @@ static void t_send(void *ctx, int link, const struct repl_msg *m, const struct i
 {
     (void)ctx, (void)owner;
     w.pieces += m->type == REPL_BEGIN;
+    w.begun += m->type == REPL_BEGIN;
+    w.reads[link] += m->type == REPL_READ;
+    if (m->type == REPL_DONE && !w.begun_first)
+        w.begun_first = w.begun;
     w.most_pieces = w.pieces > w.most_pieces ? w.pieces : w.most_pieces;
     post(link, 1, m, iov, n);
 }

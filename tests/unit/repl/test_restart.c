@@ -140,6 +140,66 @@ static void stale_checksums(void **state)
     repl_replica_free(r);
 }
 
+/* A mark says that what lies below it needs no comparison any more: it waits for checksums that may be stale there. */
+static void mark_awaits_checksums(void **state)
+{
+    (void)state;
+    setup();
+    struct repl_replica *r = start();
+    view_and_join(r, 1, 3 * S);
+    give(r, (struct repl_msg){.type = REPL_JOIN, .seq = 5, .offset = 2}, NULL);
+    give(r, (struct repl_msg){.type = REPL_BEGIN, .seq = repl_pos(1, 5), .count = 512}, NULL);
+    give(r, (struct repl_msg){.type = REPL_SUMS, .seq = 9, .count = 512}, NULL);
+    repl_replica_turn(r, 3 * S);
+    world.later = true;
+    give(r, (struct repl_msg){.type = REPL_DATA, .count = 512, .length = 512}, page);
+    repl_replica_stored(r, world.waiting[0], -EIO); /* in no active extent */
+    assert_int_equal(status_of(r).stale, 1);
+    assert_int_equal(status_of(r).active, 0);
+    repl_replica_open(r, 0);
+    give(r, (struct repl_msg){.type = REPL_PROMISE, .seq = 43, .epoch = 2}, NULL);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(last().type, REPL_PROMISED);
+    give(r, (struct repl_msg){.type = REPL_JOIN, .seq = 5, .offset = 3, .epoch = 2}, NULL);
+    int flushes = world.flushes;
+    world.waiting_n = 0;
+    give(r, (struct repl_msg){.type = REPL_FLUSH, .flags = REPL_MARK, .offset = 1, .epoch = 2},
+         NULL);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.flushes, flushes);
+    assert_int_equal(world.waiting_n, 1);
+    repl_replica_stored(r, world.waiting[0], 0); /* made anew */
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(world.flushes, flushes + 1);
+    repl_replica_free(r);
+}
+
+/* A snapshot that comes when nothing is under way waits for checksums that may be stale all the same. */
+static void snapshot_awaits_checksums(void **state)
+{
+    (void)state;
+    struct repl_replica *r = written_once();
+    give(r, write_at(2, 0), page);
+    give(r, (struct repl_msg){.type = REPL_SUMS, .seq = 9, .count = 4096}, NULL);
+    repl_replica_stored(r, world.waiting[0],
+                        -EIO); /* regions of active extents are in doubt again */
+    world.later = false;
+    assert_int_equal(status_of(r).stale, 2);
+    repl_replica_open(r, 0);
+    give(r, (struct repl_msg){.type = REPL_PROMISE, .seq = 43, .epoch = 2}, NULL);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(last().type, REPL_PROMISED);
+    assert_int_equal(status_of(r).stale, 2); /* they can wait, since sums were asked for just now */
+    world.snapshots = 0;
+    give(r, (struct repl_msg){.type = REPL_SNAP, .seq = 5, .epoch = 2}, NULL);
+    assert_int_equal(world.snapshots, 0);
+    repl_replica_turn(r, 3 * S);
+    repl_replica_turn(r, 3 * S);
+    assert_int_equal(status_of(r).stale, 0);
+    assert_int_equal(world.snapshots, 1);
+    repl_replica_free(r);
+}
+
 /* What lies below a mark is not compared with others again, so what its checksums say of it must not be forgotten. */
 static void checksums_below_mark(void **state)
 {
@@ -269,6 +329,8 @@ int main(void)
         cmocka_unit_test(stop_syncs_checksums),
         cmocka_unit_test(stop_after_retirement_in_vain),
         cmocka_unit_test(stale_checksums),
+        cmocka_unit_test(snapshot_awaits_checksums),
+        cmocka_unit_test(mark_awaits_checksums),
         cmocka_unit_test(checksums_below_mark),
         cmocka_unit_test(checksums_of_unknown_region),
         cmocka_unit_test(lost_without_view),

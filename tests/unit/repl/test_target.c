@@ -279,7 +279,7 @@ static void cut(int i)
     repl_replica_close(w.r[i], 0);
 }
 
-static void restart_target(void)
+static void restart_all(void)
 {
     repl_target_free(w.t);
     struct repl_target_config c = {.owner_seed = 100, .window = 64, .reads = 16};
@@ -289,7 +289,29 @@ static void restart_target(void)
         repl_replica_free(w.r[i]);
         revive_replica(i);
     }
+}
+
+static void restart_target(void)
+{
+    restart_all();
     pass(2000 * MS);
+}
+
+/*
+ * All replicas lose their memory: first as many are compared as it takes for the volume to serve, in pieces as long as
+ * there may be, and then the others.
+ */
+static void quorum_first(void **state)
+{
+    (void)state;
+    write_of(7, 0);
+    restart_all();
+    struct repl_io io = io_of(REPL_IO_WRITE, 0);
+    repl_target_submit(w.t, &io);
+    pass(2000 * MS);
+    assert_int_equal(w.begun_first, SIZE / REPL_PIECE);
+    assert_int_equal(w.begun, 2 * SIZE / REPL_PIECE);
+    assert_string_equal(status().phase, "Healthy");
 }
 
 /* Replicas and target lose their memory: every initiator that wrote is told by one failing flush, and only then. */
@@ -310,6 +332,34 @@ static void flush_after_loss(void **state)
     pass(100 * MS);
     assert_int_equal(flush_of(8), -EIO);
     assert_int_equal(flush_of(8), 0);
+}
+
+/* One place is read from one replica, as long as that has not much more to do than the others. */
+static void read_from_one(void **state)
+{
+    (void)state;
+    static struct repl_io io[16];
+    for (int i = 0; i < 16; i++) {
+        io[i] = io_of(REPL_IO_READ, 4096 * (uint64_t)i);
+        repl_target_submit(w.t, &io[i]);
+        settle();
+    }
+    int most = 0, all = 0;
+    for (int i = 0; i < 3; i++) {
+        most = w.reads[i] > most ? w.reads[i] : most;
+        all += w.reads[i];
+        w.reads[i] = 0;
+    }
+    assert_int_equal(most, 16);
+    assert_int_equal(all, 16);
+    for (int i = 0; i < 16; i++) {
+        io[i] = io_of(REPL_IO_READ, 4096 * (uint64_t)i);
+        repl_target_submit(w.t, &io[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_in_range(w.reads[i], 1, 12);
+    settle();
+    assert_int_equal(w.done, 32);
 }
 
 /* The same while a new target begins: it has a truth, serves nobody yet, and never told anybody anything itself. */
@@ -729,6 +779,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(scrub_majority_wrong, start, stop),
         cmocka_unit_test_setup_teardown(scrub_undecided, start, stop),
         cmocka_unit_test_setup_teardown(flush_after_loss, start, stop),
+        cmocka_unit_test_setup_teardown(quorum_first, start, stop),
+        cmocka_unit_test_setup_teardown(read_from_one, start, stop),
         cmocka_unit_test_setup_teardown(loss_before_serving, start, stop),
         cmocka_unit_test_setup_teardown(fua_not_repeated, start_one, stop),
         cmocka_unit_test_setup_teardown(truth_unreadable, start, stop),

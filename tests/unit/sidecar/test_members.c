@@ -5,7 +5,7 @@
  * What a target shows, in a line: members as letter and name, H healthy, O offline, R rebuilding, L a learner;
  * guests after a "+". "!" first: it does not serve.
  */
-static json_t *shown_from(const char *text)
+static struct sidecar_shown shown_from(const char *text, const char *operation)
 {
     json_t *replicas = json_array(), *guests = json_array();
     bool serving = *text != '!';
@@ -22,8 +22,11 @@ static json_t *shown_from(const char *text)
             json_array_append_new(replicas, json_pack("{s:s,s:s,s:b}", "replicaId", word + 1,
                                                       "mode", mode, "voter", *word != 'L'));
     }
-    return json_pack("{s:s,s:[{s:o,s:o,s:b}]}", "doing", "", "volumeStatus", "replicaStatus",
-                     replicas, "guests", guests, "serving", serving);
+    struct sidecar_shown shown;
+    sidecar_shown_read(json_pack("{s:s,s:[{s:o,s:o,s:b}]}", "operation", operation, "volumeStatus",
+                                 "replicaStatus", replicas, "guests", guests, "serving", serving),
+                       &shown);
+    return shown;
 }
 
 static void test_next(void **state)
@@ -50,10 +53,10 @@ static void test_next(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *shown = shown_from(cases[i].shown),
-                    *expected = cases[i].next ? parse_quoted(cases[i].next) : json_null();
+        _cleanup_(sidecar_shown_done) struct sidecar_shown shown = shown_from(cases[i].shown, "");
+        json_auto_t *expected = cases[i].next ? parse_quoted(cases[i].next) : json_null();
         const struct sidecar_wanted wanted = {.replicas = cases[i].wanted, .size = 4096};
-        json_t *next = sidecar_next_request(shown, &wanted);
+        json_t *next = sidecar_next_request(&shown, &wanted);
         json_auto_t *got = next ? next : json_null();
         assert_json(got, expected, cases[i].name);
     }
@@ -62,13 +65,13 @@ static void test_next(void **state)
 static void test_create_and_wait(void **state)
 {
     (void)state;
-    json_auto_t *shown = shown_from("!+a"), *busy = shown_from("Ha Hb Oc +d");
+    _cleanup_(sidecar_shown_done) struct sidecar_shown shown = shown_from("!+a", ""),
+                                                       busy = shown_from("Ha Hb Oc +d", "Scrub");
     const struct sidecar_wanted wanted = {.create = true, .replicas = 3, .size = 8192};
     json_auto_t *expected = parse_quoted("{'command':'create','size':8192,'replicas':3}");
-    json_auto_t *got = sidecar_next_request(shown, &wanted);
+    json_auto_t *got = sidecar_next_request(&shown, &wanted);
     assert_json(got, expected, "a volume that never was is made");
-    json_object_set_new(busy, "doing", json_string("a scrub"));
-    assert_null(sidecar_next_request(busy, &wanted));
+    assert_null(sidecar_next_request(&busy, &wanted));
 }
 
 int main(void)

@@ -21,13 +21,14 @@ static bool policy_says(const json_t *policy, const char *key, bool usually)
 /* Whether the target is at a snapshot, or has been told to be. */
 static bool is_snapshotting(const json_t *volume)
 {
-    const char *text = kube_annotation(volume, API_JIVA_SNAPSHOT);
-    json_auto_t *order = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
-    const char *id = json_str(order, "id");
-    const json_t *said = json_at(volume, "status", "snapshotOrder");
-    const char *phase = json_str(said, "phase"), *answered = json_str(said, "id");
-    bool open = id && (!answered || !str_eq(answered, id) || !phase || str_eq(phase, "Running"));
-    return open || strstr(volume_text(volume, "status", "operation"), "snapshot");
+    static const char *const operations[] = {"Snapshot", "SnapshotDeletion", "Revert", NULL};
+    const json_t *order = json_at(volume, "spec", "snapshotOrder", "generation"),
+                 *said = json_at(volume, "status", "snapshotOrder");
+    const json_t *answered = json_object_get(said, "generation");
+    const char *phase = json_str(said, "phase");
+    bool open =
+        order && (!answered || !json_equal(answered, order) || !phase || str_eq(phase, "Running"));
+    return open || str_in(volume_text(volume, "status", "operation"), operations);
 }
 
 static void read_members(const json_t *volume, struct volume_view *ret)
@@ -48,6 +49,7 @@ static void read_members(const json_t *volume, struct volume_view *ret)
 static void read_volume(const json_t *volume, struct volume_view *ret)
 {
     const json_t *policy = json_at(volume, "spec", "policy");
+    const char *order = json_str(json_at(volume, "spec", "resizeOrder"), "capacity");
     *ret = (struct volume_view){
         .factor = api_jiva_factor(volume),
         .size = volume_bytes(json_at(volume, "spec", "capacity")),
@@ -63,7 +65,7 @@ static void read_volume(const json_t *volume, struct volume_view *ret)
         .portal = volume_text(volume, "iscsi", "targetPortal"),
         .pv = volume_text(volume, "spec", "pv"),
         .node_selector = json_at(policy, "replica", "nodeSelector"),
-        .order = volume_annotation(volume, API_JIVA_RESIZE_ORDER),
+        .order = order ? order : "",
         .growth = json_at(volume, "status", "resize"),
     };
     ret->ready = str_eq(ret->phase, "Ready");
@@ -123,11 +125,10 @@ static json_t *make_portal(const json_t *volume, const char *portal)
     return patch;
 }
 
-static json_t *order_growth(const char *resize, const char *capacity)
+static json_t *order_growth(const char *by, const char *capacity)
 {
-    (void)resize; /* it is named by the lock */
-    return json_pack("{s:{s:{s:o}}}", "metadata", "annotations", API_JIVA_RESIZE_ORDER,
-                     capacity ? json_string(capacity) : json_null());
+    json_t *order = by ? json_pack("{s:s,s:s}", "name", by, "capacity", capacity) : json_null();
+    return json_pack("{s:{s:o}}", "spec", "resizeOrder", order);
 }
 
 /* What the policy asks for and nobody does here: said where its owner looks, once. */
