@@ -53,7 +53,7 @@ static json_t *rule_of(const struct api_kind *kind, const char *const *operation
     }
     if (parts & OBJECT)
         json_array_append_new(resources, json_string(kind->plural));
-    if (parts & STATUS && kind->flags & (API_STATUS | API_STATUS_BOTH))
+    if (parts & STATUS && kind->flags & API_STATUS)
         json_array_append_new(resources, json_sprintf("%s/status", kind->plural));
     for (; *operations; operations++)
         json_array_append_new(all, json_string(*operations));

@@ -31,10 +31,6 @@ static json_t *crd_version(const struct api_kind *kind, const char *version, boo
 {
     json_t *v = json_pack("{s:s,s:b,s:b,s:{s:o}}", "name", version, "served", 1, "storage", storage,
                           "schema", "openAPIV3Schema", crd_schema(kind));
-    /*
-     * A cluster either ignores status on the main path or has no /status at all. Kinds whose
-     * published form has none keep it that way, or older clients' status would be dropped.
-     */
     if (kind->flags & API_STATUS)
         json_object_set_new(v, "subresources", json_pack("{s:{}}", "status"));
     json_object_set_new(v, "additionalPrinterColumns", printer_columns(kind));

@@ -23,9 +23,8 @@ struct api_column {
 
 enum api_kind_flag {
     API_CLUSTER_SCOPED = 1 << 0,
-    API_BUILTIN = 1 << 1,     /* Kubernetes' own: no CRD; its message has what its table has not */
-    API_STATUS = 1 << 2,      /* has /status, and the main path leaves status alone */
-    API_STATUS_BOTH = 1 << 3, /* has /status, and the main path writes status too */
+    API_BUILTIN = 1 << 1, /* Kubernetes' own: no CRD; its message has what its table has not */
+    API_STATUS = 1 << 2,  /* has /status, and the main path leaves status alone */
     API_SCALE = 1 << 4,
     API_LOOSE_NAME = 1 << 5, /* a name is any path segment, as in RBAC: system:node */
     API_GROUP_KEYS = 1 << 6, /* annotations and finalizers are named after the API group in use */

@@ -4,6 +4,7 @@
 #include "base/quantity.h"
 #include "base/rfc3339.h"
 #include "ctl/ctl.h"
+#include "kube/condition.h"
 
 /* Waiting. */
 
@@ -170,14 +171,16 @@ static int resize(const struct cli_args *args, struct kube_client *client, struc
     json_auto_t *lv = kube_get_any(client, &api_logical_volume, NULL, name, e);
     if (!lv || refuse_claimed(client, lv, size, e) < 0)
         return -1;
-    const struct kube_resource r = kube_resource_of(lv);
     if (logical_volume_of(lv).status.code) { /* no answer to what is asked now */
-        json_auto_t *wipe = json_pack("{s:{s:i,s:s}}", "status", "code", 0, "message", "");
-        json_auto_t *wiped = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, wipe,
-                                        &(struct kube_write){.subresource = "status"}, e);
-        if (!wiped)
+        json_auto_t *read = json_incref(lv); /* who has its kind's words */
+        const struct kube_resource of = kube_resource_of(read);
+        json_auto_t *status = json_deep_copy(json_object_get(lv, "status"));
+        json_object_set_new(status, "code", json_integer(0));
+        json_object_set_new(status, "message", json_string(""));
+        if (kube_status_write(client, &of, &lv, status, e) < 0)
             return -1;
     }
+    const struct kube_resource r = kube_resource_of(lv);
     json_auto_t *patch = json_pack("{s:{s:{s:s}},s:{s:s}}", "metadata", "annotations",
                                    topolvm_retry_key(lv), now, "spec", "size", size);
     json_auto_t *asked = kube_patch(client, &r, NULL, name, KUBE_MERGE_PATCH, patch, NULL, e);

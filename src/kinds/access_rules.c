@@ -181,8 +181,6 @@ static bool owns_volume(const struct api_actor *a, const json_t *o, const struct
     return is_in(o, a->ns) && is_named(o, a->name);
 }
 
-#define HELD "metadata.finalizers status"
-
 const struct api_access_rule api_access_rules[] = {
     {API_WHO_NODE, "Node", "", "create update", "metadata.labels metadata.annotations spec status",
      owns_by_name, "the Node of its name; labels of its own, no taints"},
@@ -203,19 +201,20 @@ const struct api_access_rule api_access_rules[] = {
     {API_WHO_NODE, "BlockDevice", "", "create update", NULL, owns_device,
      "devices of its own, and those that no node sees any more", is_lost_device},
     {API_WHO_NODE, "BlockDevice", "status", "update", "status", owns_device, "devices of its own"},
-    {API_WHO_NODE, "BlockDeviceClaim", "", "update", "+spec.blockDeviceName " HELD, owns_claim,
-     "claims for its devices, and those that have none yet"},
+    {API_WHO_NODE, "BlockDeviceClaim", "", "update", "+spec.blockDeviceName metadata.finalizers",
+     owns_claim, "claims for its devices, and those that have none yet"},
     {API_WHO_NODE, "BlockDeviceClaim", "status", "update", "status", owns_claim,
      "claims for its devices, and those that have none yet"},
-    {API_WHO_NODE, "LogicalVolume", "", "update", HELD, owns_on_node, "logical volumes on it"},
+    {API_WHO_NODE, "LogicalVolume", "", "update", "metadata.finalizers", owns_on_node,
+     "logical volumes on it"},
     {API_WHO_NODE, "LogicalVolume", "status", "update", "status", owns_on_node,
      "logical volumes on it"},
 
-    {API_WHO_POOL, "CStorPoolInstance", "", "update", HELD, owns_by_pool,
+    {API_WHO_POOL, "CStorPoolInstance", "", "update", "metadata.finalizers", owns_by_pool,
      "the instance of its name"},
     {API_WHO_POOL, "CStorPoolInstance", "status", "update", "status", owns_by_pool,
      "the instance of its name"},
-    {API_WHO_POOL, "CStorVolumeReplica", "", "update", HELD, owns_replica,
+    {API_WHO_POOL, "CStorVolumeReplica", "", "update", "metadata.finalizers", owns_replica,
      "replicas that are on it"},
     {API_WHO_POOL, "CStorVolumeReplica", "status", "update", "status", owns_replica,
      "replicas that are on it"},
@@ -227,8 +226,6 @@ const struct api_access_rule api_access_rules[] = {
     {API_WHO_POOL, "Event", "", "create update", NULL, owns_by_component,
      "events of pools in its namespace"},
 
-    {API_WHO_TARGET, "JivaVolume", "", "update", "status", owns_volume,
-     "its volume; of that only the status"},
     {API_WHO_TARGET, "JivaVolume", "status", "update", "status", owns_volume, "its volume"},
     {API_WHO_TARGET, "Event", "", "create update", NULL, owns_by_component,
      "events of volumes in its namespace"},

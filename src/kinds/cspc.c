@@ -255,7 +255,7 @@ const struct api_kind api_cstor_pool_cluster = {
                                                    {"cstor.openebs.io", "v1"},
                                                    {0}},
     .published = 1,
-    .flags = API_STATUS_BOTH,
+    .flags = API_STATUS,
     .fields = fields,
     .columns = columns,
     .normalize = normalize,

@@ -163,7 +163,11 @@ static void publish(json_t *object, struct api_report *report)
     api_pool_publish(json_object_get(object, "spec"), API_KEY(NULL, "spec"), report);
 }
 
-static const struct api_note notes[] = {{API_POOL_EXISTING, &api_zpool_name}, {0}};
+static const struct api_note notes[] = {
+    {API_POOL_EXISTING, &api_zpool_name},
+    {API_POOL_GUID, &api_sequence, .fixed = true},
+    {0},
+};
 
 const struct api_kind api_cstor_pool_instance = {
     .kind = "CStorPoolInstance",
@@ -174,7 +178,7 @@ const struct api_kind api_cstor_pool_instance = {
                                                    {"cstor.openebs.io", "v1"},
                                                    {0}},
     .published = 1,
-    .flags = API_STATUS_BOTH,
+    .flags = API_STATUS,
     .fields = fields,
     .columns = columns,
     .notes = notes,

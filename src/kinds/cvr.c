@@ -109,7 +109,7 @@ const struct api_kind api_cstor_volume_replica = {
     .versions = (const struct api_group_version[]){{"cstor.openebs.io", "v1"},
                                                    {"openebs.io", "v1alpha1"},
                                                    {0}},
-    .flags = API_STATUS_BOTH,
+    .flags = API_STATUS,
     .fields = fields,
     .columns = columns,
     .normalize = normalize,

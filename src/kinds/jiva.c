@@ -21,7 +21,8 @@ static const struct api_field iscsi[] = {
 static const struct api_field iscsi_spec[] = {
     {"targetIP", API_STRING, .format = &api_ip, .doc = "Address of the target."},
     {"targetPort", API_INT, .min = 1, .max = 65535, .doc = "Port of the target."},
-    {"iqn", API_STRING, .format = &api_iqn, .doc = "iSCSI name of the target."},
+    {"iqn", API_STRING, .flags = API_IMMUTABLE, .format = &api_iqn,
+     .doc = "iSCSI name of the target."},
     {0},
 };
 
@@ -102,8 +103,8 @@ static const struct api_field spec[] = {
     {"lun", API_INT, .def = "0", .min = 0, .max = 255, .doc = "Number of the logical unit."},
     {"pv", API_STRING, .doc = "Name of the PersistentVolume."},
     {"accessType", API_STRING, .words = API_WORDS("", "mount", "block"), .doc = "How it is used."},
-    {"iscsiSpec", API_OBJECT, .flags = API_FOLDED, .fields = iscsi_spec,
-     .doc = "Published form of iscsi."},
+    {"iscsiSpec", API_OBJECT, .fields = iscsi_spec,
+     .doc = "Published form of iscsi, and the same. Filled in by the system."},
     {"mountInfo", API_OBJECT, .fields = mount_info, .doc = "Where it is mounted."},
     {"policy", API_OBJECT, .fields = policy, .doc = "Settings of target and replicas."},
     {"desiredReplicationFactor", API_INT, .min = 1, .max = API_JIVA_REPLICAS,
@@ -271,9 +272,20 @@ static void check_name(const json_t *object, struct api_report *report)
                     API_JIVA_NAME_MAX);
 }
 
+/* Where the volume is the system knows; its name is what people may choose, once. */
+static void check_iqn(const json_t *object, struct api_report *report)
+{
+    const char *iqn = json_str(json_object_get(object, "iscsi"), "iqn"),
+               *published = json_str(json_at(object, "spec", "iscsiSpec"), "iqn");
+    if (iqn && *iqn && published && *published && !str_eq(iqn, published))
+        api_problem(report, API_KEY(API_KEY(spec_at, "iscsiSpec"), "iqn"), API_FORBIDDEN, NULL,
+                    "contradicts iscsi.iqn (%s); keep one of them", iqn);
+}
+
 static void validate(const json_t *object, struct api_report *report)
 {
     check_name(object, report);
+    check_iqn(object, report);
     const char *class = json_str(json_at(object, "spec", "policy"), "replicaSC");
     if (class && *class)
         api_warn(report, API_KEY(API_KEY(spec_at, "policy"), "replicaSC"),
@@ -344,13 +356,12 @@ const struct api_kind api_jiva_volume = {
     .versions =
         (const struct api_group_version[]){{"openebs.io", "v1alpha1"}, {"openebs.io", "v1"}, {0}},
     .published = 1,
-    .flags = API_STATUS_BOTH,
+    .flags = API_STATUS,
     .notes = notes,
     .fields = fields,
     .columns = columns,
-    .normalize = api_jiva_normalize,
+    .normalize = api_jiva_capacity,
     .validate = validate,
     .validate_update = validate_update,
-    .publish = api_jiva_publish,
     .doc = "A block volume that is kept in files on several nodes and served over iSCSI.",
 };

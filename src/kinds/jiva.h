@@ -32,6 +32,9 @@ unsigned api_jiva_factor(const json_t *volume);
 const char *api_jiva_authentication(const json_t *volume);
 /* A size in bytes; 0 when it is none. */
 uint64_t api_jiva_bytes(const char *text);
-/* jivaform.c: the published form becomes ours, and ours the published one. */
-void api_jiva_normalize(json_t *object, struct api_report *report);
-void api_jiva_publish(json_t *object, struct api_report *report);
+/*
+ * jivaform.c: how to reach the volume, from what either form says, the iSCSI name at least; and the same as
+ * spec.iscsiSpec has it. New references.
+ */
+json_t *api_jiva_iscsi(const json_t *volume);
+json_t *api_jiva_iscsi_published(const json_t *iscsi);

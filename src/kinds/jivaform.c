@@ -1,96 +1,53 @@
 /*
- * The two forms of a JivaVolume, and the way between them.
+ * Where a JivaVolume is, in both forms that people know. Every version of the kind has both, and on a stock API server
+ * nobody converts between them, so whoever looks after the volume writes both, at once and from one value.
  *
  *     ours                       published
  *     iscsi.iqn                  spec.iscsiSpec.iqn
  *     iscsi.targetPortal         spec.iscsiSpec.targetIP, targetPort
- *     spec.capacity: 6           spec.capacity: "6Gi"
  */
+#include <stdlib.h>
+
 #include "kinds/jiva.h"
 #include "kinds/kinds.h"
 
-static const struct api_path *const spec_at = API_KEY(NULL, "spec");
-
-/* Moves one text into iscsi, unless another is there: then it is left to be refused. */
-static void fold_text(json_t *object, const char *name, const char *text, const char *from,
-                      struct api_report *report)
+/* What the published form makes a portal of; NULL: it says none. */
+static json_t *published_portal(const json_t *published)
 {
-    const struct api_path *source = API_KEY(API_KEY(spec_at, "iscsiSpec"), from);
-    json_t *normal = json_object_get(object, "iscsi");
-    const char *own = json_str(normal, name);
-    if (own && *own && !str_eq(own, text)) {
-        api_problem(report, source, API_FORBIDDEN, NULL,
-                    "contradicts iscsi.%s (%s); keep one of them", name, own);
-        return;
-    }
-    json_object_set_new(normal, name, json_string(text));
-    api_report_renamed(report, API_KEY(API_KEY(NULL, "iscsi"), name), source);
+    const char *ip = json_str(published, "targetIP");
+    json_int_t port = json_integer_value(json_object_get(published, "targetPort"));
+    if (!ip || api_ip.check(ip) || port < 1 || port > UINT16_MAX)
+        return NULL;
+    return json_sprintf(strchr(ip, ':') ? "[%s]:%lld" : "%s:%lld", ip, (long long)port);
 }
 
-/*
- * spec.iscsiSpec becomes iscsi. Members that have not the expected type, or that make no portal,
- * stay where they are, for the check of structure to find them there.
- */
-static void fold_iscsi(json_t *object, struct api_report *report)
+json_t *api_jiva_iscsi(const json_t *volume)
 {
-    json_t *volume = json_object_get(object, "spec");
-    json_t *published = json_object_get(volume, "iscsiSpec"),
-           *iscsi_now = json_object_get(object, "iscsi");
-    if (!json_is_object(published) || (iscsi_now && !json_is_object(iscsi_now)))
-        return;
-    if (!iscsi_now)
-        json_object_set_new(object, "iscsi", json_object());
-    const char *ip = json_str(published, "targetIP"), *iqn = json_str(published, "iqn");
-    const json_t *port = json_object_get(published, "targetPort");
-    json_int_t number = json_integer_value(port);
-    if (iqn) {
-        if (*iqn)
-            fold_text(object, "iqn", iqn, "iqn", report);
-        json_object_del(published, "iqn");
-    }
-    if (ip && !api_ip.check(ip) && number >= 1 && number <= UINT16_MAX) {
-        _cleanup_free_ char *portal =
-            mem_printf(strchr(ip, ':') ? "[%s]:%lld" : "%s:%lld", ip, (long long)number);
-        fold_text(object, "targetPortal", portal, "targetIP", report);
-        json_object_del(published, "targetIP");
-        json_object_del(published, "targetPort");
-    }
-    if (json_object_size(published) == 0)
-        json_object_del(volume, "iscsiSpec");
+    const json_t *own = json_object_get(volume, "iscsi"),
+                 *published = json_at(volume, "spec", "iscsiSpec");
+    const char *iqn = json_str(own, "iqn"), *portal = json_str(own, "targetPortal");
+    const char *name = json_str(json_object_get(volume, "metadata"), "name");
+    if (!iqn || !*iqn)
+        iqn = json_str(published, "iqn");
+    json_t *iscsi = json_object();
+    json_object_set_new(iscsi, "iqn",
+                        iqn && *iqn ? json_string(iqn)
+                                    : json_sprintf("iqn.2016-09.com.openebs.jiva:%s", name));
+    json_t *at = portal && *portal ? json_string(portal) : published_portal(published);
+    if (at)
+        json_object_set_new(iscsi, "targetPortal", at);
+    return iscsi;
 }
 
-void api_jiva_normalize(json_t *object, struct api_report *report)
+json_t *api_jiva_iscsi_published(const json_t *iscsi)
 {
-    api_jiva_capacity(object, report);
-    fold_iscsi(object, report);
-}
-
-/* iscsi as spec.iscsiSpec. */
-void api_jiva_publish(json_t *object, struct api_report *report)
-{
-    static const char *const ours[] = {"service", "targetDeployment", "replicaDeployment", NULL};
-    for (const char *const *name = ours; *name; name++) {
-        if (json_object_get(object, *name))
-            api_warn(report, API_KEY(NULL, *name),
-                     "kept as it is: the published form finds the object by the volume's name");
-    }
-    if (json_integer_value(json_at(object, "spec", "lun")))
-        api_warn(report, API_KEY(spec_at, "lun"),
-                 "kept as it is: the published form knows no logical unit but 0");
-    const char *portal = json_str(json_object_get(object, "iscsi"), "targetPortal");
-    const json_t *iqn = json_at(object, "iscsi", "iqn");
-    const json_t *rest = json_at(object, "spec", "iscsiSpec"); /* what made no portal */
-    json_t *published = rest ? json_copy((json_t *)rest) : json_object();
-    if (iqn)
-        json_object_set(published, "iqn", (json_t *)iqn);
-    const char *colon = portal ? strrchr(portal, ':') : NULL;
-    if (colon) {
-        size_t brackets = portal[0] == '[', n = (size_t)(colon - portal) - 2 * brackets;
-        json_object_set_new(published, "targetIP", json_stringn(portal + brackets, n));
-        json_object_set_new(published, "targetPort", json_integer(strtoll(colon + 1, NULL, 10)));
-    }
-    if (json_object_size(published))
-        json_object_set(json_object_get(object, "spec"), "iscsiSpec", published);
-    json_decref(published);
-    json_object_del(object, "iscsi");
+    const char *portal = json_str(iscsi, "targetPortal"),
+               *colon = portal ? strrchr(portal, ':') : NULL;
+    json_t *published = json_pack("{s:O}", "iqn", json_object_get(iscsi, "iqn"));
+    if (!colon)
+        return published;
+    size_t brackets = portal[0] == '[', n = (size_t)(colon - portal) - 2 * brackets;
+    json_object_set_new(published, "targetIP", json_stringn(portal + brackets, n));
+    json_object_set_new(published, "targetPort", json_integer(strtoll(colon + 1, NULL, 10)));
+    return published;
 }

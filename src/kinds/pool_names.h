@@ -23,6 +23,8 @@
 #define API_POOL_DESTROY           "orlop.io/destroy-pool"
 /* On an instance: a pool of this name is there and is imported, never made. */
 #define API_POOL_EXISTING          "import.cspi.cstor.openebs.io/existing-pool-name"
+/* On an instance that was made for a pool that is there: the pool's GUID. It is imported, never made. */
+#define API_POOL_GUID              "orlop.io/pool-guid"
 /* On an instance: another value asks for a scrub. */
 #define API_POOL_SCRUB             "openebs.io/scrub-requested-at"
 /* On an instance: another value asks for its counters of errors to be forgotten, and failed devices tried again. */

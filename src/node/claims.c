@@ -3,12 +3,14 @@
  *
  *     1  choose: every node comes to the same device, and its node goes on
  *     2  look at the device itself: is it free?
- *     3  BlockDevice: claimRef, Claimed, finalizer      decides: the write carries the version read
- *     4  a label, on a device without identity
- *     5  claim: blockDeviceName, finalizer, Bound       told only now
+ *     3  BlockDevice: claimRef, finalizer               decides: the write carries the version read
+ *     4  its status: Claimed                            what has a claimRef is not free, whatever that says
+ *     5  a label, on a device without identity
+ *     6  claim: blockDeviceName, finalizer              decides between nodes
+ *     7  its status: Bound                              told only now
  *
  * Whoever is killed in between finds a device with this claim's uid and goes on at 4. Two nodes that
- * chose differently both get to 5, where the version of the claim decides; the other device is then
+ * chose differently both get to 6, where the version of the claim decides; the other device is then
  * given back (devices.c).
  */
 #include "base/log.h"
@@ -57,20 +59,49 @@ static int say(struct node *n, json_t **claim, const char *phase, const struct n
     json_auto_t *wanted = json_deep_copy(*claim);
     set_phase(n, wanted, phase, match->reason, match->message);
     bool news = !str_eq(phase, block_device_claim_of(*claim).status.phase);
-    if (node_write(n, &n->claim_kind, claim, wanted, e) < 0)
+    if (node_say(n, &n->claim_kind, claim, json_object_get(wanted, "status"), e) < 0)
         return -1;
     if (news)
         kube_event_warning(n->recorder, *claim, match->reason, "%s", match->message);
     return 0;
 }
 
-/* 4 and 5 */
-static int finish(struct node *n, json_t **claim, const json_t *device, struct err *e)
+/* 4 */
+static int say_claimed(struct node *n, const json_t *claim, json_t **device, struct err *e)
 {
-    const char *name = kube_name(device);
+    json_auto_t *wanted = json_deep_copy(*device);
+    json_t *status = child(wanted, "status", json_object);
+    json_object_set_new(status, "claimState", json_string("Claimed"));
+    _cleanup_free_ char *message = mem_printf("the claim %s has it", kube_name(claim));
+    struct kube_condition taken = {
+        .type = NODE_CLAIMABLE, .status = "False", .reason = "Claimed", .message = message};
+    kube_condition_set(child(status, "conditions", json_array), &taken, n->clock);
+    return node_say(n, &n->device_kind, device, status, e);
+}
+
+/* 6 and 7 */
+static int give(struct node *n, json_t **claim, const char *device, const char *message,
+                struct err *e)
+{
+    json_auto_t *wanted = json_deep_copy(*claim);
+    json_object_set_new(child(wanted, "spec", json_object), "blockDeviceName", json_string(device));
+    add_finalizer(wanted, API_CLAIM_FINALIZER);
+    if (node_write(n, &n->claim_kind, claim, wanted, e) < 0)
+        return -1;
+    json_auto_t *bound = json_deep_copy(*claim);
+    set_phase(n, bound, "Bound", "Bound", message);
+    return node_say(n, &n->claim_kind, claim, json_object_get(bound, "status"), e);
+}
+
+/* 4 to 7 */
+static int finish(struct node *n, json_t **claim, json_t **device, struct err *e)
+{
+    if (say_claimed(n, *claim, device, e) < 0)
+        return -1;
+    const char *name = kube_name(*device);
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
     _cleanup_free_ char *path = d && d->scheme == NODE_BY_PATH ? mem_strdup(d->path) : NULL;
-    bool here = d != NULL || node_device_is_manual(device);
+    bool here = d != NULL || node_device_is_manual(*device);
     node_inventory_release(&n->inventory);
     if (!here)
         return err_set(e, ERR_UNAVAILABLE, "Inactive", "the device %s is gone", name);
@@ -81,13 +112,9 @@ static int finish(struct node *n, json_t **claim, const json_t *device, struct e
         return -1;
     if (path && node_inventory_refresh(&n->inventory, e) < 0)
         return -1;
-    json_auto_t *wanted = json_deep_copy(*claim);
-    json_object_set_new(child(wanted, "spec", json_object), "blockDeviceName", json_string(name));
-    add_finalizer(wanted, API_CLAIM_FINALIZER);
     _cleanup_free_ char *message =
-        mem_printf("%s of node %s", block_device_of(device).spec.path, n->name.node);
-    set_phase(n, wanted, "Bound", "Bound", message);
-    if (node_write(n, &n->claim_kind, claim, wanted, e) < 0)
+        mem_printf("%s of node %s", block_device_of(*device).spec.path, n->name.node);
+    if (give(n, claim, name, message, e) < 0)
         return -1;
     kube_event_normal(n->recorder, *claim, "Bound", "%s", message);
     log_info("a device was claimed", LOG_S("device", name), LOG_S("claim", kube_name(*claim)));
@@ -106,12 +133,6 @@ static int reserve(struct node *n, const json_t *claim, json_t **device, struct 
                                   n->claim_kind.api_version, "kind", n->claim_kind.kind,
                                   "namespace", kube_namespace(claim), "name", kube_name(claim),
                                   "uid", kube_uid(claim)));
-    json_t *status = child(wanted, "status", json_object);
-    json_object_set_new(status, "claimState", json_string("Claimed"));
-    _cleanup_free_ char *message = mem_printf("the claim %s has it", kube_name(claim));
-    struct kube_condition taken = {
-        .type = NODE_CLAIMABLE, .status = "False", .reason = "Claimed", .message = message};
-    kube_condition_set(child(status, "conditions", json_array), &taken, n->clock);
     add_finalizer(wanted, API_DEVICE_FINALIZER);
     return node_write(n, &n->device_kind, device, wanted, e);
 }
@@ -151,7 +172,7 @@ static int bind_claim(struct node *n, json_t **claim, const struct node_objects 
         ret->again_ns = AGAIN_NS;
         return 0;
     }
-    return reserve(n, *claim, &device, e) < 0 ? -1 : finish(n, claim, device, e);
+    return reserve(n, *claim, &device, e) < 0 ? -1 : finish(n, claim, &device, e);
 }
 
 /* Without our finalizer it can go: its device has been released, or it never had one. */
@@ -186,10 +207,12 @@ static int step(struct node *n, const char *ns, const char *name, struct kube_re
         return let_go(n, &claim, &all, e);
     if (block_device_claim_is_bound(claim))
         return 0;
+    const char *given = block_device_claim_of(claim).spec.device;
     vec_for_each(&all, it) {
-        if (node_device_is_claimed_by(*it, kube_uid(claim)))
+        if (node_device_is_claimed_by(*it, kube_uid(claim)) &&
+            (!*given || str_eq(given, kube_name(*it))))
             return str_eq(block_device_of(*it).spec.node_name, n->name.node)
-                       ? finish(n, &claim, *it, e)
+                       ? finish(n, &claim, it, e)
                        : 0;
     }
     return bind_claim(n, &claim, &all, ret, e);

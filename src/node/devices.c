@@ -10,6 +10,7 @@
  * An object is never deleted here: a device that is gone is Inactive, and its claim, if it has one, is
  * told so by that.
  */
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
@@ -73,9 +74,23 @@ static bool is_over(const json_t *claim)
             (json_array_size(finalizers) == 1 && kube_finalizer_has(claim, API_CLAIM_FINALIZER)));
 }
 
-/* The device is free again, or was reserved and not given: nobody has it any more. */
+static int set_claim_state(struct node *n, json_t **object, const char *state, struct err *e)
+{
+    json_auto_t *status = json_deep_copy(json_object_get(*object, "status"));
+    if (!status)
+        status = json_object();
+    json_object_set_new(status, "claimState", json_string(state));
+    return node_say(n, &n->device_kind, object, status, e);
+}
+
+/*
+ * The device is free again, or was reserved and not given: nobody has it any more. claimRef goes last: while it
+ * is there nobody is given the device, and whoever finds it does all of this again.
+ */
 static int unclaim(struct node *n, json_t **object, struct err *e)
 {
+    if (set_claim_state(n, object, "Unclaimed", e) < 0)
+        return -1;
     json_auto_t *wanted = json_deep_copy(*object);
     json_t *finalizers = json_object_get(json_object_get(wanted, "metadata"), "finalizers");
     size_t i;
@@ -87,15 +102,12 @@ static int unclaim(struct node *n, json_t **object, struct err *e)
     json_object_del(json_object_get(json_object_get(wanted, "metadata"), "annotations"),
                     API_POOL_FORGOTTEN);
     json_object_del(json_object_get(wanted, "spec"), "claimRef");
-    json_object_set_new(json_object_get(wanted, "status"), "claimState", json_string("Unclaimed"));
     return node_write(n, &n->device_kind, object, wanted, e);
 }
 
 static int set_released(struct node *n, json_t **object, struct err *e)
 {
-    json_auto_t *wanted = json_deep_copy(*object);
-    json_object_set_new(json_object_get(wanted, "status"), "claimState", json_string("Released"));
-    if (node_write(n, &n->device_kind, object, wanted, e) < 0)
+    if (set_claim_state(n, object, "Released", e) < 0)
         return -1;
     kube_event_normal(n->recorder, *object, "Released", "the claim %s is gone",
                       block_device_of(*object).spec.claim.name);
@@ -194,6 +206,7 @@ static int follow_claim(struct node *n, json_t **object, struct kube_result *ret
 
 /* Objects */
 
+/* Its status follows when the object is seen: until then it is not Active, and nobody is given it. */
 static int create(struct node *n, const char *name, struct err *e)
 {
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
@@ -202,7 +215,10 @@ static int create(struct node *n, const char *name, struct err *e)
     if (!object)
         return 0;
     struct err why = {0};
+    json_object_del(object, "status");
+    crash_point("object");
     json_auto_t *made = kube_create(n->client, &n->device_kind, object, NULL, &why);
+    crash_point("object");
     if (!made && why.code == ERR_ALREADY_EXISTS)
         return 0; /* the cache will say so, too */
     if (!made) {
@@ -221,7 +237,7 @@ static int lost(struct node *n, json_t **object, struct err *e)
         return 0;
     bool was_active = !str_eq(block_device_of(*object).status.state, "Inactive");
     json_auto_t *wanted = node_object_gone(*object, n->clock);
-    if (node_write(n, &n->device_kind, object, wanted, e) < 0)
+    if (node_say(n, &n->device_kind, object, json_object_get(wanted, "status"), e) < 0)
         return -1;
     if (was_active)
         kube_event_warning(n->recorder, *object, "Inactive", "the device at %s is gone",
@@ -275,6 +291,15 @@ static bool may_take(struct node *n, const json_t *object)
     return false;
 }
 
+/* Made by hand: whoever did it says that it is there, and this node that it lives. */
+static int keep_manual(struct node *n, json_t **object, struct kube_result *ret, struct err *e)
+{
+    json_auto_t *wanted = node_object_manual(*object);
+    if (node_say(n, &n->device_kind, object, json_object_get(wanted, "status"), e) < 0)
+        return -1;
+    return follow_claim(n, object, ret, e);
+}
+
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
                      struct err *e)
 {
@@ -283,7 +308,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     if (!object)
         return create(n, name, e);
     if (node_device_is_manual(object))
-        return is_here(n, object) ? follow_claim(n, &object, ret, e) : 0;
+        return is_here(n, object) ? keep_manual(n, &object, ret, e) : 0;
     const struct node_device *d = node_inventory_hold(&n->inventory, name);
     json_auto_t *wanted = d ? node_object_update(object, d, &n->name, n->clock) : NULL;
     node_inventory_release(&n->inventory);

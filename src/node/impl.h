@@ -35,9 +35,16 @@ struct node {
     uint64_t warned;        /* bytes promised too much, when that was last said */
 };
 
-/* Writes what differs, with the resourceVersion of *object, which becomes what the server has now. */
+/*
+ * Writes what differs, with the resourceVersion of *object, which becomes what the server has now: first the
+ * object, then its status, which are two calls. Whoever is killed in between comes to the second again, for all
+ * that is written follows from what is there.
+ */
 int node_write(struct node *n, const struct kube_resource *r, json_t **object, const json_t *wanted,
                struct err *e);
+/* Its status alone; NULL: as it is. */
+int node_say(struct node *n, const struct kube_resource *r, json_t **object, const json_t *status,
+             struct err *e);
 
 /* devices.c */
 int node_devices_setup(struct node *n, struct err *e);

@@ -5,17 +5,30 @@
 
 #include <stdlib.h>
 
+#include "base/crash.h"
 #include "base/str.h"
 #include "json/patch.h"
 #include "node/impl.h"
 #include "node/lv_impl.h"
 
+int node_say(struct node *n, const struct kube_resource *r, json_t **object, const json_t *status,
+             struct err *e)
+{
+    if (!status || json_equal(json_object_get(*object, "status"), status))
+        return 0;
+    crash_point("status");
+    int done = kube_status_write(n->client, r, object, status, e);
+    crash_point("status");
+    return done;
+}
+
 int node_write(struct node *n, const struct kube_resource *r, json_t **object, const json_t *wanted,
                struct err *e)
 {
     json_auto_t *diff = json_merge_diff(*object, wanted);
+    json_object_del(diff, "status");
     if (!json_object_size(diff))
-        return 0;
+        return node_say(n, r, object, json_object_get(wanted, "status"), e);
     json_t *metadata = json_object_get(diff, "metadata");
     if (!metadata) {
         metadata = json_object();
@@ -23,13 +36,15 @@ int node_write(struct node *n, const struct kube_resource *r, json_t **object, c
     }
     json_object_set_new(metadata, "resourceVersion", json_string(kube_version(*object)));
     const char *ns = kube_namespace(*object);
+    crash_point("object");
     json_t *now = kube_patch(n->client, r, *ns ? ns : NULL, kube_name(*object), KUBE_MERGE_PATCH,
                              diff, NULL, e);
+    crash_point("object");
     if (!now)
         return -1;
     json_decref(*object);
     *object = now;
-    return 0;
+    return node_say(n, r, object, json_object_get(wanted, "status"), e);
 }
 
 int node_labels_parse(char *text, struct node_options *o, struct err *e)

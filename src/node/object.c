@@ -108,16 +108,23 @@ static void set_condition(json_t *status, bool claimable, const char *reason, co
     kube_condition_set(conditions, &c, clock);
 }
 
+/* A device that refers to a claim is not free, even when whoever wrote that did not get to say so. */
+static const char *set_claim_state(json_t *object, json_t *status)
+{
+    const char *is = block_device_of(object).status.claim_state;
+    bool given = json_is_object(json_at(object, "spec", "claimRef"));
+    if (str_eq(is, "Released") || str_eq(is, "Claimed"))
+        return is;
+    json_object_set_new(status, "claimState", json_string(given ? "Claimed" : "Unclaimed"));
+    return given ? "Claimed" : "Unclaimed";
+}
+
 static void set_status(json_t *object, const struct node_device *d, const struct clock *clock)
 {
     json_t *status = child(object, "status");
-    const struct block_device was = block_device_of(object);
-    const char *claim = was.status.claim_state, *name = was.spec.claim.name;
+    const char *claim = set_claim_state(object, status),
+               *name = block_device_of(object).spec.claim.name;
     _cleanup_free_ char *why = NULL;
-    if (!*claim) {
-        claim = "Unclaimed";
-        json_object_set_new(status, "claimState", json_string(claim));
-    }
     json_object_set_new(status, "state", json_string("Active"));
     if (!str_eq(claim, "Unclaimed")) {
         bool released = str_eq(claim, "Released");
@@ -153,11 +160,22 @@ json_t *node_object_gone(const json_t *object, const struct clock *clock)
 {
     json_t *wanted = json_deep_copy(object);
     json_t *status = child(wanted, "status");
+    set_claim_state(wanted, status);
     json_object_set_new(status, "state", json_string("Inactive"));
     set_condition(status, false, "Inactive",
                   "the device is not there any more; if it comes back, at whatever path, it is "
                   "known again",
                   clock);
+    return wanted;
+}
+
+json_t *node_object_manual(const json_t *object)
+{
+    json_t *wanted = json_deep_copy(object), *status = child(wanted, "status");
+    const char *state = block_device_of(object).status.state;
+    set_claim_state(wanted, status);
+    if (!*state || str_eq(state, "Unknown"))
+        json_object_set_new(status, "state", json_string("Active"));
     return wanted;
 }
 

@@ -23,6 +23,8 @@ json_t *node_object_update(const json_t *object, const struct node_device *d,
                            const struct node_name *n, const struct clock *clock);
 /* The object of a device that is not there. */
 json_t *node_object_gone(const json_t *object, const struct clock *clock);
+/* One that people made by hand: it is there unless they said otherwise, and is given to claims. */
+json_t *node_object_manual(const json_t *object);
 /* Whether the object stands for a device that is known by our label. */
 bool node_object_is_labelled(const json_t *object);
 #define NODE_SCHEME_ANNOTATION "internal.openebs.io/uuid-scheme"

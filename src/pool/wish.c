@@ -160,7 +160,8 @@ static void make_settings(struct pool_maker *m)
     const char *cluster = cluster_uid(object);
     w->cluster_name = cluster && *cluster ? arena_printf(&w->arena, "cstor-%s", cluster) : "";
     w->existing = existing && *existing;
-    w->guid = pool_number(m->its.status.guid);
+    const char *noted = kube_annotation(object, API_POOL_GUID);
+    w->guid = pool_number(*m->its.status.guid || !noted ? m->its.status.guid : noted);
     w->compression = *config->compression ? arena_strdup(&w->arena, config->compression) : "off";
     int64_t percent = config->read_only_percent;
     w->read_only_percent = percent > 0 && percent < 100 ? (unsigned)percent : 0;

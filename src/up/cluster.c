@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
+#include "kinds/blockdevice.h"
 #include "kube/client.h"
 #include "kube/condition.h"
 #include "up/token.h"
@@ -137,6 +138,17 @@ static bool node_is_ready(const struct up_cluster *c, const json_t *nodes, const
            (!old || !str_eq(kube_version(lease), kube_version(old)));
 }
 
+/* Devices that say how they are: their status comes after them. */
+static unsigned count_devices(const json_t *devices)
+{
+    unsigned n = 0;
+    size_t i;
+    json_t *device;
+    json_array_foreach((json_t *)(uintptr_t)devices, i, device)
+        n += *block_device_of(device).status.state != '\0';
+    return n;
+}
+
 static int check_ready(struct up_cluster *c, bool *ret_ready, struct err *e)
 {
     struct kube_resource nodes = kube_resource("v1", "Node");
@@ -148,7 +160,7 @@ static int check_ready(struct up_cluster *c, bool *ret_ready, struct err *e)
     json_auto_t *device_list = lease_list ? kube_list(c->client, &devices, c->ns, NULL, e) : NULL;
     if (!device_list)
         return -1;
-    unsigned ready = 0, found = (unsigned)json_array_size(device_list);
+    unsigned ready = 0, found = count_devices(device_list);
     for (unsigned i = 1; i <= c->o.nodes; i++) {
         char name[UP_NODE_NAME];
         ready += node_is_ready(c, node_list, lease_list, up_node_name(i, name));

@@ -15,7 +15,7 @@ import time
 from measure import PROGRAMS, processor
 from report import Report, arguments, parse
 from controller import Controller  # noqa: I001
-from pretend_pools import CLAIMS, CLUSTERS, DEPLOYMENTS, DESTROY, DEVICES, GUARD, INSTANCES, MERGE, NS
+from pretend_pools import CLAIMS, CLUSTERS, DEPLOYMENTS, DESTROY, DEVICES, GUARD, INSTANCES, NS
 from pretend_pools import cluster, device, group, node, pool
 from server import Client, Server
 from tap import Scratch, wait_for
@@ -41,8 +41,7 @@ class Actor:
                 if event["type"] in ("ADDED", "MODIFIED"):
                     change = self.answer(event["object"])
                     if change:
-                        self.client.ask("PATCH", f"{self.path}/{event['object']['metadata']['name']}", change,
-                                        content_type=MERGE)
+                        self.client.merge(f"{self.path}/{event['object']['metadata']['name']}", change)
         except (OSError, ValueError, AttributeError, http.client.HTTPException):
             if not self.ended:
                 raise

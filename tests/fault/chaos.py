@@ -217,8 +217,8 @@ with Scratch() as scratch:
                         yield f"{device} of {name} has {reference}"
                 yield from (f"{d} has {n} claims" for d, n in bound.items() if n > 1)
                 for name, d in devices.items():
-                    if name not in bound and d["status"]["claimState"] != "Unclaimed":
-                        yield f"{name} is {d['status']} without a claim"
+                    if name not in bound and d.get("status", {}).get("claimState") != "Unclaimed":
+                        yield f"{name} is {d.get('status')} without a claim"
 
             settled(programs, "all programs run")
             settled(maps, "every ConfigMap is as it was written last")

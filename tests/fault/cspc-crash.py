@@ -159,9 +159,8 @@ def clear(c, operator):
     c.pools.still.clear()
     for disk in c.items(BLOCK_DEVICES):
         if FORGOTTEN in disk["metadata"].get("annotations", {}):  # its node is back
-            c.server.ask("PATCH", f"{BLOCK_DEVICES}/{disk['metadata']['name']}", {
-                "metadata": {"annotations": None}, "spec": {"claimRef": None}, "status": {"claimState": "Unclaimed"}},
-                content_type=MERGE)
+            c.server.merge(f"{BLOCK_DEVICES}/{disk['metadata']['name']}", {
+                "metadata": {"annotations": None}, "spec": {"claimRef": None}, "status": {"claimState": "Unclaimed"}})
     for host, names in DEVICES.items():
         c.pools.move(host, *names)
     return left

@@ -42,8 +42,7 @@ def check_side_effects(server):
     tap.equal((metadata["ownerReferences"][0]["uid"], its["spec"]["blockDeviceName"],
                its["spec"]["blockDeviceNodeAttributes"]["hostName"]),
               (made["metadata"]["uid"], "c", "node-1"), "for the cluster")
-    status, reply = server.ask("PATCH", f"{where}/pool", {"status": {"phase": "Online"}},
-                               content_type=MERGE)
+    status, reply = server.merge(f"{where}/pool", {"status": {"phase": "Online"}})
     put(server, device("a", state="Inactive"), "effects")
     tap.equal(status, 200, "a status is nobody's business")
     status, reply = server.ask("PATCH", f"{where}/pool", {"metadata": {"labels": {"x": "y"}}},

@@ -68,8 +68,8 @@ with Scratch() as scratch:
         expect(server, "scale-out is watched", ["wait", "cspc/cstor-pool-stripe", "-n", "openebs",
                                                 "--for=jsonpath={.metadata.generation}=2",
                                                 "--timeout=20s"])
-        expect(server, "a status", ["patch", "cspc", "cstor-pool-stripe", "-n", "openebs", "--type",
-                                    "merge", "-p", '{"status":{"healthyInstances":1}}'])
+        expect(server, "a status", ["patch", "cspc", "cstor-pool-stripe", "-n", "openebs", "--subresource=status",
+                                    "--type", "merge", "-p", '{"status":{"healthyInstances":1}}'])
         result = expect(server, "columns show it", ["get", "cspc", "cstor-pool-stripe", "-n",
                                                     "openebs"])
         tap.equal(result.stdout.split("\n")[1].split()[:2], ["cstor-pool-stripe", "1"],

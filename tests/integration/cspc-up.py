@@ -76,8 +76,7 @@ class Cluster:
             "apiVersion": "openebs.io/v1alpha1", "kind": "BlockDevice",
             "metadata": {"name": name, "labels": {"kubernetes.io/hostname": node, "ndm.io/managed": "false"}},
             "spec": {"nodeAttributes": {"nodeName": node}, "path": path, "capacity": {"storage": 160 << 20},
-                     "details": {"deviceType": "sparse"}},
-            "status": {"claimState": "Unclaimed", "state": "Active"}})
+                     "details": {"deviceType": "sparse"}}})
         return name
 
     def attach(self, device, node):

@@ -109,7 +109,8 @@ def own(n1, pool, target):
 
     fine("a node makes its device", n1.ask("POST", f"{API}/blockdevices", identities.device("new", on="n1")), 201)
     fine("and changes it", n1.patch(f"{API}/blockdevices/new", HOLD))
-    fine("a node writes the status of a claim for its device", n1.patch(f"{API}/blockdeviceclaims/bdc-mine", STATUS))
+    fine("a node writes the status of a claim for its device", n1.patch(f"{API}/blockdeviceclaims/bdc-mine/status",
+                                                                            STATUS))
     status, reply = n1.patch(f"{API}/blockdeviceclaims/bdc-mine", {"metadata": {"labels": {"a": "b"}}})
     tap.ok(status == 403 and "it would change metadata.labels, and may change only" in reply["message"],
            "but not its labels", reply)

@@ -393,6 +393,14 @@ def check_factor(s):
     got = json.loads(s.kubectl("get", "jivavolumes.v1.openebs.io", "published", "-o", "json").stdout)
     tap.equal(f"{got['spec']['iscsiSpec']['targetIP']}:{got['spec']['iscsiSpec']['targetPort']}",
               s.portal("published"), "and says in that form where it is")
+    said = s.kubectl("get", "jv", "published", "-o", "jsonpath={.apiVersion} {.iscsi.targetPortal} {.service.name} "
+                     "{.targetDeployment.name} {.replicaDeployment.name}").stdout
+    tap.equal(said.split(), ["openebs.io/v1", s.portal("published"), "published-svc", "published-ctrl", "published-rep"],
+              "and in ours, in the version that kubectl prefers")
+    s.kubectl("patch", "jv", "published", "--type=merge", "-p",
+              json.dumps({"spec": {"iscsiSpec": {"targetIP": "10.9.9.9"}}}))
+    tap.ok(wait_for(lambda: s.volume("published")["spec"]["iscsiSpec"]["targetIP"] == s.portal("published").split(":")[0],
+                    PATIENCE), "an address that is not so does not stay", s.volume("published"))
     tap.ran(qemu_io(s.url("published"), "write -P 0x44 0 8M", "flush"), "it is written to")
     for factor in (3, 2):
         s.kubectl("patch", "jv", "published", "--type=merge", "-p",

@@ -85,9 +85,10 @@ class Cluster:
         self.server = server
 
     def devices(self, node=None, kind=None):
+        """Those that say how they are: a status comes after its object."""
         items = self.server.get(f"{NS}/blockdevices")[1]["items"]
-        return {item["metadata"]["name"]: item for item in items
-                if (not node or item["spec"]["nodeAttributes"]["nodeName"] == node)
+        return {item["metadata"]["name"]: item for item in items if "status" in item
+                and (not node or item["spec"]["nodeAttributes"]["nodeName"] == node)
                 and (not kind or item["spec"]["details"]["deviceType"] == kind)}
 
     def device(self, name):
@@ -321,8 +322,7 @@ def check_release(cluster):
     cluster.claim("fourth", blockDeviceName=name)
     until("and claimed", lambda: condition(cluster.get_claim("fourth"), "Bound")[1]
           == "NotClaimable")
-    cluster.server.ask("PATCH", f"{NS}/blockdevices/{name}",
-                       {"status": {"claimState": "Released"}}, "application/merge-patch+json")
+    cluster.server.merge(f"{NS}/blockdevices/{name}", {"status": {"claimState": "Released"}})
     until("somebody who only says that it was released", lambda: "CleanFailed"
           in cluster.events(name))
     tap.ok("ext4" in run("wipefs", path).stdout, "gets nothing wiped")
@@ -603,8 +603,7 @@ def check_manual(cluster):
         "metadata": {"name": "by-hand", "labels": {"ndm.io/managed": "false",
                                                    "kubernetes.io/hostname": "n2"}},
         "spec": {"nodeAttributes": {"nodeName": "n2"}, "path": "/dev/null",
-                 "capacity": {"storage": 1 << 30}, "details": {"deviceType": "disk"}},
-        "status": {"claimState": "Unclaimed", "state": "Active"}})
+                 "capacity": {"storage": 1 << 30}, "details": {"deviceType": "disk"}}})
     cluster.claim("manual", "512Mi", blockDeviceNodeAttributes={"hostName": "n2"})
     until("a device made by hand is claimed",
           lambda: bound(cluster.claims()).get("manual") == "by-hand")

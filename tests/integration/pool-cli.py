@@ -19,7 +19,6 @@ from tap import Scratch, Tap, run, wait_for  # noqa: E402
 program, top, orlop = sys.argv[1:4]
 tap = Tap()
 NS = "openebs"
-MERGE = "application/merge-patch+json"
 
 
 class World:
@@ -48,7 +47,7 @@ class World:
                  for g in p["raidGroups"]] for p in self.get("CStorPoolCluster", name)["spec"]["pools"]]
 
     def patch(self, kind, name, value):
-        status, reply = self.server.ask("PATCH", f"{path(kind, NS)}/{name}", value, content_type=MERGE)
+        status, reply = self.server.merge(f"{path(kind, NS)}/{name}", value)
         assert status == 200, reply
 
     def operate(self, cluster):

@@ -153,7 +153,7 @@ def check_access(server):
         tap.ok([it[0] for it in got] == [200, 403] and '.orlop.io" denied the request: '
                in got[1][1]["message"], f"{who.user} holds {name} of its own alone", got)
         tap.equal(who.ask("DELETE", f"{where}/{name.format('other')}")[0], 403, "and deletes none of others")
-    tap.equal([target.patch(f"{JIVAS}/{name}", {"status": {"status": "RW"}})[0]
+    tap.equal([target.patch(f"{JIVAS}/{name}/status", {"status": {"status": "RW"}})[0]
                for name in ("mine", "other")], [200, 403], "a target writes the status of its volume alone")
     for kind, name in (("blockdevices", "bd-mine"), ("blockdeviceclaims", "bdc-mine"), ("blockdevices", "bd-other"),
                        ("cstorpoolinstances", "mine"), ("cstorvolumereplicas", "cvr-mine")):
@@ -247,8 +247,8 @@ def check_down(server, hook):
            "without the webhook a spec does not change", reply)
     for name, method, url, body in (
             ("its labels do", "PATCH", f"{where}/mine", {"metadata": {"labels": {"a": "b"}}}),
-            ("its status does", "PATCH", f"{where}/mine", {"status": {"phase": "x"}}),
-            ("devices do", "PATCH", path("BlockDevice", "default") + "/a",
+            ("its status does", "PATCH", f"{where}/mine/status", {"status": {"phase": "x"}}),
+            ("devices do", "PATCH", path("BlockDevice", "default") + "/a/status",
              {"status": {"state": "Inactive"}}),
             ("volumes grow", "PATCH", f"{LVS}/a", {"spec": {"size": "3Gi"}}),
             ("volumes go", "DELETE", f"{JIVAS}/j", None),

@@ -1,6 +1,7 @@
 """Nodes, devices, claims and pools as objects, for tests in which nobody makes them."""
 import json
 
+from server import Client
 from tap import run
 
 API = "/apis/openebs.io/v1alpha1"
@@ -72,13 +73,14 @@ def replica(name, on):
 def put(server, value, namespace="default"):
     """Creates an object, or makes it what it says."""
     where = path(value["kind"], namespace)
-    status, reply = server.ask("POST", where, value)
-    if status == 409:
-        status, reply = server.ask("PATCH", f"{where}/{value['metadata']['name']}", value,
-                                   content_type="application/merge-patch+json")
-    if status not in (200, 201):
-        raise AssertionError(f"{value['kind']} {value['metadata']['name']}: {status} {reply}")
-    return reply
+    client = Client(server)
+    reply = client.create(where, value)
+    if reply.status == 409:
+        reply = client.merge(f"{where}/{value['metadata']['name']}", value)
+    client.close()
+    if reply.status not in (200, 201):
+        raise AssertionError(f"{value['kind']} {value['metadata']['name']}: {reply.status} {reply.value}")
+    return reply.value
 
 
 def provide(server, orlop, *manifests):

@@ -11,7 +11,6 @@ SEED = "/apis/openebs.io/v1alpha1"
 PUBLISHED = "/apis/cstor.openebs.io/v1"
 NS = "openebs"
 MEBI = 1 << 20
-MERGE = "application/merge-patch+json"
 
 
 def in_ns(plural, name="", group=SEED):
@@ -29,6 +28,18 @@ class Api(Client):
         reply = self.ask(method, path, body, **options)
         if reply.status not in (200, 201, 202):
             raise AssertionError(f"{method} {path}: {reply.status} {reply.text}")
+        return reply.json
+
+    def must_merge(self, path, value):
+        reply = self.merge(path, value)
+        if reply.status != 200:
+            raise AssertionError(f"PATCH {path}: {reply.status} {reply.text}")
+        return reply.json
+
+    def must_create(self, path, value):
+        reply = self.create(path, value)
+        if reply.status not in (200, 201):
+            raise AssertionError(f"POST {path}: {reply.status} {reply.text}")
         return reply.json
 
     def get(self, path):
@@ -65,7 +76,7 @@ class Disks:
         return names
 
     def device(self, name, size, state="Active"):
-        self.client.must("POST", in_ns("blockdevices"), {
+        self.client.must_create(in_ns("blockdevices"), {
             "apiVersion": "openebs.io/v1alpha1", "kind": "BlockDevice",
             "metadata": {"name": name, "namespace": NS, "labels": {"kubernetes.io/hostname": self.node}},
             "spec": {"nodeAttributes": {"nodeName": self.node}, "path": self.path(name),
@@ -73,7 +84,7 @@ class Disks:
             "status": {"state": state, "claimState": "Unclaimed"}})
 
     def claim(self, name, predecessor=None):
-        made = self.client.must("POST", in_ns("blockdeviceclaims"), {
+        made = self.client.must_create(in_ns("blockdeviceclaims"), {
             "apiVersion": "openebs.io/v1alpha1", "kind": "BlockDeviceClaim",
             "metadata": {"name": f"bdc-{name}", "namespace": NS,
                          "labels": {"openebs.io/cstor-pool-cluster": self.cluster},
@@ -85,7 +96,7 @@ class Disks:
         self.change(name, {"spec": {"claimRef": ref}, "status": {"claimState": "Claimed"}})
 
     def change(self, name, patch):
-        self.client.must("PATCH", in_ns("blockdevices", name), patch, content_type=MERGE)
+        self.client.must_merge(in_ns("blockdevices", name), patch)
 
     def predecessor(self, name):
         """What the claim of a device says of whose place it takes; None when there is no claim."""
@@ -121,7 +132,7 @@ class Pool:
         return value if status == 200 else None
 
     def patch(self, patch):
-        return self.client.must("PATCH", in_ns("cstorpoolinstances", self.name), patch, content_type=MERGE)
+        return self.client.must_merge(in_ns("cstorpoolinstances", self.name), patch)
 
     def groups(self, *groups):
         self.patch({"spec": {"raidGroups": list(groups)}})

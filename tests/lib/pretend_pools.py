@@ -23,6 +23,7 @@ GUARD, HOLD, BOUND = ("openebs.io/pool-protection", "cstorpoolcluster.openebs.io
                       "openebs.io/bdc-protection")
 CLUSTER, PREDECESSOR, DESTROY = ("openebs.io/cstor-pool-cluster", "openebs.io/bd-predecessor",
                                  "orlop.io/destroy-pool")
+GUID = "orlop.io/pool-guid"
 GI = 1 << 30
 
 
@@ -55,6 +56,11 @@ def cluster(name, *pools):
             "metadata": {"name": name, "namespace": NS}, "spec": {"pools": list(pools)}}
 
 
+def guid_of(instance):
+    """The pool that it has, or the one that it was made for."""
+    return instance.get("status", {}).get("guid") or instance["metadata"].get("annotations", {}).get(GUID)
+
+
 def names_of(spec):
     return [d["blockDeviceName"] for g in spec["raidGroups"] for d in g["blockDevices"]]
 
@@ -75,8 +81,10 @@ class Pools:
     # What tests say of the machines.
 
     def _post(self, path, value):
-        reply = self.server.request("POST", path, value)
-        if reply.status not in (201, 409):
+        client = Client(self.server)
+        reply = client.create(path, value)
+        client.close()
+        if reply.status not in (200, 201, 409):
             raise AssertionError(reply.text)
 
     def add_node(self, *names, **labels):
@@ -145,8 +153,7 @@ class Pools:
     def _patch(client, path, value, **change):
         """With the version that was read, so that nobody's change is lost; what is there then, or None."""
         metadata = {"resourceVersion": value["metadata"]["resourceVersion"], **change.pop("metadata", {})}
-        reply = client.ask("PATCH", f"{path}/{value['metadata']['name']}", {"metadata": metadata, **change},
-                           content_type=MERGE)
+        reply = client.merge(f"{path}/{value['metadata']['name']}", {"metadata": metadata, **change})
         return reply.json if reply.status == 200 else None
 
     @staticmethod
@@ -225,7 +232,7 @@ class Pools:
         finalizers = instance["metadata"].get("finalizers", [])
         if GUARD not in finalizers or DESTROY not in instance["metadata"].get("annotations", {}):
             return
-        guid = instance.get("status", {}).get("guid")
+        guid = guid_of(instance)
         if guid in self.disks.values():
             self.destroyed += 1
         self.disks = {d: g for d, g in self.disks.items() if g != guid}
@@ -243,7 +250,7 @@ class Pools:
     def _run(self, client, instance):
         names, status = names_of(instance["spec"]), instance.get("status", {})
         found = {self.disks[n] for n in names if n in self.disks}
-        guid, known = status.get("guid"), status.get("phase") not in (None, "", "Pending")
+        guid, known = guid_of(instance), status.get("phase") not in (None, "", "Pending")
         if len(found) > 1:
             self.broken.append(f"{instance['metadata']['name']} has devices of two pools: {names}")
         if guid and guid not in found:

@@ -16,6 +16,7 @@ import subprocess
 from tap import run
 
 START_SECONDS = 60
+MERGE = "application/merge-patch+json"
 
 
 def _pem(text, name):
@@ -87,6 +88,24 @@ class Client:
         except (OSError, http.client.HTTPException):
             self.close()
             raise
+
+    def merge(self, path, value):
+        """Merge-patches an object, then its status, which is a call of its own; the last Reply. With a
+        resourceVersion both are for what was read."""
+        rest = {k: v for k, v in value.items() if k != "status"}
+        reply = self.ask("PATCH", path, rest, content_type=MERGE) if rest else None
+        if "status" in value and (reply is None or reply.status == 200):
+            seen = {"metadata": {"resourceVersion": reply.json["metadata"]["resourceVersion"]}} \
+                if "resourceVersion" in rest.get("metadata", {}) else {}
+            reply = self.ask("PATCH", f"{path}/status", {**seen, "status": value["status"]}, content_type=MERGE)
+        return reply
+
+    def create(self, path, value):
+        """Creates an object and writes its status, if the value has one; the last Reply."""
+        reply = self.ask("POST", path, value)
+        if reply.status == 201 and "status" in value:
+            reply = self.merge(f"{path}/{value['metadata']['name']}", {"status": value["status"]})
+        return reply
 
     def events(self, path):
         """The events of a watch, until it ends or breaks."""
@@ -181,11 +200,25 @@ class Server:
     def get(self, path, **options):
         return self.ask("GET", path, **options)
 
+    def merge(self, path, value):
+        """The status and JSON of a merge patch, of which the object's status is a second one."""
+        client = Client(self)
+        try:
+            reply = client.merge(path, value)
+            return reply.status, reply.value
+        finally:
+            client.close()
+
     def create(self, path, value):
-        status, reply = self.ask("POST", path, value)
-        if status != 201:
-            raise AssertionError(f"POST {path}: {status} {reply}")
-        return reply
+        """The object, with its status if the value has one."""
+        client = Client(self)
+        try:
+            reply = client.create(path, value)
+        finally:
+            client.close()
+        if reply.status not in (200, 201):
+            raise AssertionError(f"POST {path}: {reply.status} {reply.value}")
+        return reply.value
 
     def _kubectl(self, argv, token):
         if not self.context:

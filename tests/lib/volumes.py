@@ -80,7 +80,7 @@ def settle(question, seconds=60):
 
 
 class Agent:
-    """An orlop-node with a volume group of its own, and the API server that it is at."""
+    """An orlop-node with a volume group of its own, if it has disks for it, and the API server that it is at."""
 
     def __init__(self, program, server, folder, name, *flags, disks="1x1Gi"):
         self.server, self.name, self.folder = server, name, folder
@@ -88,7 +88,7 @@ class Agent:
         self.lvm = Lvm(folder)
         self.log = f"{folder}.log"
         self.argv = [program, "--kubeconfig", server.kubeconfig, "--name", name, "--data-dir", folder,
-                     "--health-port", "0", "--discover=false", "--vg-disks", disks, *flags]
+                     "--health-port", "0", "--discover=false", *(["--vg-disks", disks] if disks else []), *flags]
         self.process = None
 
     def start(self, *flags, **env):

@@ -3,8 +3,9 @@
  *
  *     node found? ── claims for all devices ── all bound? ── account ── instance
  *
- * A pool that had an instance before gets one with the same name and with the identity of its pool in its
- * status, so that orlop-pool imports what is on the devices and never makes a new pool over it.
+ * A pool that had an instance before gets one with the same name and with the identity of its pool in an
+ * annotation, which is there from the first moment as a status cannot be: orlop-pool imports what is on the
+ * devices and never makes a new pool over it.
  */
 #include "controllers/cspc/cspc.h"
 #include "kinds/blockdevice.h"
@@ -46,8 +47,8 @@ static json_t *instance_new(struct cspc_run *r, const struct cspc_pool *pool, co
                   API_POOL_CLUSTER_FINALIZER, API_POOL_PROTECTION, "ownerReferences",
                   kube_owner_reference(r->cluster), "spec", spec);
     if (*guid)
-        json_object_set_new(instance, "status",
-                            json_pack("{s:s,s:s}", "phase", "Pending", "guid", guid));
+        json_object_set_new(json_object_get(instance, "metadata"), "annotations",
+                            json_pack("{s:s}", API_POOL_GUID, guid));
     return instance;
 }
 

@@ -36,6 +36,17 @@ bool cspc_is_guarded(const json_t *instance)
            kube_finalizer_has(instance, API_POOL_FINALIZER);
 }
 
+/* The object becomes what the server answered, in normal form. */
+static void take_answer(json_t *object, json_t *now)
+{
+    const struct api_kind *kind =
+        api_kind_find(json_str(now, "apiVersion"), json_str(now, "kind"), NULL);
+    json_object_clear(object);
+    json_object_update(object, now);
+    if (kind)
+        cspc_normalize(kind, object);
+}
+
 int cspc_patch(struct cspc *c, const struct kube_resource *resource, json_t *object, json_t *patch,
                const char *what, struct err *e)
 {
@@ -52,8 +63,22 @@ int cspc_patch(struct cspc *c, const struct kube_resource *resource, json_t *obj
     json_decref(patch);
     if (!now)
         return -1;
-    json_object_clear(object);
-    json_object_update(object, now);
+    take_answer(object, now);
+    return 0;
+}
+
+int cspc_say(struct cspc *c, const struct kube_resource *resource, json_t *object,
+             const json_t *status, const char *what, struct err *e)
+{
+    if (json_equal(json_object_get(object, "status"), status))
+        return 0;
+    json_auto_t *now = json_incref(object);
+    crash_point(what);
+    int written = kube_status_write(c->client, resource, &now, status, e);
+    crash_point(what);
+    if (now == object) /* nothing to write, or not written */
+        return written;
+    take_answer(object, now);
     return 0;
 }
 

@@ -111,6 +111,9 @@ bool cspc_is_of(const json_t *object, const json_t *cluster);
  */
 int cspc_patch(struct cspc *c, const struct kube_resource *resource, json_t *object, json_t *patch,
                const char *what, struct err *e);
+/* The same for its status, which is written where it differs. */
+int cspc_say(struct cspc *c, const struct kube_resource *resource, json_t *object,
+             const json_t *status, const char *what, struct err *e);
 /* Takes over the object. *ret_made is NULL when there is one of that name. */
 int cspc_create(struct cspc *c, const struct kube_resource *resource, json_t *object,
                 json_t **ret_made, struct err *e);
@@ -161,5 +164,8 @@ int cspc_is_managed(struct cspc_run *r, const json_t *instance);
 int cspc_forget(struct cspc_run *r, const json_t *instance, struct err *e);
 /* silence.c: instances whose process is silent do not say that they are well. */
 int cspc_note_silent(struct cspc_run *r, struct err *e);
+/* Nobody can say how the pool is; why. */
+int cspc_say_unknown(struct cspc_run *r, json_t *instance, const char *phase, const char *reason,
+                     const char *message, struct err *e);
 /* Writes the part of the status that outlives instances: which pools there are. */
 int cspc_write_records(struct cspc_run *r, struct err *e);

@@ -6,8 +6,8 @@
  *     3  replacement    another device in a mirror or raidz: when it is claimed, and its claim says what it
  *                       replaces
  *
- * Of one pool all that can be done is done with one write of its instance; orlop-pool does the rest. What
- * has to wait says why. Nothing is begun while a pool of the cluster is being made or destroyed.
+ * Of one pool all that can be done is done with one write of its instance; orlop-pool does the rest, and of a
+ * pool that moves the Deployment follows its instance (pool.c). What has to wait says why. Nothing is begun while a pool of the cluster is being made or destroyed.
  */
 #include "controllers/cspc/cspc.h"
 #include "json/patch.h"
@@ -218,21 +218,6 @@ static int change_groups(struct operation *o, struct err *e)
     return status;
 }
 
-/* A pool that moves is in no node's hands until the next one has imported it. */
-static json_t *moving_status(struct operation *o)
-{
-    const struct kube_condition c = {.type = "Available",
-                                     .status = "Unknown",
-                                     .reason = "Moving",
-                                     .message = "the pool moves to another node",
-                                     .generation = kube_generation(o->instance)};
-    json_t *conditions = json_deep_copy(json_at(o->instance, "status", "conditions"));
-    if (!conditions)
-        conditions = json_array();
-    kube_condition_set(conditions, &c, o->r->c->clock);
-    return json_pack("{s:s,s:o}", "phase", "Pending", "conditions", conditions);
-}
-
 static int write_spec(struct operation *o, struct err *e)
 {
     json_t *diff = json_merge_diff(json_object_get(o->instance, "spec"), o->spec);
@@ -241,11 +226,9 @@ static int write_spec(struct operation *o, struct err *e)
         return 0;
     }
     json_t *patch = json_pack("{s:o}", "spec", diff);
-    if (o->host) {
+    if (o->host)
         json_object_set_new(patch, "metadata",
                             json_pack("{s:{s:s}}", "labels", API_POOL_HOSTNAME, o->host));
-        json_object_set_new(patch, "status", moving_status(o));
-    }
     if (cspc_patch(o->r->c, &o->r->c->instances_r, o->instance, patch, "instance changed", e) < 0)
         return -1;
     if (o->done.len)

@@ -129,13 +129,32 @@ static bool is_of_another(const json_t *deployment, const json_t *instance)
     return *owner && !str_eq(owner, kube_uid(instance));
 }
 
-static int keep_deployment(struct cspc_run *r, const json_t *instance, struct err *e)
+static bool runs_elsewhere(const json_t *deployment, const json_t *instance)
+{
+    const json_t *node = json_at(deployment, "spec", "template", "spec", "nodeSelector");
+    const char *is = json_str(node, API_POOL_HOSTNAME),
+               *host = kube_label(instance, API_POOL_HOSTNAME);
+    return is && host && !str_eq(is, host);
+}
+
+/*
+ * A pool that moves is in no node's hands until the next one has imported it. This is said before the Deployment
+ * moves, while nobody on the new node can have said more.
+ */
+static int say_moving(struct cspc_run *r, json_t *instance, struct err *e)
+{
+    return cspc_say_unknown(r, instance, "Pending", "Moving", "the pool moves to another node", e);
+}
+
+static int keep_deployment(struct cspc_run *r, json_t *instance, struct err *e)
 {
     const struct kube_children of = {r->c->deployments_r, r->c->deployments};
     json_auto_t *there =
         kube_informer_json(r->c->deployments, kube_namespace(instance), kube_name(instance), NULL);
     if (there && (kube_deleting(there) || is_of_another(there, instance)))
         return cspc_delete(r->c, &r->c->deployments_r, there, e); /* its going calls us again */
+    if (there && runs_elsewhere(there, instance) && say_moving(r, instance, e) < 0)
+        return -1;
     /* An instance that is going cannot own what comes: it would be collected at once. */
     bool owns = !kube_deleting(instance) || (there && *kube_controller_uid(there));
     return apply_template(r, &controllers_cspc_pool, pool_values(r, instance), &of,

@@ -49,6 +49,27 @@ static int time_left(struct cspc_run *r, const json_t *instance, int64_t *ret_ns
     return 0;
 }
 
+int cspc_say_unknown(struct cspc_run *r, json_t *instance, const char *phase, const char *reason,
+                     const char *message, struct err *e)
+{
+    const struct kube_condition c = {.type = "Available",
+                                     .status = "Unknown",
+                                     .reason = reason,
+                                     .message = message,
+                                     .generation = kube_generation(instance)};
+    json_auto_t *status = json_deep_copy(json_object_get(instance, "status"));
+    if (!status)
+        status = json_object();
+    json_t *conditions = json_object_get(status, "conditions");
+    if (!json_is_array(conditions)) {
+        conditions = json_array();
+        json_object_set_new(status, "conditions", conditions);
+    }
+    kube_condition_set(conditions, &c, r->c->clock);
+    json_object_set_new(status, "phase", json_string(phase));
+    return cspc_say(r->c, &r->c->instances_r, instance, status, reason, e);
+}
+
 static int say(struct cspc_run *r, json_t *instance, const char *why, const char *since,
                struct err *e)
 {
@@ -56,28 +77,13 @@ static int say(struct cspc_run *r, json_t *instance, const char *why, const char
                                               "and %s: the rest of this status is as it was "
                                               "then",
                                               since, why);
-    const struct kube_condition c = {.type = "Available",
-                                     .status = "Unknown",
-                                     .reason = "ProcessSilent",
-                                     .message = message,
-                                     .generation = kube_generation(instance)};
-    json_auto_t *status = json_deep_copy(json_object_get(instance, "status"));
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
-    kube_condition_set(conditions, &c, r->c->clock);
-    json_object_set_new(status, "phase", json_string("OFFLINE"));
-    json_auto_t *now = json_incref(instance);
     struct err failed = {0};
-    if (kube_status_write(r->c->client, &r->c->instances_r, &now, status, &failed) < 0) {
+    if (cspc_say_unknown(r, instance, "OFFLINE", "ProcessSilent", message, &failed) < 0) {
         if (failed.code == ERR_NOT_FOUND) /* it went meanwhile */
             return 0;
         *e = failed;
         return -1;
     }
-    json_object_set_new(json_object_get(instance, "status"), "phase", json_string("OFFLINE"));
     kube_event_warning(r->c->recorder, instance, "ProcessSilent", "%s", message);
     return 0;
 }

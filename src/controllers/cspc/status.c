@@ -7,7 +7,6 @@
  */
 #include "base/quantity.h"
 #include "controllers/cspc/cspc.h"
-#include "json/patch.h"
 #include "kube/condition.h"
 
 int cspc_is_managed(struct cspc_run *r, const json_t *instance)
@@ -75,19 +74,11 @@ static json_t *records_of(const struct cspc_run *r)
     return records;
 }
 
-static int write(struct cspc_run *r, json_t *status, struct err *e)
+static int write(struct cspc_run *r, const json_t *status, struct err *e)
 {
-    json_auto_t *nothing = json_object();
-    const json_t *was = json_object_get(r->cluster, "status");
-    json_t *diff = json_merge_diff(was ? was : nothing, status);
-    if (!json_object_size(diff)) {
-        json_decref(diff);
-        return 0;
-    }
-    int written = cspc_patch(r->c, &r->c->clusters_r, r->cluster,
-                             json_pack("{s:o}", "status", diff), "status", e);
-    cspc_plan_again(r);
-    return written < 0 ? -1 : 1;
+    int written = cspc_say(r->c, &r->c->clusters_r, r->cluster, status, "status", e);
+    cspc_plan_again(r); /* it points into the cluster */
+    return written;
 }
 
 static json_t *status_of(const struct cspc_run *r)
@@ -102,7 +93,7 @@ int cspc_write_records(struct cspc_run *r, struct err *e)
         return 0;
     json_auto_t *status = status_of(r);
     json_object_set_new(status, "instances", records_of(r));
-    return write(r, status, e) < 0 ? -1 : 0;
+    return write(r, status, e);
 }
 
 /* Sums */
@@ -164,7 +155,8 @@ static const char *phase_word(const struct cspc_run *r, const struct counts *n)
     json_t *instance;
     json_array_foreach(r->instances, i, instance) {
         const struct pool_instance its = pool_instance_of(instance, NULL);
-        made += *its.status.guid || str_eq(its.status.phase, "ONLINE");
+        made += *its.status.guid || kube_annotation(instance, API_POOL_GUID) ||
+                str_eq(its.status.phase, "ONLINE");
     }
     return n->healthy ? "DEGRADED" : made ? "OFFLINE" : "Pending";
 }
@@ -256,5 +248,5 @@ int cspc_write_status(struct cspc_run *r, struct err *e)
     for (int part = 0; part < CSPC_PARTS; part++)
         set_part(r, conditions, (enum cspc_part)part);
     set_managers(r, conditions, &n);
-    return write(r, status, e) < 0 ? -1 : 0;
+    return write(r, status, e);
 }

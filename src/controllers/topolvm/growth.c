@@ -101,12 +101,11 @@ void growth_take(struct growth *g, json_t *lv)
     g->v = logical_volume_of(lv);
 }
 
-static int patch_lv(struct growth *g, json_t *patch, const char *subresource, struct err *e)
+static int patch_lv(struct growth *g, json_t *patch, struct err *e)
 {
     json_auto_t *own = patch;
-    const struct kube_write w = {.subresource = subresource};
     json_t *now = kube_patch(g->t->client, kube_groups_of(&g->t->ledger->lvs, g->lv), NULL,
-                             kube_name(g->lv), KUBE_MERGE_PATCH, own, &w, e);
+                             kube_name(g->lv), KUBE_MERGE_PATCH, own, NULL, e);
     if (!now)
         return -1;
     growth_take(g, now);
@@ -118,10 +117,14 @@ static int wipe_code(struct growth *g, struct err *e)
 {
     if (!g->v.status.code)
         return 0;
-    return patch_lv(g,
-                    json_pack("{s:{s:s},s:{s:i,s:s}}", "metadata", "resourceVersion",
-                              kube_version(g->lv), "status", "code", 0, "message", ""),
-                    "status", e);
+    json_auto_t *status = json_deep_copy(json_object_get(g->lv, "status"));
+    json_object_set_new(status, "code", json_integer(0));
+    json_object_set_new(status, "message", json_string(""));
+    json_t *now = json_incref(g->lv);
+    int written =
+        kube_status_write(g->t->client, kube_groups_of(&g->t->ledger->lvs, g->lv), &now, status, e);
+    growth_take(g, now);
+    return written;
 }
 
 /* `asked`: the node is to try, whatever became of it before; else it is only said what there is. */
@@ -131,7 +134,7 @@ static int set_size(struct growth *g, const json_t *size, bool asked, struct err
                               kube_version(g->lv), "spec", "size", size);
     if (asked)
         topolvm_ledger_stamp(g->t->ledger, g->lv, json_object_get(patch, "metadata"));
-    return patch_lv(g, patch, NULL, e);
+    return patch_lv(g, patch, e);
 }
 
 int growth_promise(struct growth *g, struct str *ret_why, struct err *e)

@@ -118,7 +118,7 @@ static int ensure_portal(struct volume_work *w, const char *address, struct err 
     _cleanup_free_ char *portal = mem_printf(v6 ? "[%s]:%d" : "%s:%d", address, VOLUME_ISCSI_PORT);
     if (str_eq(volume_look(w).portal, portal))
         return 0;
-    json_auto_t *patch = w->c->engine->portal(portal);
+    json_auto_t *patch = w->c->engine->portal(w->volume, portal);
     return volume_patch(w, patch, "portal", e);
 }
 

@@ -99,7 +99,7 @@ struct volume_engine {
     void (*view)(const json_t *volume, struct volume_view *ret);
     /* What the object is to say of itself, as a patch; empty when it does. */
     json_t *(*identity)(const json_t *volume);
-    json_t *(*portal)(const char *portal); /* a patch that writes it */
+    json_t *(*portal)(const json_t *volume, const char *portal); /* a patch that writes it */
     /* What the target's template names beside the common values. */
     void (*target_values)(const json_t *volume, json_t *values);
     /* Conditions about what nobody does; NULL: none. */

@@ -30,7 +30,7 @@ static const struct {
     unsigned flags, verbs;
 } subresources[] = {
     [APISERVER_MAIN] = {""},
-    [APISERVER_STATUS] = {"status", API_STATUS | API_STATUS_BOTH, READ | WRITE},
+    [APISERVER_STATUS] = {"status", API_STATUS, READ | WRITE},
     [APISERVER_SCALE] = {"scale", API_SCALE, READ | WRITE},
     [APISERVER_TOKEN] = {"token", API_TOKEN, 1 << APISERVER_CREATE},
     [APISERVER_LOG] = {"log", API_LOG, READ},

@@ -159,14 +159,14 @@ static void take_over(struct apiserver_admission *a, json_t *patched)
             json_object_del(metadata, *key);
     }
     json_auto_t *status = json_incref(json_object_get(patched, "status"));
-    bool apart = r->kind->flags & (API_STATUS | API_STATUS_BOTH);
+    bool apart = r->kind->flags & API_STATUS;
     if (apart && apiserver_is_status(r->subresource)) {
         json_object_set(a->object, "status", status ? status : json_null());
         if (!status)
             json_object_del(a->object, "status");
         return;
     }
-    if (r->kind->flags & API_STATUS) {
+    if (apart) {
         json_t *own = json_object_get(a->object, "status");
         if (own)
             json_object_set(patched, "status", own);

@@ -3,6 +3,7 @@
  * it refuses, and in which words, is in tests/data/bad.
  */
 #include "api/manifest.h"
+#include "kinds/jiva.h"
 
 #define META "'metadata': {'name': 'x'}"
 #define CSPC(p)                                                                                    \
@@ -54,8 +55,8 @@ static void test_normal_form(void **state)
          "{'capacity':'6Gi','lun':0}"},
         {JIVA("v1", "'spec': {'capacity': '5G', 'iscsiSpec': {'iqn': 'iqn.2016-09.a.b:c', "
                     "'targetIP': 'fd00::1', 'targetPort': 3260}}"),
-         {"iscsi"},
-         "{'iqn':'iqn.2016-09.a.b:c','targetPortal':'[fd00::1]:3260'}"},
+         {"spec", "iscsiSpec"},
+         "{'iqn':'iqn.2016-09.a.b:c','targetIP':'fd00::1','targetPort':3260}"},
         {"{'apiVersion': 'topolvm.io/v1', 'kind': 'LogicalVolume', " META ", 'spec': {'name': 'v', "
          "'nodeName': 'n', 'size': '1Gi', 'deviceClass': 'ssd'}}",
          {"spec", "vgName"},
@@ -241,6 +242,34 @@ static void test_any_value_anywhere(void **state)
     }
 }
 
+/* A volume says in both forms how it is reached; what ours says counts. */
+static void test_both_forms_of_an_address(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"'spec': {}", "{'iqn':'iqn.2016-09.com.openebs.jiva:x'}",
+         "{'iqn':'iqn.2016-09.com.openebs.jiva:x'}"},
+        {"'spec': {'iscsiSpec': {'iqn': 'iqn.2016-09.a.b:c', 'targetIP': 'fd00::1', 'targetPort': "
+         "3260}}",
+         "{'iqn':'iqn.2016-09.a.b:c','targetPortal':'[fd00::1]:3260'}",
+         "{'iqn':'iqn.2016-09.a.b:c','targetIP':'fd00::1','targetPort':3260}"},
+        {"'spec': {'iscsiSpec': {'targetIP': '10.0.0.7', 'targetPort': 3260}}, 'iscsi': {'iqn': "
+         "'iqn.2016-09.a.b:c', 'targetPortal': '10.0.0.8:3261'}",
+         "{'iqn':'iqn.2016-09.a.b:c','targetPortal':'10.0.0.8:3261'}",
+         "{'iqn':'iqn.2016-09.a.b:c','targetIP':'10.0.0.8','targetPort':3261}"},
+        {"'spec': {'iscsiSpec': {'targetIP': '10.0.0.7'}}",
+         "{'iqn':'iqn.2016-09.com.openebs.jiva:x'}", "{'iqn':'iqn.2016-09.com.openebs.jiva:x'}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_free_ char *text = mem_printf("{" META ", %s}", cases[i][0]);
+        json_auto_t *volume = parse_quoted(text), *ours = parse_quoted(cases[i][1]),
+                    *theirs = parse_quoted(cases[i][2]), *iscsi = api_jiva_iscsi(volume),
+                    *published = api_jiva_iscsi_published(iscsi);
+        if (!json_equal(iscsi, ours) || !json_equal(published, theirs))
+            fail_msg("%s", text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_nul),
         cmocka_unit_test(test_old_objects_without_structure),
         cmocka_unit_test(test_any_value_anywhere),
+        cmocka_unit_test(test_both_forms_of_an_address),
     };
     return cmocka_run_group_tests_name("kinds", tests, NULL, NULL);
 }

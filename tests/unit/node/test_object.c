@@ -84,6 +84,30 @@ static void test_update(void **state)
     assert_string_equal(json_str(claimable(gone), "reason"), "Inactive");
 }
 
+/* Whoever wrote claimRef may have been killed before it wrote the status. */
+static void test_claim_that_was_not_said(void **state)
+{
+    _cleanup_(node_scan_done) struct node_scan s = {0};
+    scan_one(*state, &s);
+    json_auto_t *object = node_object_new(&s.devices.p[0], &name, &now.clock);
+    json_object_set_new(json_object_get(object, "spec"), "claimRef",
+                        json_pack("{s:s, s:s}", "name", "c", "uid", "u"));
+    json_auto_t *claimed = node_object_update(object, &s.devices.p[0], &name, &now.clock);
+    assert_string_equal(at(claimed, "status", "claimState", NULL), "Claimed");
+    assert_string_equal(json_str(claimable(claimed), "reason"), "Claimed");
+    json_object_del(object, "status");
+    json_auto_t *gone = node_object_gone(object, &now.clock);
+    assert_string_equal(at(gone, "status", "claimState", NULL), "Claimed");
+    json_auto_t *manual = node_object_manual(object);
+    assert_string_equal(at(manual, "status", "claimState", NULL), "Claimed");
+    assert_string_equal(at(manual, "status", "state", NULL), "Active");
+    json_object_set_new(object, "status", json_pack("{s:s}", "state", "Inactive"));
+    json_object_del(json_object_get(object, "spec"), "claimRef");
+    json_auto_t *away = node_object_manual(object);
+    assert_string_equal(at(away, "status", "claimState", NULL), "Unclaimed");
+    assert_string_equal(at(away, "status", "state", NULL), "Inactive"); /* somebody says so */
+}
+
 static void test_machine(void **state)
 {
     struct tree *t = *state;
@@ -114,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_new),
         IN_TREE(test_update),
+        IN_TREE(test_claim_that_was_not_said),
         IN_TREE(test_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

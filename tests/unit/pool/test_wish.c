@@ -112,6 +112,26 @@ static void test_wish(void **state)
     json_decref(objects);
 }
 
+/* An instance that was made anew knows its pool before it has a status; what its status says counts more. */
+static void test_guid_of_a_new_instance(void **state)
+{
+    (void)state;
+    objects = json_object();
+    struct pool_wish *both =
+        wish_of("{\"metadata\":{\"annotations\":{\"" API_POOL_GUID "\":\"42\"}}}");
+    assert_true(both->guid == 12345678901234567890ULL);
+    struct pool_wish *noted =
+        wish_of("{\"metadata\":{\"annotations\":{\"" API_POOL_GUID "\":\"42\"}},"
+                "\"status\":{\"guid\":\"\"}}");
+    assert_int_equal(noted->guid, 42);
+    struct pool_wish *none = wish_of("{\"status\":{\"guid\":\"\"}}");
+    assert_int_equal(none->guid, 0);
+    pool_wish_unref(none);
+    pool_wish_unref(noted);
+    pool_wish_unref(both);
+    json_decref(objects);
+}
+
 /* Devices that may not be added, and why. */
 static void test_not_ready(void **state)
 {
@@ -238,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wish),
+        cmocka_unit_test(test_guid_of_a_new_instance),
         cmocka_unit_test(test_not_ready),
         cmocka_unit_test(test_report),
     };

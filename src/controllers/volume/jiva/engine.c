@@ -3,6 +3,7 @@
  * one Deployment, one a node, with their data in a folder of it.
  */
 #include "controllers/volume/volume.h"
+#include "json/patch.h"
 #include "kinds/jiva.h"
 
 extern const struct kube_template controllers_volume_jiva_eraser, controllers_volume_jiva_replicas,
@@ -72,21 +73,38 @@ static void read_volume(const json_t *volume, struct volume_view *ret)
     read_members(volume, ret);
 }
 
+static void set_diff(json_t *patch, const char *key, const json_t *is, const json_t *wanted)
+{
+    json_auto_t *nothing = json_object();
+    json_t *diff = json_merge_diff(is ? is : nothing, wanted);
+    if (json_object_size(diff))
+        json_object_set_new(patch, key, diff);
+    else
+        json_decref(diff);
+}
+
+/* Adds to a patch of the volume what makes it say, in both forms, how it is reached. */
+static void patch_iscsi(const json_t *volume, const json_t *iscsi, json_t *patch)
+{
+    json_auto_t *published = api_jiva_iscsi_published(iscsi), *spec = json_object();
+    set_diff(patch, "iscsi", json_object_get(volume, "iscsi"), iscsi);
+    set_diff(spec, "iscsiSpec", json_at(volume, "spec", "iscsiSpec"), published);
+    if (json_object_size(spec))
+        json_object_set(patch, "spec", spec);
+}
+
 /* What the object says of itself: who it is, and where its parts are. */
 static json_t *make_identity(const json_t *volume)
 {
     static const char *const parts[][2] = {
         {"service", "svc"}, {"targetDeployment", "ctrl"}, {"replicaDeployment", "rep"}};
-    const char *iqn = volume_text(volume, "iscsi", "iqn"), *ns = kube_namespace(volume),
-               *name = kube_name(volume);
+    const char *ns = kube_namespace(volume), *name = kube_name(volume);
     json_t *patch = json_object();
     if (!*volume_id(&volume_jiva, volume))
         json_object_set_new(patch, "metadata",
                             json_pack("{s:{s:s}}", "annotations", API_JIVA_ID, kube_uid(volume)));
-    if (!*iqn)
-        json_object_set_new(
-            patch, "iscsi",
-            json_pack("{s:o}", "iqn", json_sprintf("iqn.2016-09.com.openebs.jiva:%s", name)));
+    json_auto_t *iscsi = api_jiva_iscsi(volume);
+    patch_iscsi(volume, iscsi, patch);
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
         json_t *wanted = json_pack("{s:o,s:s}", "name", json_sprintf("%s-%s", name, parts[i][1]),
                                    "namespace", ns);
@@ -98,9 +116,13 @@ static json_t *make_identity(const json_t *volume)
     return patch;
 }
 
-static json_t *make_portal(const char *portal)
+static json_t *make_portal(const json_t *volume, const char *portal)
 {
-    return json_pack("{s:{s:s}}", "iscsi", "targetPortal", portal);
+    json_auto_t *iscsi = api_jiva_iscsi(volume);
+    json_t *patch = json_object();
+    json_object_set_new(iscsi, "targetPortal", json_string(portal));
+    patch_iscsi(volume, iscsi, patch);
+    return patch;
 }
 
 static json_t *order_growth(const char *by, const char *capacity)
