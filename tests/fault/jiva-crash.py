@@ -176,7 +176,7 @@ def try_resize(world, who, at, restart_first):
         begin(world, who, at)
     else:
         begin(world, who, at)
-        wait_for(lambda: world.settled(world.size), PATIENCE)
+        wait_for(lambda: not world.parts[who].alive() or world.settled(world.size), PATIENCE)
         world.server.create(f"{API}/jivavolumeresizes", resize(name, "v", f"{size}Mi"))
     path = f"{API}/jivavolumeresizes/{name}"
     wait_for(lambda: not world.parts[who].alive() or world.get(path).get("status", {}).get("phase") == "COMPLETED"
