@@ -412,7 +412,7 @@ void meta_begin(struct repl_replica *r)
     bool any = r->sb_dirty;
     /* A log that was damaged is made anew only when all pages say what it can no longer say: else a crash in
      * between would leave a good log without the extents, beside pages that have the entries of before. */
-    if (r->log_missing && GUARD(71, !meta_pages_dirty(r))) {
+    if (r->log_missing && !meta_pages_dirty(r)) {
         log_make(r);
         r->log_missing = false;
         any = true;

@@ -16,7 +16,7 @@ import tempfile
 
 QUICK = [1, 3, 17, 34, 35, 36, 101, 102]
 SEEDS = 2000
-RARE = {54: 20000, 120: 8000}  # what takes a longer chain of accidents
+RARE = {54: 20000, 65: 20000, 120: 8000}  # what takes a longer chain of accidents
 CONTROL = 200  # lives without a fault; the simulator's own tests have many more
 TIMEOUT = 900
 
