@@ -117,19 +117,9 @@ static json_t *make_complete(const struct kube_child *child)
 
 /* Whose it is. */
 
-static const json_t *controller_of(const json_t *object)
-{
-    const json_t *it, *owners = json_at(object, "metadata", "ownerReferences");
-    for (size_t i = 0; (it = json_array_get(owners, i)); i++) {
-        if (json_is_true(json_object_get(it, "controller")))
-            return it;
-    }
-    return NULL;
-}
-
 static int check_owner(const struct kube_child *child, const json_t *live, struct err *e)
 {
-    const json_t *is = controller_of(live);
+    const json_t *is = kube_controller_of(live);
     const char *kind = child->of->r.kind, *uid = json_str(is, "uid"), *name = json_str(is, "name"),
                *of = json_str(is, "kind"), *wanted = json_str(child->owner, "kind");
     if (!child->owner || (uid ? str_eq(uid, kube_uid(child->owner))

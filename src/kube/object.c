@@ -177,16 +177,20 @@ void kube_objects_done(struct kube_objects *l)
     vec_done(l);
 }
 
+const json_t *kube_controller_of(const json_t *object)
+{
+    const json_t *it, *owners = json_at(object, "metadata", "ownerReferences");
+    for (size_t i = 0; (it = json_array_get(owners, i)); i++) {
+        if (json_is_true(json_object_get(it, "controller")) && json_str(it, "uid"))
+            return it;
+    }
+    return NULL;
+}
+
 const char *kube_controller_uid(const json_t *object)
 {
-    size_t i;
-    json_t *owner;
-    json_array_foreach((json_t *)json_at(object, "metadata", "ownerReferences"), i, owner) {
-        const char *uid = json_str(owner, "uid");
-        if (json_is_true(json_object_get(owner, "controller")) && uid)
-            return uid;
-    }
-    return "";
+    const char *uid = json_str(kube_controller_of(object), "uid");
+    return uid ? uid : "";
 }
 
 bool kube_class_allows(const json_t *class, const json_t *node)

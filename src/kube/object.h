@@ -57,7 +57,9 @@ json_t *kube_owner_reference(const json_t *owner);
 /* Namespace and name of a key; *ret_ns is "" for what has none. Into buf, which is as long as key. */
 void kube_key_split(const char *key, char *buf, const char **ret_ns, const char **ret_name);
 
-/* The uid of the controller that owns the object; "". */
+/* The reference to the controller that owns the object; NULL. Borrowed. */
+const json_t *kube_controller_of(const json_t *object);
+/* Its uid; "". */
 const char *kube_controller_uid(const json_t *object);
 /* Whether a node is in one of the topologies that a StorageClass allows; none named are all. */
 bool kube_class_allows(const json_t *class, const json_t *node);

@@ -276,8 +276,8 @@ def check_load(s, scratch):
 
 def check_mending(s):
     before = s.portal("my-jiva")
-    mended = [e["message"] for e in s.get("events", "-n", "default") if e["reason"] == "Mended"]
-    tap.equal(mended, [], "children that nobody touched are found as they were applied")
+    repaired = [e["message"] for e in s.get("events", "-n", "default") if e["reason"] == "Repaired"]
+    tap.equal(repaired, [], "children that nobody touched are found as they were applied")
     for kind, name in (("service", "my-jiva-svc"), ("deployment", "my-jiva-rep"), ("deployment", "my-jiva-ctrl"),
                        ("role", "my-jiva-ctrl"), ("rolebinding", "my-jiva-ctrl"),
                        ("serviceaccount", "orlop-volume-my-jiva")):

@@ -109,13 +109,11 @@ def requests(folder):
 
 def check_rest(w):
     """What was begun may end first: the rest begins when nothing was asked for some seconds."""
-    seen, quiet, last = collections.Counter(requests(w.server.folder)), 0, {}
-    end = time.monotonic() + PATIENCE
-    while quiet < REST and time.monotonic() < end:
-        time.sleep(1)  # there is nothing to wait for: that nothing comes is what is looked at
-        now = collections.Counter(requests(w.server.folder))
-        quiet, last, seen = (quiet + 1 if now == seen else 0), now - seen, now
-    tap.ok(quiet >= REST, f"nobody asks for anything but Leases and watches for {REST} s", dict(last))
+    asked, end = True, time.monotonic() + PATIENCE
+    while asked and time.monotonic() < end:
+        seen = collections.Counter(requests(w.server.folder))
+        asked = wait_for(lambda before=seen: collections.Counter(requests(w.server.folder)) - before, REST)
+    tap.ok(not asked, f"nobody asks for anything but Leases and watches for {REST} s", dict(asked))
 
 
 def check(name, *flags, definitions):

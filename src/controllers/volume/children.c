@@ -25,8 +25,8 @@ int volume_apply_child(struct volume_work *w, const struct kube_children *of, js
                    ? -1
                    : err_prefix(e, "%s %s", of->r.kind, kube_name(want));
     if (applied == KUBE_CHILD_REPAIRED)
-        kube_event_normal(w->c->recorder, w->volume, "Mended", "%s %s was not as it has to be",
-                          of->r.kind, kube_name(want));
+        kube_event_normal(w->c->recorder, w->volume, "Repaired",
+                          "%s %s had been changed and was put back", of->r.kind, kube_name(want));
     if (ret_live)
         *ret_live = json_incref(now);
     return 0;
@@ -52,11 +52,14 @@ static int make_password(char ret[17], struct err *e)
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     enum { LETTERS = sizeof(letters) - 1 };
     for (size_t n = 0; n < 16;) {
-        unsigned char byte;
-        if (getrandom(&byte, 1, 0) != 1)
+        unsigned char bytes[32];
+        if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
             return err_errno(e, errno, "no random numbers");
-        if (byte < 256 / LETTERS * LETTERS)
-            ret[n++] = letters[byte % LETTERS];
+        for (size_t i = 0; i < sizeof(bytes) && n < 16; i++) {
+            if (bytes[i] < 256 / LETTERS * LETTERS)
+                ret[n++] = letters[bytes[i] % LETTERS];
+        }
+        explicit_bzero(bytes, sizeof(bytes));
     }
     ret[16] = '\0';
     return 0;
