@@ -121,7 +121,7 @@ static void put_meta(struct disk *d, const uint8_t *meta)
     memcpy(d->meta_sure, meta, sizeof(d->meta));
 }
 
-/* Sectors of a superblock, of a log, of the map, or of everything; few or many. */
+/* Sectors of a superblock, of a log (more often), of the map, or of everything; few or many. */
 static void harm_sectors(struct sim *s, int i)
 {
     static const uint64_t start[] = {0,
@@ -131,7 +131,8 @@ static void harm_sectors(struct sim *s, int i)
                                      REPL_META_HEAD,
                                      META_SIZE};
     struct disk *d = &s->replica[i].disk;
-    int part = (int)sim_below(s, 6), share = sim_chance(s, 30) ? 100 : 1 + (int)sim_below(s, 30);
+    static const int parts[] = {0, 1, 2, 2, 3, 3, 4, 5};
+    int part = parts[sim_below(s, 8)], share = sim_chance(s, 30) ? 100 : 1 + (int)sim_below(s, 30);
     bool zeros = sim_chance(s, 50);
     uint64_t first = part == 5 ? 0 : start[part], end = part == 5 ? META_SIZE : start[part + 1];
     for (uint64_t at = first; at < end; at += META_GRAIN) {

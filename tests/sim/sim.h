@@ -86,8 +86,10 @@ struct disk {
     uint64_t sums[SECTORS_MAX], sums_sure[SECTORS_MAX];
     struct {
         const void *of; /* the flush; NULL: none */
+        uint64_t order; /* when it began */
         uint64_t sums[SECTORS_MAX];
     } sums_flush[2];
+    uint64_t sums_orders, sums_order; /* the last order given out; that of sums_sure */
     struct uuid store;
     uint64_t generation; /* that it was stamped with */
     bool missing;        /* it cannot be opened */
@@ -364,7 +366,8 @@ struct history *history_new(void);
 void history_free(struct history *h);
 void history_serves(struct sim *s, int t, uint32_t epoch);
 void history_sent(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
-void history_check_disk(struct sim *s, int replica); /* what a crash would leave */
+void history_check_disk(struct sim *s, int replica);    /* what a crash would leave */
+void history_check_durable(struct sim *s, int replica); /* its position on disk has just risen */
 /* What it says of itself; all: nothing that it was sent is still to be executed, or never will. */
 void history_check_memory(struct sim *s, int replica, bool all);
 void history_check_write(struct sim *s, int replica, uint64_t offset, const uint8_t *data,

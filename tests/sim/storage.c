@@ -60,20 +60,31 @@ static void flush_begins(struct disk *d, const struct repl_req *q)
         if (d->sums_flush[i].of)
             continue;
         d->sums_flush[i].of = q;
+        d->sums_flush[i].order = ++d->sums_orders;
         memcpy(d->sums_flush[i].sums, d->sums, sizeof(d->sums));
         return;
     }
 }
 
+/* What is durable is not taken back by a flush that began earlier and ends later. */
 static void flush_ends(struct disk *d, const struct repl_req *q, bool happens)
 {
     for (int i = 0; i < 2; i++) {
         if (d->sums_flush[i].of != q)
             continue;
         d->sums_flush[i].of = NULL;
-        if (happens)
-            memcpy(d->sums_sure, d->sums_flush[i].sums, sizeof(d->sums_sure));
+        if (!happens || d->sums_flush[i].order < d->sums_order)
+            continue;
+        memcpy(d->sums_sure, d->sums_flush[i].sums, sizeof(d->sums_sure));
+        d->sums_order = d->sums_flush[i].order;
     }
+}
+
+/* A change of layers: all checksums are durable with it. */
+static void sums_settle(struct disk *d)
+{
+    memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+    d->sums_order = ++d->sums_orders;
 }
 
 /* Disks: the effect on what the process sees. */
@@ -113,7 +124,7 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
             if (d->sums[i] != sum_of(d, i) && !damage_rotten(r, i))
                 sim_fail(s, "replica %d keeps a stale checksum of sector %lu in a snapshot", r->i,
                          i);
-        memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+        sums_settle(d);
         for (uint64_t i = 0; i < SECTORS_MAX; i++)
             damage_mend_snapshot(r, i);
         history_snapshot(s, r->i, q->offset);
@@ -125,10 +136,7 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
         memset(r->rotten, 0, sizeof(r->rotten));
         disk_revert(d, q->offset);
         make_sums(d, 0, sizeof(d->data));
-        memcpy(d->sums_sure, d->sums, sizeof(d->sums));
-        /* A flush that is under way is of the layer that is gone. */
-        for (int i = 0; i < 2; i++)
-            memcpy(d->sums_flush[i].sums, d->sums, sizeof(d->sums));
+        sums_settle(d);
         break;
     }
 }
@@ -175,7 +183,7 @@ static bool read_log(const struct sim_replica *r, struct claim *c, const uint8_t
     uint8_t more = r->s->extent_shift > r->s->region_shift
                        ? (uint8_t)(r->s->extent_shift - r->s->region_shift)
                        : 0;
-    bool any = found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT;
+    bool any = found != REPL_FOUND_GOOD;
     memset(c->active, any, sizeof(c->active));
     for (uint32_t i = 0; i < log.n; i++)
         for (uint64_t k = (uint64_t)log.extent[i] << more;
@@ -265,6 +273,7 @@ void store_meta_synced(struct sim_replica *r)
 {
     struct sim *s = r->s;
     bool more = says_more(r);
+    uint64_t pos = r->sure.super.pos;
     disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
     bool active[SECTORS_MAX];
     memcpy(active, r->sure.active, sizeof(active));
@@ -273,6 +282,21 @@ void store_meta_synced(struct sim_replica *r)
     damage_keep(s, r->i);
     if (more || sim_chance(s, 10))
         history_check_disk(s, r->i);
+    if (r->sure.super.pos > pos)
+        history_check_durable(s, r->i);
+}
+
+/* What it has loaded is what its metadata says: where a log is damaged, any extent may have been active. */
+static void check_loaded(struct sim_replica *r)
+{
+    struct repl_replica_status st;
+    repl_replica_status(r->core, &st);
+    uint64_t size = st.super->view.size < r->disk.size ? st.super->view.size : r->disk.size;
+    uint64_t regions = st.super->view.version ? size >> r->s->region_shift : 0;
+    for (uint64_t k = 0; k < regions && !st.super->lost; k++)
+        if (repl_replica_region(r->core, k) < store_entry(r, k))
+            sim_fail(r->s, "replica %d takes region %lu for unwritten, and its metadata does not",
+                     r->i, k);
 }
 
 void store_meta_read(struct sim_replica *r)
@@ -292,6 +316,7 @@ void store_meta_read(struct sim_replica *r)
     if (r->sure.super.generation < before && !r->damaged)
         sim_fail(r->s, "replica %d: superblock %lu after %lu was synced", r->i,
                  r->sure.super.generation, before);
+    check_loaded(r);
     history_check_disk(r->s, r->i);
 }
 
