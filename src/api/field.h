@@ -52,6 +52,13 @@ enum api_flag {
     API_ATOMIC_ITEMS = 1 << 11, /* the same of each element of a list or map */
 };
 
+/* How a struct of the kind has a field (api/decode.h). */
+enum api_member {
+    API_AS_TYPE,   /* by the field's type */
+    API_AS_JSON,   /* const json_t *, whatever the type */
+    API_AS_AMOUNT, /* struct api_amount, of a quantity */
+};
+
 /* A rule for the text of a string. */
 struct api_format {
     const char *name;
@@ -75,11 +82,16 @@ struct api_field {
     const char *const *words;           /* the strings allowed; ends with NULL */
     const struct api_synonym *synonyms; /* ends with {NULL} */
     const char *const *aliases;         /* other names of this field; ends with NULL */
-    const char *def;                    /* default, as JSON */
-    int64_t min, max;                   /* for API_INT, when min < max */
-    const struct api_format *format;    /* of the string, or of a map's values */
-    const struct api_format *keys;      /* of a map's keys */
-    const char *merge_key;              /* elements of a list are told apart by this member */
+    const char *def;                    /* default, as JSON; written into objects */
+    /*
+     * What absence means where nothing is written into objects, as plain text: "true", "4096",
+     * "CHAP". For api/decode.h alone.
+     */
+    const char *absent;
+    int64_t min, max;                /* for API_INT, when min < max */
+    const struct api_format *format; /* of the string, or of a map's values */
+    const struct api_format *keys;   /* of a map's keys */
+    const char *merge_key;           /* elements of a list are told apart by this member */
     /*
      * For server-side apply, where merge_key alone is not enough: all members that tell elements
      * apart, the merge key among them; ends with NULL. One that may be absent needs a default.
@@ -87,6 +99,7 @@ struct api_field {
     const char *const *map_keys;
     /* Where a struct of the kind has it, plus one (api/decode.h); 0: nowhere. */
     size_t at, item_size; /* item_size: of an element, for lists */
+    enum api_member as;
     const char *doc;
 };
 

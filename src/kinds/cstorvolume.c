@@ -1,6 +1,7 @@
 /*
  * CStorVolume: a replicated block volume, as its iSCSI target sees it.
  */
+#include "kinds/cvc.h"
 #include "kinds/kinds.h"
 
 enum { REPLICAS_MAX = 32 };
@@ -29,6 +30,8 @@ static const struct api_field spec[] = {
      .doc = "How many replicas are wanted; differs from replicationFactor while scaling."},
     {"replicaDetails", API_OBJECT, .fields = replica_details,
      .doc = "The replicas that belong to the volume."},
+    {"policy", API_OBJECT, .fields = api_cstor_policy,
+     .doc = "Settings of target and replicas, as a CStorVolumeConfig has them."},
     {"nodeBase", API_STRING, .doc = "Older form: the part of the iqn before the colon."},
     {"status", API_STRING, .doc = "Older form; kept, has no effect."},
     {0},

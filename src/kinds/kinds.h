@@ -12,6 +12,7 @@ extern const struct api_kind api_kubernetes_node, api_kubernetes_pod;
 extern const struct api_kind api_cstor_pool_cluster, api_cstor_pool_instance;
 extern const struct api_kind api_block_device, api_block_device_claim;
 extern const struct api_kind api_cstor_volume, api_cstor_volume_replica;
+extern const struct api_kind api_cstor_volume_config, api_cstor_volume_policy;
 extern const struct api_kind api_jiva_volume, api_jiva_volume_resize;
 extern const struct api_kind api_logical_volume;
 

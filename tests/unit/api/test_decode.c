@@ -117,6 +117,64 @@ static void test_alias(void **state)
     assert_string_equal(logical_volume_of(NULL).status.volume_id, "");
 }
 
+/* What absence means, where it does not mean nothing. */
+struct usual {
+    bool on, off;
+    int64_t block, size;
+    const char *word, *mode;
+    struct api_amount amount, least;
+    const json_t *part;
+};
+
+static const struct api_field usual_fields[] = {
+    {"on", API_BOOL, API_TRUTH(struct usual, on), .absent = "true", .doc = "x"},
+    {"off", API_BOOL, API_TRUTH(struct usual, off), .def = "false", .doc = "x"},
+    {"block", API_INT, API_NUMBER_AT(struct usual, block), .def = "4096", .doc = "x"},
+    {"size", API_QUANTITY, API_NUMBER_AT(struct usual, size), .absent = "2Ki", .doc = "x"},
+    {"word", API_STRING, API_TEXT(struct usual, word), .absent = "CHAP", .doc = "x"},
+    {"mode", API_STRING, API_TEXT(struct usual, mode), .def = "\"lz4\"",
+     .words = API_WORDS("lz", "lz4"), .doc = "x"},
+    {"amount", API_QUANTITY, API_AMOUNT(struct usual, amount), .doc = "x"},
+    {"least", API_QUANTITY, API_AMOUNT(struct usual, least), .absent = "1Ki", .doc = "x"},
+    {"part", API_OBJECT, API_JSON(struct usual, part), .fields = part_fields, .doc = "x"},
+    {0},
+};
+
+static void test_what_absence_means(void **state)
+{
+    (void)state;
+    struct usual u = {0};
+    api_decode(usual_fields, NULL, &u, NULL);
+    assert_true(u.on);
+    assert_false(u.off);
+    assert_int_equal(u.block, 4096);
+    assert_int_equal(u.size, 2048);
+    assert_string_equal(u.word, "CHAP");
+    assert_string_equal(u.mode, "lz4");
+    assert_string_equal(u.amount.text, "");
+    assert_int_equal(u.least.n, 1024);
+    assert_null(u.part);
+    json_auto_t *nothing = api_encode(usual_fields, &u);
+    assert_int_equal(json_object_size(nothing), 0);
+
+    json_auto_t *json = parse_quoted(
+        "{'on':false,'off':true,'block':0,'size':'0','word':'','mode':'lz','amount':'1500M',"
+        "'least':'0.5','part':{'name':'p','other':1}}");
+    api_decode(usual_fields, json, &u, NULL);
+    assert_false(u.on);
+    assert_true(u.off);
+    assert_int_equal(u.amount.n, 1500000000);
+    assert_int_equal(u.least.n, 1);
+    assert_int_equal(json_object_size(u.part), 2);
+    json_auto_t *again = api_encode(usual_fields, &u);
+    assert_json(again, json, "zeros and quantities as they were written");
+
+    json_auto_t *number = parse_quoted("{'least':7}");
+    api_decode(usual_fields, number, &u, NULL);
+    assert_int_equal(u.least.n, 7);
+    assert_string_equal(u.least.text, "");
+}
+
 /* Objects whose members are members of the struct around them, and one that is its own. */
 static void test_inline(void **state)
 {
@@ -189,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_every_type_of_field),
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_what_absence_means),
         cmocka_unit_test(test_inline),
         cmocka_unit_test(test_instance_of_pool),
         cmocka_unit_test(test_walk_over_devices),
