@@ -14,6 +14,12 @@ void volume_set_text(json_t *values, const char *key, const char *text)
     json_object_set_new(values, key, json_string(text));
 }
 
+void volume_set_some(json_t *values, const char *key, const char *text)
+{
+    if (*text)
+        volume_set_text(values, key, text);
+}
+
 void volume_set_value(json_t *values, const char *key, const json_t *value)
 {
     if (value)
