@@ -208,8 +208,9 @@ json_t *volume_child(const struct volume_engine *x, const json_t *volume, enum v
 /* With the address that it had before; NULL: any. */
 json_t *volume_service(const struct volume_engine *x, const json_t *volume, const char *address,
                        struct err *e);
-/* What initiators need to prove who they are, and the target for its own proof. */
+/* What initiators need to prove who they are, and the target for its own proof; its keys. */
 json_t *volume_chap_data(const json_t *volume, const char *password, const char *target_password);
+extern const char *const volume_chap_keys[];
 json_t *volume_target(const struct volume_engine *x, const json_t *volume, const char *address,
                       const struct volume_uids *uids, struct err *e);
 
@@ -220,7 +221,7 @@ int volume_ensure_children(struct volume_work *w, struct err *e);
  * if given, is what there is then. `birth` as in kube/child.h.
  */
 int volume_apply_child(struct volume_work *w, const struct kube_children *of, json_t *wanted,
-                       const json_t *birth, json_t **ret_live, struct err *e);
+                       const struct kube_birth *birth, json_t **ret_live, struct err *e);
 
 /* replicas.c: replicas that are pods of a Deployment, one a node. */
 /* How many pods there are to be, when there are `now`: it changes by one at a time. */
