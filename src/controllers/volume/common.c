@@ -1,8 +1,6 @@
 #include "api/format.h"
-#include "base/quantity.h"
 #include "controllers/controllers.h"
 #include "controllers/volume/volume.h"
-#include "kinds/jiva.h"
 
 struct volume_settings volume_settings = {
     .dir = "/var/lib/orlop/jiva",
@@ -42,9 +40,9 @@ struct volume_view volume_look(const struct volume_work *w)
     return view;
 }
 
-uint64_t volume_bytes(const json_t *quantity)
+uint64_t volume_amount(struct api_amount quantity)
 {
-    return api_jiva_bytes(json_string_value(quantity));
+    return *quantity.text && quantity.n > 0 ? (uint64_t)quantity.n : 0;
 }
 
 json_t *volume_list(const json_t *volume, const char *annotation)
