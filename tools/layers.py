@@ -19,6 +19,7 @@ BELOW = {
     "metrics": ["base"],
     "zpool": ["base"],
     "grpc": ["base"],
+    "csi": ["base", "json", "api", "kinds", "kube", "grpc", "cli"],
     "lvm": ["base", "json"],
     "io": ["base"],
     "store": ["base", "io"],

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "csi.pb-c.h"
+#include "csi/csi.pb-c.h"
 #include "grpc/grpc.h"
 #include "unit.h"
 
