@@ -133,8 +133,7 @@ static json_t *find_condition(const json_t *conditions, const char *type)
 
 bool apiserver_condition_is_true(const json_t *conditions, const char *type)
 {
-    const char *status = json_str(find_condition(conditions, type), "status");
-    return status && str_eq(status, "True");
+    return str_eq(json_text(find_condition(conditions, type), "status"), "True");
 }
 
 bool apiserver_condition_set(json_t *status, const char *type, bool is, const char *reason,

@@ -181,9 +181,9 @@ int pod_volumes_set_up(const struct pod_spec *spec, const struct pod_paths *path
     json_t *volume;
     *ret_renew = INT64_MAX;
     json_array_foreach(json_at(spec->pod, "spec", "volumes"), i, volume) {
-        const char *name = json_str(volume, "name");
         if (set_up_volume(spec, volume, paths, place, source, ret_renew, e) < 0)
-            return err_prefix(e, "MountVolume.SetUp failed for volume \"%s\" ", name ? name : "");
+            return err_prefix(e, "MountVolume.SetUp failed for volume \"%s\" ",
+                              json_text(volume, "name"));
     }
     if (pod_wants_access(spec->pod) && set_up_access(spec, paths, place, source, ret_renew, e) < 0)
         return err_prefix(e, "MountVolume.SetUp failed for the account's token");
