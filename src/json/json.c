@@ -144,6 +144,17 @@ const char *json_text_or_empty(const json_t *value)
     return text ? text : "";
 }
 
+json_t *json_find(const json_t *array, const char *key, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        json_t *it = json_array_get(array, i);
+        const char *found = json_str(it, key);
+        if (found && str_eq(found, text))
+            return it;
+    }
+    return NULL;
+}
+
 static json_t *find_or_make(json_t *object, const char *key, json_t *(*make)(void))
 {
     if (!json_object_get(object, key))

@@ -276,6 +276,10 @@ static void test_members(void **state)
     json_auto_t *wanted = parse_json("{\"a\":{\"b\":\"x\",\"n\":1},\"l\":[1],"
                                      "\"made\":{\"k\":true,\"list\":[null]}}");
     assert_json(o, wanted, "members");
+    json_auto_t *list = parse_json("[1,{\"n\":\"x\"},{\"n\":\"y\",\"v\":2}]");
+    assert_ptr_equal(json_find(list, "n", "y"), json_array_get(list, 2));
+    assert_null(json_find(list, "n", "z"));
+    assert_null(json_find(NULL, "n", "x"));
 }
 
 int main(void)
