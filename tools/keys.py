@@ -3,8 +3,8 @@
 
 keys.py [TOP]     prints each key that is not, with the nearest that is; exits 1 when there is one
 
-A key counts where json_at(), json_str(), json_object_get(), json_object_set(), json_object_set_new()
-or json_object_del() has it, and in json_pack(). Keys with a slash are labels and annotations. What is
+A key counts where json_at(), json_str(), json_text(), json_object_get(), json_object_at(),
+json_array_at(), json_object_set(), json_object_set_new() or json_object_del() has it, and in json_pack(). Keys with a slash are labels and annotations. What is
 no object of the API, and so in no table, is named below.
 """
 import difflib
@@ -48,7 +48,7 @@ ALLOWED = (
 )
 FIELD = re.compile(r'\{\s*"([^"]+)",\s*API_')
 ALIASES = re.compile(r"API_ALIASES\(([^)]*)\)")
-CALL = re.compile(r"\bjson_(at|str|object_get|object_set|object_set_new|object_del|pack)\(")
+CALL = re.compile(r"\bjson_(at|str|text|object_get|object_at|array_at|object_set|object_set_new|object_del|pack)\(")
 LITERAL = re.compile(r'"([^"]*)"')
 
 

@@ -28,9 +28,10 @@ static const char *why_unknown(struct devicelife *d, const char *node)
     json_auto_t *object = kube_informer_json(d->nodes, NULL, node, NULL);
     if (!object)
         return "there is no such node";
-    const char *ready = json_str(kube_condition_get(object, "Ready"), "status");
     /* Its agent has registered it and not yet said more, or says that something is wrong: it lives. */
-    return ready && str_eq(ready, "Unknown") ? "its node is silent" : NULL;
+    return str_eq(json_text(kube_condition_get(object, "Ready"), "status"), "Unknown")
+               ? "its node is silent"
+               : NULL;
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,
@@ -43,9 +44,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     const char *why = *its.spec.node_name ? why_unknown(d, its.spec.node_name) : NULL;
     int status = 0;
     if (why && !str_eq(its.status.state, "Unknown")) {
-        json_auto_t *wanted = json_deep_copy(json_object_get(device, "status"));
-        if (!wanted)
-            wanted = json_object();
+        json_auto_t *wanted = kube_status_copy(device);
         json_object_set_new(wanted, "state", json_string("Unknown"));
         status = kube_status_write(d->client, &d->devices_r, &device, wanted, e);
         if (status == 0)

@@ -77,9 +77,7 @@ static inline const struct ctl_settings *ctl_settings(const struct cli_args *arg
 /* The API that the options mean; to be freed. */
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e);
 
-/* forget.c: who we are to the server, for those who ask later; to be freed. NULL with an error. */
-char *ctl_user(struct kube_client *client, struct err *e);
-/* What is written on what is forgotten: {"by", "at", "force"}; NULL with an error. */
+/* forget.c: what is written on what is forgotten: {"by", "at", "force"}; NULL with an error. */
 json_t *ctl_forget_word(struct kube_client *client, bool force, struct err *e);
 /* Seconds since a Lease was renewed, if that is within the time that it promises; else -1. -2: an error. */
 int64_t ctl_lease_age(struct kube_client *client, const char *ns, const char *name, struct err *e);
@@ -115,8 +113,6 @@ json_t *ctl_list(const json_t *items);
 /* The PersistentVolume that stands for a LogicalVolume; NULL when there is none, or with an error. */
 json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e);
 
-/* Text of an object at two keys; "" when it is not there. */
-const char *ctl_text(const json_t *object, const char *part, const char *key);
 /* Age of an object, as kubectl has it; returns buf. */
 const char *ctl_age(const json_t *object, char buf[AGE_MAX]);
 /* Prints objects as -o says: json, yaml or name ("TYPE/NAME"); false: as a table, by the caller. */

@@ -128,7 +128,7 @@ static const json_t *pod_at(const json_t *pods, const char *component, const cha
     json_array_foreach((json_t *)pods, i, pod) {
         const char *its = kube_label(pod, "openebs.io/component");
         if (its && str_eq(its, component) && !kube_deleting(pod) &&
-            (!ip || str_eq(ctl_text(pod, "status", "podIP"), ip)))
+            (!ip || str_eq(json_text(pod, "status", "podIP"), ip)))
             return pod;
     }
     return NULL;
@@ -154,7 +154,7 @@ static void print_replica(const struct jiva_replica *r, const json_t *pods, bool
     printf("  %s ", last ? "└──" : "├──");
     put(*r->address ? r->address : "(no address)");
     printf("  ");
-    put(pod ? ctl_text(pod, "spec", "nodeName") : "(no pod)");
+    put(pod ? json_text(pod, "spec", "nodeName") : "(no pod)");
     printf("  %s", ui_colour(stdout, colour_of(r->mode)));
     put(r->mode);
     printf(" ");
@@ -180,7 +180,7 @@ static void print_target(const struct jiva_volume *v, const json_t *pods)
     printf("%s\n", v->status.initiators.len ? "  │" : "(nobody is logged in)\n  │");
     put(*v->iscsi.portal ? v->iscsi.portal : "(no portal yet)");
     printf("  ");
-    put(pod ? ctl_text(pod, "spec", "nodeName") : "(no pod)");
+    put(pod ? json_text(pod, "spec", "nodeName") : "(no pod)");
     printf("  ");
     put(v->status.status);
     printf("  ");

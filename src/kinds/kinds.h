@@ -41,9 +41,8 @@ struct api_raid_difference {
     size_t gained_index;
 };
 struct api_raid_difference api_raid_compare(const json_t *old, const json_t *group);
-/* The claim by which a cluster has a device, and its name (kinds/pool_claim.c); predecessor or NULL. */
+/* The claim by which a cluster has a device (kinds/pool_claim.c); predecessor or NULL. */
 json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *predecessor);
-char *api_pool_claim_name(const json_t *bd);
 /* What they are among other objects (kinds/cspc_among.c). */
 int api_cstor_pool_cluster_among(const struct api_among *a, struct err *e);
 int api_cstor_pool_instance_among(const struct api_among *a, struct err *e);

@@ -259,16 +259,8 @@ static json_t *make_status(const json_t *volume, const struct sidecar_shown *sho
 {
     _cleanup_(arena_done) struct arena arena = {0};
     const struct jiva_volume v = jiva_volume_of(volume, &arena);
-    json_t *o = json_deep_copy(json_object_get(volume, "status"));
-    if (!json_is_object(o)) {
-        json_decref(o);
-        o = json_object();
-    }
-    json_t *conditions = json_object_get(o, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(o, "conditions", conditions);
-    }
+    json_t *o = kube_status_copy(volume);
+    json_t *conditions = json_array_at(o, "conditions");
     set_reachable(conditions, shown ? NULL : why, clock);
     if (shown) {
         struct health h = health_of(sidecar_shown_volume(shown));

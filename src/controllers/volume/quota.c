@@ -83,9 +83,8 @@ bool resizing_over_quota(const struct resizing *g, struct str *ret_why)
     for (size_t i = 0; i < quotas.len && !ret_why->len; i++) {
         json_auto_t *quota = kube_object_json(quotas.p[i]);
         const json_t *hard = json_at(quota, "spec", "hard", RESOURCE);
-        uint64_t most = (uint64_t)api_quantity_int(hard);
-        uint64_t used =
-            (uint64_t)api_quantity_int(json_at(quota, "status", "used", RESOURCE)) + volumes;
+        uint64_t most = volume_bytes(hard);
+        uint64_t used = volume_bytes(json_at(quota, "status", "used", RESOURCE)) + volumes;
         if (hard && used + more > most)
             explain_quota(g, kube_name(quota), (const uint64_t[3]){more, used, most}, ret_why);
     }

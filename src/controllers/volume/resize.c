@@ -55,9 +55,7 @@ static json_t *make_time(const struct resizing *g)
 static int tell_phase(struct resizing *g, const char *phase, const char *reason,
                       const char *message, json_t *more, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(g->resize, "status"));
-    if (!status)
-        status = json_object();
+    json_auto_t *status = kube_status_copy(g->resize);
     if (more)
         json_object_update_new(status, more);
     bool moved = !is_at(g, phase);

@@ -189,6 +189,7 @@ const char *volume_id(const struct volume_engine *x,
 bool volume_id_is_sound(const struct volume_engine *x, const json_t *volume);
 /* Bytes of a quantity; 0 for none, and for a bare number, of which admission makes GiB. */
 uint64_t volume_amount(struct api_amount quantity);
+uint64_t volume_bytes(const json_t *quantity);
 /* The text at a path of two; "". */
 const char *volume_text(const json_t *object, const char *part, const char *key);
 
