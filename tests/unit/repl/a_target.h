@@ -30,6 +30,7 @@ static struct {
     bool linked[N], frozen[N], full[N]; /* full: it cannot grow */
     bool cannot_write[N], bad_meta[N];
     bool rotten[N];      /* what it reads at the beginning does not match its checksums */
+    bool pool;           /* then it cannot be read, and only a write to all of it makes it good */
     bool holds_flush[N]; /* its store answers them later */
     struct repl_req *held[N];
     bool one_round; /* settle() delivers what is there, and no more */
@@ -108,11 +109,14 @@ static int r_store(void *ctx, struct repl_req *q)
     int i = (int)(intptr_t)ctx;
     if (q->kind == REPL_STORE_WRITE && w.cannot_write[i])
         return -ENOSPC;
-    if (q->kind == REPL_STORE_READ && w.rotten[i] && q->offset < 4096)
-        return -EBADMSG;
+    bool rotten = w.rotten[i] && q->offset < 4096, part = q->offset || q->length < 4096;
+    if (q->kind == REPL_STORE_READ && rotten)
+        return w.pool ? -EIO : -EBADMSG;
+    if (q->kind == REPL_STORE_WRITE && rotten && w.pool && part)
+        return -EIO;
     if (q->kind == REPL_STORE_READ)
         memcpy(q->iov->iov_base, w.data[i] + q->offset, q->length);
-    if (q->kind == REPL_STORE_WRITE)
+    if (q->kind == REPL_STORE_WRITE && (rotten || !w.pool))
         w.rotten[i] = false;
     if (q->kind == REPL_STORE_WRITE)
         repl_iov_copy(&(struct iovec){w.data[i] + q->offset, q->length}, 1, q->iov, q->iov_n,
@@ -239,6 +243,7 @@ static void revive_replica(int i)
     struct repl_replica_config c = {.store_size = SIZE,
                                     .ops = 64,
                                     .checked = true,
+                                    .sums_with_data = w.pool,
                                     .store = {{77}},
                                     .store_generation = w.generation[i],
                                     .store_new = !w.generation[i]};
