@@ -246,8 +246,15 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
 static void quiet(void *context)
 {
     struct replio_replica *r = context;
+    r->pausing--;
     r->quiet = true;
     turn_soon(r);
+}
+
+static void pause_store(struct replio_replica *r, struct store *s)
+{
+    r->pausing++;
+    store_pause(s, quiet, r);
 }
 
 void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), void *context)
@@ -257,7 +264,7 @@ void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), 
     r->context = context;
     io_timer_stop(r->loop, &r->dial);
     repl_replica_stop(r->core);
-    store_pause(r->store, quiet, r);
+    pause_store(r, r->store);
     turn_soon(r);
 }
 
@@ -286,7 +293,7 @@ static void free_now(struct replio_replica *r)
 
 static void free_when_quiet(struct replio_replica *r)
 {
-    if (r->gone && !r->under_way && !r->meta->under_way)
+    if (r->gone && !r->under_way && !r->meta->under_way && !r->pausing)
         free_now(r);
 }
 
@@ -296,6 +303,11 @@ void replio_replica_free(struct replio_replica *r)
     r->connected = false;
     if (!r->gone)
         replio_conn_close(&r->conn);
+    /* What waits in the stores of others, for room or for a disk, is not waited for. */
+    if (r->lent && !r->stopping)
+        pause_store(r, r->store);
+    if (r->lent)
+        pause_store(r, r->meta_store);
     free_when_quiet(r);
 }
 
