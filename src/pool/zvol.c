@@ -238,3 +238,15 @@ struct store *pool_zvol_open(const struct pool_zvol_options *o, struct err *e)
     }
     return &z->store;
 }
+
+int pool_zvol_read(struct store *s, uint64_t offset, void *data, size_t length)
+{
+    struct iovec iov = {data, length};
+    const struct zpool_io io = {.volume = container_of(s, struct zvol, store)->volume,
+                                .op = ZPOOL_READ,
+                                .offset = offset,
+                                .length = length,
+                                .iov = &iov,
+                                .iovs = 1};
+    return zpool_io_run(&io);
+}

@@ -56,3 +56,5 @@ struct pool_zvol_health {
 };
 /* On the loop's thread. */
 void pool_zvol_health(struct store *s, struct pool_zvol_health *ret);
+/* At once, on a thread that may wait, before the loop has the store: 0 or an errno value. */
+int pool_zvol_read(struct store *s, uint64_t offset, void *data, size_t length);

@@ -86,6 +86,7 @@ static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const st
     r->heard = io_loop_now(r->loop);
     r->dial_after = DIAL_FIRST;
     r->last_end[0] = '\0';
+    r->spoken = true;
     return repl_replica_input(r->core, LINK, m, iov, n, owner);
 }
 
@@ -135,7 +136,7 @@ static void dial(struct io_timer *timer)
         return;
     }
     r->conn = (struct replio_conn){.ops = &conn_ops, .volume = r->conn.volume};
-    r->gone = false;
+    r->gone = r->spoken = false;
     r->connected = true;
     r->heard = io_loop_now(r->loop);
     io_timer_start(r->loop, &r->silence, r->heard + SILENCE);
@@ -313,7 +314,8 @@ void replio_replica_free(struct replio_replica *r)
 
 void replio_replica_status(const struct replio_replica *r, struct replio_replica_status *ret_status)
 {
-    *ret_status = (struct replio_replica_status){.id = r->id, .connected = r->connected};
+    *ret_status =
+        (struct replio_replica_status){.id = r->id, .connected = r->connected, .spoken = r->spoken};
     repl_replica_status(r->core, &ret_status->core);
     memcpy(ret_status->last_end, r->last_end, sizeof(r->last_end));
     ret_status->used = store_used(r->store);

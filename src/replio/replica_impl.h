@@ -35,7 +35,7 @@ struct replio_replica {
     char *target, *source;
     uint16_t port;
     struct replio_conn conn;
-    bool connected, gone; /* gone: nothing of the connection is in use */
+    bool connected, spoken, gone; /* gone: nothing of the connection is in use */
     int64_t heard;
     char last_end[200];
     int64_t dial_after;

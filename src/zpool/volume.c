@@ -120,7 +120,7 @@ static nvlist_t *first_properties(const struct zpool_volume_spec *s)
 static int set_reservation(struct zpool *p, const char *path, const struct zpool_volume_spec *s,
                            uint64_t size, uint32_t block, struct err *e)
 {
-    uint64_t value = s->thick ? reservation(p, size, block) : 0;
+    uint64_t value = s->thick ? reservation(p, size, block) : s->reserve;
     int error = dsl_dataset_set_refreservation(path, ZPROP_SRC_LOCAL, value);
     if (error)
         return zpool_errno(e, error, "cannot set aside %llu bytes for volume %s",
@@ -159,9 +159,9 @@ int zpool_volume_create(struct zpool *p, const char *name, const struct zpool_vo
     nvlist_free(c.properties);
     if (error)
         return zpool_errno(e, error, "cannot create volume %s", path);
-    int status = c.error       ? zpool_errno(e, c.error, "cannot create volume %s", path)
-                 : spec->thick ? set_reservation(p, path, spec, c.size, c.block, e)
-                               : 0;
+    int status = c.error ? zpool_errno(e, c.error, "cannot create volume %s", path)
+                 : spec->thick || spec->reserve ? set_reservation(p, path, spec, c.size, c.block, e)
+                                                : 0;
     if (status < 0)
         (void)dsl_destroy_head(path);
     return status;

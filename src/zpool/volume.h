@@ -35,6 +35,7 @@ struct zpool_volume_spec {
     uint32_t block_size;     /* 512 to 131072, a power of two; 0: 16384 */
     const char *compression; /* "off", "lz4", "zstd", "gzip", ...; NULL: as the pool has it */
     bool thick;              /* space for all of it is set aside */
+    uint64_t reserve;        /* bytes that are set aside for one that is not thick */
     const struct zpool_note *notes; /* of a new one: it is never there without them */
     size_t n_notes;
 };
