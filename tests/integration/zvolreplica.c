@@ -2,6 +2,9 @@
  * Replicas in a pool, without Kubernetes:
  *
  *     zvolreplica DEVICE VOLUME KEY-FILE TARGET PORT MEBIBYTES [BLOCK [COUNT]]
+ *     zvolreplica digest DEVICE BYTES       of each volume and snapshot of a pool that nobody has: a checksum
+ *     zvolreplica rollback DEVICE SNAPSHOT  as somebody may do by hand
+ *     zvolreplica destroy DEVICE VOLUME     the same
  *
  * Makes the pool on the device, or imports it, and keeps a replica of VOLUME in it (of VOLUME, VOLUME-1, ... with COUNT, at
  * ports from PORT on). What an object of Kubernetes would remember is in DEVICE.guid. DEVICE.view has what is known of the first
@@ -25,7 +28,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "pool/replicas.h"
-#include "zpool/zpool.h"
+#include "zpool/volume.h"
 
 enum { COUNT_MOST = 256 };
 static const uint64_t MIB = 1 << 20;
@@ -186,11 +189,66 @@ static bool take_signal(int fd, unsigned count)
     return info.ssi_signo == SIGTERM;
 }
 
+/* A pool that no process has. */
+
+static int digest(const char *name, uint64_t size)
+{
+    static char data[1 << 20];
+    struct zpool_volume *v = zpool_volume_open(pool, name, false, &e);
+    if (!v)
+        return fail(name);
+    uint64_t sum = 0, have = zpool_volume_size(v);
+    for (uint64_t at = 0; at < size; at += sizeof(data)) {
+        struct iovec iov = {data, sizeof(data)};
+        const struct zpool_io io = {.volume = v,
+                                    .op = ZPOOL_READ,
+                                    .offset = at,
+                                    .length = sizeof(data),
+                                    .iov = &iov,
+                                    .iovs = 1};
+        memset(data, 0, sizeof(data));
+        if (at < have && zpool_io_run(&io) != 0)
+            return fail("read");
+        sum = sum * 0x9e3779b97f4a7c15ULL + crc_32c(data, sizeof(data));
+    }
+    zpool_volume_close(v);
+    printf("%s %016" PRIx64 "\n", name, sum);
+    return 0;
+}
+
+static int look(int argc, char **argv)
+{
+    struct zpool_volume_info *list;
+    size_t n;
+    int status = 0;
+    if (argc < 4)
+        return 2;
+    device = argv[2];
+    pool = open_pool();
+    if (!pool)
+        return fail("pool");
+    if (str_eq(argv[1], "rollback"))
+        status = zpool_rollback(pool, argv[3], &e) < 0;
+    else if (str_eq(argv[1], "destroy"))
+        status = zpool_volume_destroy(pool, argv[3], &e) < 0;
+    else if (zpool_volume_list(pool, &list, &n, &e) < 0)
+        return fail("list");
+    else
+        for (size_t i = 0; i < n && !status; i++)
+            if (!str_ends_with(list[i].name, ":orlop"))
+                status = digest(list[i].name, strtoull(argv[3], NULL, 10));
+    if (status)
+        fail(argv[3]);
+    return zpool_export(pool, &e) < 0 ? fail("export") : status;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 7)
+    static const char *const modes[] = {"digest", "rollback", "destroy", NULL};
+    bool looks = argc > 1 && str_in(argv[1], modes);
+    if (argc < 7 && !looks)
         return 2;
-    device = argv[1];
+    device = argv[looks ? 2 : 1];
     unsigned count = argc > 8 ? (unsigned)atoi(argv[8]) : 1;
     sigset_t set;
     sigemptyset(&set);
@@ -204,9 +262,11 @@ int main(int argc, char **argv)
     const struct zpool_options zo = {
         .host_id = crc_32c(device, strlen(device)) | 1, .sign_ms = 100, .files = "/"};
     const struct pool_replicas_options ro = {.wake = wake};
-    if (file_read(argv[3], 4096, &key, &e) < 0 || zpool_start(&zo, &e) < 0)
+    if ((!looks && file_read(argv[3], 4096, &key, &e) < 0) || zpool_start(&zo, &e) < 0)
         return fail("start");
     zfs_multihost_import_intervals = 1;
+    if (looks)
+        return look(argc, argv);
     pool = open_pool();
     all = pool ? pool_replicas_new(&ro, &e) : NULL;
     if (!all)
