@@ -1,7 +1,6 @@
 #include "replio/replica.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -87,6 +86,7 @@ static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const st
     r->heard = io_loop_now(r->loop);
     r->dial_after = DIAL_FIRST;
     r->last_end[0] = '\0';
+    r->spoken = true;
     return repl_replica_input(r->core, LINK, m, iov, n, owner);
 }
 
@@ -96,6 +96,7 @@ static void batch_end(struct replio_conn *c)
 }
 
 static void free_now(struct replio_replica *r);
+static void free_when_quiet(struct replio_replica *r);
 
 static void conn_closed(struct replio_conn *c, const char *why)
 {
@@ -103,7 +104,7 @@ static void conn_closed(struct replio_conn *c, const char *why)
     r->gone = true;
     io_timer_stop(r->loop, &r->silence);
     if (r->freed) {
-        free_now(r);
+        free_when_quiet(r);
         return;
     }
     if (r->connected) {
@@ -135,7 +136,7 @@ static void dial(struct io_timer *timer)
         return;
     }
     r->conn = (struct replio_conn){.ops = &conn_ops, .volume = r->conn.volume};
-    r->gone = false;
+    r->gone = r->spoken = false;
     r->connected = true;
     r->heard = io_loop_now(r->loop);
     io_timer_start(r->loop, &r->silence, r->heard + SILENCE);
@@ -178,19 +179,24 @@ static bool has_failed(struct replio_replica *r)
     if (!core.failed && !r->flush_error)
         return false;
     if (core.failed)
-        snprintf(why, sizeof(why), "its metadata cannot be written: %s", strerror(r->meta_error));
+        snprintf(why, sizeof(why), "its metadata cannot be written: %s", strerror(r->meta->error));
     else
         snprintf(why, sizeof(why), "its data cannot be flushed: %s", strerror(r->flush_error));
     void (*failed)(void *context, const char *why) = r->failed;
     r->failed = NULL;
     if (failed)
-        failed(r->failed_context, why);
+        failed(r->owner, why);
     return true;
 }
 
 static void take_turn(struct io_deferred *d)
 {
     struct replio_replica *r = container_of(d, struct replio_replica, turn);
+    if (r->freed) {
+        free_when_quiet(r);
+        return;
+    }
+    replica_meta_tell(r->meta);
     int64_t next = repl_replica_turn(r->core, io_loop_now(r->loop));
     io_timer_start(r->loop, &r->wake, next);
     replio_conn_resume(&r->conn);
@@ -213,8 +219,7 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
     r->port = o->port;
     r->key = o->key;
     r->failed = o->failed;
-    r->failed_context = o->context;
-    r->meta_fd = -1;
+    r->owner = o->context;
     r->gone = true;
     r->conn.volume = o->volume;
     r->conn.ended = true;
@@ -229,6 +234,8 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
         free_now(r);
         return NULL;
     }
+    r->meta->ops->loaded(r->meta);
+    r->released = o->released;
     repl_replica_start(r->core, io_loop_now(r->loop));
     io_timer_start(r->loop, &r->dial, io_loop_now(r->loop));
     turn_soon(r);
@@ -240,8 +247,15 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
 static void quiet(void *context)
 {
     struct replio_replica *r = context;
+    r->pausing--;
     r->quiet = true;
     turn_soon(r);
+}
+
+static void pause_store(struct replio_replica *r, struct store *s)
+{
+    r->pausing++;
+    store_pause(s, quiet, r);
 }
 
 void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), void *context)
@@ -251,7 +265,7 @@ void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), 
     r->context = context;
     io_timer_stop(r->loop, &r->dial);
     repl_replica_stop(r->core);
-    store_pause(r->store, quiet, r);
+    pause_store(r, r->store);
     turn_soon(r);
 }
 
@@ -263,30 +277,45 @@ static void free_now(struct replio_replica *r)
     list_unlink(&r->turn.link);
     if (r->core)
         repl_replica_free(r->core);
-    if (r->store)
+    if (r->store && !r->lent)
         store_close(r->store);
-    if (r->meta_fd >= 0)
-        close(r->meta_fd);
+    if (r->meta)
+        r->meta->ops->close(r->meta);
     replica_free_jobs(r);
     replio_payloads_done(&r->payloads);
     free(r->target);
     free(r->source);
+    void (*released)(void *context) = r->released;
+    void *owner = r->owner;
     free(r);
+    if (released)
+        released(owner);
+}
+
+static void free_when_quiet(struct replio_replica *r)
+{
+    if (r->gone && !r->under_way && !r->meta->under_way && !r->pausing)
+        free_now(r);
 }
 
 void replio_replica_free(struct replio_replica *r)
 {
     r->freed = true;
     r->connected = false;
-    if (r->gone)
-        free_now(r);
-    else
+    if (!r->gone)
         replio_conn_close(&r->conn);
+    /* What waits in the stores of others, for room or for a disk, is not waited for. */
+    if (r->lent && !r->stopping)
+        pause_store(r, r->store);
+    if (r->lent)
+        pause_store(r, r->meta_store);
+    free_when_quiet(r);
 }
 
 void replio_replica_status(const struct replio_replica *r, struct replio_replica_status *ret_status)
 {
-    *ret_status = (struct replio_replica_status){.id = r->id, .connected = r->connected};
+    *ret_status =
+        (struct replio_replica_status){.id = r->id, .connected = r->connected, .spoken = r->spoken};
     repl_replica_status(r->core, &ret_status->core);
     memcpy(ret_status->last_end, r->last_end, sizeof(r->last_end));
     ret_status->used = store_used(r->store);
