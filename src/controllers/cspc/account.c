@@ -54,7 +54,7 @@ int cspc_ensure_account(struct cspc_run *r, const char *instance, struct err *e)
     for (size_t i = 0; i < PARTS; i++) {
         const struct kube_children of = {.r = kube_resource(parts[i].version, parts[i].kind)};
         json_t *values =
-            json_pack("{s:s,s:s,s:s}", "account", account, "namespace", ns, "pool", instance);
+            json_pack("{s:s,s:s,s:s}", "account", account, "namespace", ns, "name", instance);
         if (cspc_apply_template(r, parts[i].template, values, &of, NULL, e) < 0)
             return -1;
     }
