@@ -201,6 +201,9 @@ void pool_engine_stop(struct pool_engine *x);
 void pool_engine_wish(struct pool_engine *x, struct pool_wish *w);
 /* The pool is let go: it has moved to another node, or nobody wants anything of it any more. */
 void pool_engine_release(struct pool_engine *x);
+/* The replicas of the pool, which are there as long as the engine is. */
+struct pool_replicas;
+struct pool_replicas *pool_engine_replicas(struct pool_engine *x);
 /* A copy; its report is the caller's own. */
 void pool_engine_view(struct pool_engine *x, struct pool_view *ret);
 

@@ -1,7 +1,6 @@
 #include "replio/replica.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -96,6 +95,7 @@ static void batch_end(struct replio_conn *c)
 }
 
 static void free_now(struct replio_replica *r);
+static void free_when_quiet(struct replio_replica *r);
 
 static void conn_closed(struct replio_conn *c, const char *why)
 {
@@ -103,7 +103,7 @@ static void conn_closed(struct replio_conn *c, const char *why)
     r->gone = true;
     io_timer_stop(r->loop, &r->silence);
     if (r->freed) {
-        free_now(r);
+        free_when_quiet(r);
         return;
     }
     if (r->connected) {
@@ -178,19 +178,24 @@ static bool has_failed(struct replio_replica *r)
     if (!core.failed && !r->flush_error)
         return false;
     if (core.failed)
-        snprintf(why, sizeof(why), "its metadata cannot be written: %s", strerror(r->meta_error));
+        snprintf(why, sizeof(why), "its metadata cannot be written: %s", strerror(r->meta->error));
     else
         snprintf(why, sizeof(why), "its data cannot be flushed: %s", strerror(r->flush_error));
     void (*failed)(void *context, const char *why) = r->failed;
     r->failed = NULL;
     if (failed)
-        failed(r->failed_context, why);
+        failed(r->owner, why);
     return true;
 }
 
 static void take_turn(struct io_deferred *d)
 {
     struct replio_replica *r = container_of(d, struct replio_replica, turn);
+    if (r->freed) {
+        free_when_quiet(r);
+        return;
+    }
+    replica_meta_tell(r->meta);
     int64_t next = repl_replica_turn(r->core, io_loop_now(r->loop));
     io_timer_start(r->loop, &r->wake, next);
     replio_conn_resume(&r->conn);
@@ -213,8 +218,7 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
     r->port = o->port;
     r->key = o->key;
     r->failed = o->failed;
-    r->failed_context = o->context;
-    r->meta_fd = -1;
+    r->owner = o->context;
     r->gone = true;
     r->conn.volume = o->volume;
     r->conn.ended = true;
@@ -229,6 +233,8 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
         free_now(r);
         return NULL;
     }
+    r->meta->ops->loaded(r->meta);
+    r->released = o->released;
     repl_replica_start(r->core, io_loop_now(r->loop));
     io_timer_start(r->loop, &r->dial, io_loop_now(r->loop));
     turn_soon(r);
@@ -263,25 +269,34 @@ static void free_now(struct replio_replica *r)
     list_unlink(&r->turn.link);
     if (r->core)
         repl_replica_free(r->core);
-    if (r->store)
+    if (r->store && !r->lent)
         store_close(r->store);
-    if (r->meta_fd >= 0)
-        close(r->meta_fd);
+    if (r->meta)
+        r->meta->ops->close(r->meta);
     replica_free_jobs(r);
     replio_payloads_done(&r->payloads);
     free(r->target);
     free(r->source);
+    void (*released)(void *context) = r->released;
+    void *owner = r->owner;
     free(r);
+    if (released)
+        released(owner);
+}
+
+static void free_when_quiet(struct replio_replica *r)
+{
+    if (r->gone && !r->under_way && !r->meta->under_way)
+        free_now(r);
 }
 
 void replio_replica_free(struct replio_replica *r)
 {
     r->freed = true;
     r->connected = false;
-    if (r->gone)
-        free_now(r);
-    else
+    if (!r->gone)
         replio_conn_close(&r->conn);
+    free_when_quiet(r);
 }
 
 void replio_replica_status(const struct replio_replica *r, struct replio_replica_status *ret_status)

@@ -1,10 +1,11 @@
 /*
- * A replica on an event loop: its data in a store, its metadata in a file, a connection to its target.
+ * A replica on an event loop: its data in a store, its metadata in a file or in another store, a connection to its
+ * target. One loop may have many.
  *
  *     target <──dials── connection ── frames ──> repl_replica ──┬── data: a store
  *                                                               └── meta: two superblocks and a map
  *
- * The folder of a replica:
+ * The folder of a replica that was not given stores:
  *
  *     id         who it is: a UUID, made once, or given
  *     data       what it stores, unless another store was named; data.sums its checksums; with snapshots also other data.*
@@ -31,6 +32,7 @@
 #include "replio/tls.h"
 
 struct replio_replica;
+struct replio_stores;
 
 struct replio_replica_options {
     struct io_loop *loop;
@@ -46,12 +48,31 @@ struct replio_replica_options {
     /* Once, from the loop: it can do nothing any more but be freed, as after a crash. */
     void (*failed)(void *context, const char *why);
     void *context;
+    const struct replio_stores *stores; /* in place of dir, store and direct; NULL: those */
+    /* Of one on stores: after replio_replica_free(), when nothing of it is left and nothing uses the stores. */
+    void (*released)(void *context);
 };
+
+/*
+ * Stores that were opened for a replica, which stay the caller's. `id` must be given: it is new when the data is.
+ * `meta` is read through an image, from its beginning on, which is the caller's until replio_replica_open() returns:
+ * what is behind it reads as zeros, and what could not be read is filled with something that is no metadata. Data that
+ * has a generation is never a new replica's.
+ */
+struct replio_stores {
+    struct store *data, *meta;
+    const void *image;
+    size_t image_size;
+    const char *lost; /* why what they hold cannot be believed; NULL: it can */
+};
+/* How long an image must be for data of this size; `head` are its first REPLIO_META_HEAD bytes. */
+enum { REPLIO_META_HEAD = 40960 };
+size_t replio_meta_size(const void *head, uint64_t data_size);
 
 struct replio_replica *replio_replica_open(const struct replio_replica_options *o, struct err *e);
 /* Stops in order: what is under way ends, everything is flushed and noted; then done() from the loop. */
 void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), void *context);
-/* After done(), or in place of a stop in order, as a crash would. */
+/* After done(), or in place of a stop in order, as a crash would. What is under way in its stores comes to its end. */
 void replio_replica_free(struct replio_replica *r);
 
 struct replio_replica_status {

@@ -1,12 +1,13 @@
 /*
  * What the files of a replica share: replica.c has its life and its connection, replica_store.c requests to its
- * store and its metadata, replica_open.c what is found in its folder.
+ * store, replica_meta*.c its metadata, replica_open.c what is found in its folder, or in stores.
  */
 #pragma once
 
 #include "repl/meta.h"
 #include "replio/conn.h"
 #include "replio/replica.h"
+#include "replio/replica_meta.h"
 #include "store/store.h"
 
 struct job;
@@ -18,14 +19,11 @@ struct replio_replica {
     struct uuid id;
     struct job *free_jobs;
 
-    int meta_fd;
-    int meta_error;  /* of a write since the last sync */
-    int store_error; /* of a request that changes the store; of this turn */
-    int flush_error; /* the store is of no use any more */
-    bool meta_busy;
-    struct io_request meta_sync, log_write;
-    struct iovec log_iov;
-    uint8_t log_block[REPL_LOG_SLOT];
+    struct replica_meta *meta; /* owned */
+    unsigned under_way;        /* jobs */
+    int store_error;           /* of a request that changes the store; of this turn */
+    int flush_error;           /* the store is of no use any more */
+    bool lent;                 /* the store is the caller's */
 
     char damage[sizeof(((struct err *)0)->msg)]; /* why its data could not be used; "" */
     char set_aside[4096];                        /* where that is now; "" */
@@ -42,7 +40,8 @@ struct replio_replica {
     int64_t ill_at,
         ill_after; /* when the store last ended a connection, and how long it then waits */
     void (*failed)(void *context, const char *why);
-    void *failed_context;
+    void (*released)(void *context);
+    void *owner;
     struct io_timer dial, wake, silence;
     struct io_deferred turn;
 

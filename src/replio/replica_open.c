@@ -1,9 +1,10 @@
 /*
- * A replica's folder: who it is, its data and its metadata.
+ * A replica's folder, or the stores that it was given: who it is, its data and its metadata.
  *
  * Data and metadata name each other (repl/replica_load.c). Data that is missing, cut short, damaged as a whole, or not the
  * data that the metadata speaks of, is never opened: it is set aside, and the replica begins as a *lost* one, with a new
- * store, to be rebuilt from the others. The same if there is data and the metadata is gone.
+ * store, to be rebuilt from the others. The same if there is data and the metadata is gone. A store that was given stays,
+ * and is compared whole.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -56,17 +57,6 @@ static int read_id(struct replio_replica *r, const char *dir, const struct uuid 
     return -1;
 }
 
-static int open_meta(struct replio_replica *r, const char *dir, struct err *e)
-{
-    _cleanup_free_ char *path = mem_printf("%s/meta", dir);
-    r->meta_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (r->meta_fd < 0)
-        return err_errno(e, errno, "cannot open %s", path);
-    if (file_lock(r->meta_fd, false) < 0)
-        return err_set(e, ERR_FAILED_PRECONDITION, "InUse", "%s is in use by another replica", dir);
-    return 0;
-}
-
 /* The names of what was made in the folder are on disk. */
 static int sync_dir(const char *dir, struct err *e)
 {
@@ -77,13 +67,10 @@ static int sync_dir(const char *dir, struct err *e)
     return status;
 }
 
-/* What is not there reads as zeros. */
 static void read_meta(void *context, uint64_t offset, void *data, size_t size)
 {
     const struct replio_replica *r = context;
-    ssize_t n = pread(r->meta_fd, data, size, (off_t)offset);
-    size_t have = n > 0 ? (size_t)n : 0;
-    memset((uint8_t *)data + have, 0, size - have);
+    r->meta->ops->read(r->meta, offset, data, size);
 }
 
 static enum repl_found read_super(struct replio_replica *r, struct repl_super *ret_super)
@@ -268,8 +255,8 @@ static int begin_anew(struct replio_replica *r, const struct replio_replica_opti
     return open_core(r, config, ops, e);
 }
 
-int replica_open_all(struct replio_replica *r, const struct replio_replica_options *o,
-                     const struct repl_replica_ops *ops, struct err *e)
+static int open_folder(struct replio_replica *r, const struct replio_replica_options *o,
+                       const struct repl_replica_ops *ops, struct err *e)
 {
     static const struct uuid none;
     const struct uuid *wanted = uuid_eq(&o->id, &none) ? NULL : &o->id;
@@ -277,12 +264,74 @@ int replica_open_all(struct replio_replica *r, const struct replio_replica_optio
     struct err why = {0};
     bool missing;
     if (file_make_dirs(o->dir, 0700, e) < 0 || read_id(r, o->dir, wanted, &missing, e) < 0 ||
-        open_meta(r, o->dir, e) < 0 || (missing && make_id(r, o->dir, wanted, e) < 0) ||
-        open_store(r, o, &config, e) < 0 || sync_dir(o->dir, e) < 0 ||
-        open_core(r, &config, ops, e) < 0)
+        !(r->meta = replica_meta_file(r, o->dir, e)) ||
+        (missing && make_id(r, o->dir, wanted, e) < 0) || open_store(r, o, &config, e) < 0 ||
+        sync_dir(o->dir, e) < 0 || open_core(r, &config, ops, e) < 0)
         return err_prefix(e, "%s", o->dir);
     if (config.store_new || store_inspect(r->store, is_stale, r, &why) == 0)
         return 0;
     snprintf(r->damage, sizeof(r->damage), "%s", why.msg);
     return begin_anew(r, o, &config, ops, e);
+}
+
+/* Stores that were given. */
+
+size_t replio_meta_size(const void *head, uint64_t data_size)
+{
+    struct repl_super super;
+    const uint8_t *slots = head;
+    repl_super_choose(slots, slots + REPL_SUPER_SLOT, &super);
+    if (!super.view.version)
+        return REPL_META_HEAD;
+    uint64_t regions = (data_size >> super.view.region_shift) + 1;
+    return repl_page_offset((regions < REPL_REGIONS ? regions : REPL_REGIONS) / REPL_PAGE_ENTRIES +
+                            1);
+}
+_Static_assert((int)REPLIO_META_HEAD == (int)REPL_META_HEAD,
+               "what says how much there is comes first");
+
+/* Why the data is not what the metadata speaks of; NULL: it is. *ret_new: both are. */
+static const char *judge_stores(struct replio_replica *r, bool *ret_new)
+{
+    struct repl_super super;
+    struct store_mark mark = {0};
+    enum repl_found found = read_super(r, &super);
+    store_mark(r->store, &mark);
+    *ret_new = false;
+    if (found == REPL_FOUND_BAD)
+        return "both superblocks are damaged";
+    if (!super.generation && mark.generation)
+        return "there is data whose metadata is gone";
+    *ret_new = !super.generation;
+    if (!super.generation ||
+        (found == REPL_FOUND_GOOD ? repl_super_knows(&super, &mark.id, mark.generation)
+                                  : uuid_eq(&super.store, &mark.id)))
+        return NULL;
+    return "the data is not what the metadata speaks of: it is another store, or an older copy";
+}
+
+static int open_stores(struct replio_replica *r, const struct replio_replica_options *o,
+                       const struct repl_replica_ops *ops, struct err *e)
+{
+    const struct replio_stores *s = o->stores;
+    struct repl_replica_config config = {.volume = o->volume};
+    r->id = o->id;
+    r->store = s->data;
+    r->lent = true;
+    r->meta = replica_meta_store(r, s->meta, s->image, s->image_size);
+    const char *why = judge_stores(r, &config.store_new);
+    why = why ? why : s->lost;
+    if (why) {
+        snprintf(r->damage, sizeof(r->damage), "%s", why);
+        config.lost = true;
+        config.store_new = false;
+    }
+    describe_store(r, &config);
+    return open_core(r, &config, ops, e);
+}
+
+int replica_open_all(struct replio_replica *r, const struct replio_replica_options *o,
+                     const struct repl_replica_ops *ops, struct err *e)
+{
+    return o->stores ? open_stores(r, o, ops, e) : open_folder(r, o, ops, e);
 }

@@ -1,5 +1,5 @@
 /*
- * Requests of the core to the store, and its metadata in a file.
+ * Requests of the core to the store, and to where its metadata is (replica_meta.h).
  *
  *     repl_req ── job: a store_io ──> store ── done ──> repl_replica_stored(), then a turn
  *
@@ -8,8 +8,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/crash.h"
 #include "replio/replica_impl.h"
@@ -37,6 +35,7 @@ static void note_error(struct replio_replica *r, const struct repl_req *req, int
 static void job_put(struct job *j)
 {
     struct replio_replica *r = j->replica;
+    r->under_way--;
     j->next = r->free_jobs;
     r->free_jobs = j;
 }
@@ -51,6 +50,10 @@ static void job_end(struct job *j, int error)
     }
     struct repl_req *req = j->req;
     job_put(j);
+    if (r->freed) { /* the last of them lets it go */
+        turn_soon(r);
+        return;
+    }
     note_error(r, req, error);
     repl_replica_stored(r->core, req, -error);
     replio_conn_resume(&r->conn);
@@ -76,6 +79,7 @@ static struct job *job_take(struct replio_replica *r, struct repl_req *req)
         r->free_jobs = j->next;
     else
         j = NEW(struct job);
+    r->under_way++;
     j->replica = r;
     j->req = req;
     j->submitting = true;
@@ -137,57 +141,46 @@ int replica_store(void *context, struct repl_req *req)
 void replica_meta_write(void *context, uint64_t offset, const void *data, size_t size)
 {
     struct replio_replica *r = context;
-    ssize_t n = pwrite(r->meta_fd, data, size, (off_t)offset);
-    if (n != (ssize_t)size)
-        r->meta_error = n < 0 ? errno : EIO;
-}
-
-static void meta_synced(struct io_request *request, int64_t result)
-{
-    struct replio_replica *r = container_of(request, struct replio_replica, meta_sync);
-    r->meta_busy = false;
-    if (result < 0)
-        r->meta_error = (int)-result;
-    repl_replica_meta_synced(r->core, -r->meta_error);
-    turn_soon(r);
-}
-
-static void log_written(struct io_request *request, int64_t result)
-{
-    struct replio_replica *r = container_of(request, struct replio_replica, log_write);
-    if (result >= 0 && result < (int64_t)r->log_iov.iov_len)
-        result = -EIO;
-    if (result < 0)
-        r->meta_error = (int)-result;
-    repl_replica_logged(r->core, result < 0 ? (int)result : 0);
-    turn_soon(r);
-}
-
-int replica_log_write(void *context, uint64_t offset, const void *data, size_t size)
-{
-    struct replio_replica *r = context;
-    memcpy(r->log_block, data, size);
-    r->log_iov = (struct iovec){r->log_block, size};
-    r->log_write = (struct io_request){.op = IO_WRITE,
-                                       .fd = r->meta_fd,
-                                       .flags = RWF_DSYNC,
-                                       .offset = offset,
-                                       .iov = &r->log_iov,
-                                       .iovs = 1,
-                                       .done = log_written};
-    io_submit(r->loop, &r->log_write);
-    return 0;
+    r->meta->ops->write(r->meta, offset, data, size);
 }
 
 int replica_meta_sync(void *context)
 {
     struct replio_replica *r = context;
-    if (r->meta_error)
-        return -r->meta_error;
-    r->meta_busy = true;
-    r->meta_sync = (struct io_request){.op = IO_SYNC, .fd = r->meta_fd, .done = meta_synced};
-    io_submit(r->loop, &r->meta_sync);
-    return 0;
+    return r->meta->ops->sync(r->meta);
+}
+
+int replica_log_write(void *context, uint64_t offset, const void *data, size_t size)
+{
+    struct replio_replica *r = context;
+    return r->meta->ops->log_write(r->meta, offset, data, size);
+}
+
+void replica_meta_synced(struct replica_meta *m, int error)
+{
+    m->error = error ? error : m->error;
+    m->synced = true;
+    turn_soon(m->replica);
+}
+
+void replica_meta_logged(struct replica_meta *m, int error)
+{
+    m->error = error ? error : m->error;
+    m->logged = true;
+    turn_soon(m->replica);
+}
+
+void replica_meta_tell(struct replica_meta *m)
+{
+    struct repl_replica *core = m->replica->core;
+    if (m->synced) {
+        m->synced = false;
+        repl_replica_meta_synced(core, -m->error);
+    }
+    if (m->logged) {
+        m->logged = false;
+        repl_replica_logged(core, -m->error);
+    }
 }
 
 void replica_free_jobs(struct replio_replica *r)

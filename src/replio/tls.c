@@ -70,24 +70,24 @@ static void order_ciphers(struct str *priority)
         str_appendf(priority, ":+%s", ciphers[i].name);
 }
 
-int replio_key_read(const char *path, struct replio_key **ret_key, struct err *e)
+int replio_key_new(const void *text, size_t n, const char *where, struct replio_key **ret_key,
+                   struct err *e)
 {
     struct replio_key *key = NEW(struct replio_key);
-    int status = file_read(path, KEY_MOST, &key->text, e);
-    if (status == 0) {
-        key->text.len = strcspn(str_get(&key->text), "\r\n");
-        if (key->text.len < KEY_LEAST)
-            status = err_set(e, ERR_INVALID_ARGUMENT, "WeakKey",
-                             "%s: the first line must be a key of %d characters or more: make one "
-                             "with `head -c 32 /dev/urandom | base64`",
-                             path, KEY_LEAST);
-    }
+    int status = 0;
+    str_append_n(&key->text, text, n);
+    key->text.len = strcspn(str_get(&key->text), "\r\n");
+    if (key->text.len < KEY_LEAST)
+        status = err_set(e, ERR_INVALID_ARGUMENT, "WeakKey",
+                         "%s: the first line must be a key of %d characters or more: make one "
+                         "with `head -c 32 /dev/urandom | base64`",
+                         where, KEY_LEAST);
     const gnutls_datum_t datum = {(void *)key->text.p, (unsigned)key->text.len};
     if (status == 0 &&
         (gnutls_psk_allocate_server_credentials(&key->server) < 0 ||
          gnutls_psk_allocate_client_credentials(&key->client) < 0 ||
          gnutls_psk_set_client_credentials(key->client, USER, &datum, GNUTLS_PSK_KEY_RAW) < 0))
-        status = err_set(e, ERR_INTERNAL, "NoKey", "%s: the key cannot be used", path);
+        status = err_set(e, ERR_INTERNAL, "NoKey", "%s: the key cannot be used", where);
     if (status < 0) {
         replio_key_free(key);
         return -1;
@@ -96,6 +96,18 @@ int replio_key_read(const char *path, struct replio_key **ret_key, struct err *e
     order_ciphers(&key->priority);
     *ret_key = key;
     return 0;
+}
+
+int replio_key_read(const char *path, struct replio_key **ret_key, struct err *e)
+{
+    struct str text = {0};
+    int status = file_read(path, KEY_MOST, &text, e);
+    if (status == 0)
+        status = replio_key_new(str_get(&text), text.len, path, ret_key, e);
+    if (text.p)
+        explicit_bzero(text.p, text.len);
+    str_done(&text);
+    return status;
 }
 
 void replio_key_free(struct replio_key *key)

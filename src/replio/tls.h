@@ -19,6 +19,9 @@ struct replio_tls;
 /* A key from a file: the bytes of its first line, at least 16 of them. To be freed by the next. */
 struct replio_key;
 int replio_key_read(const char *path, struct replio_key **ret_key, struct err *e);
+/* The same from memory: its first line. `where` says in errors where it is from. */
+int replio_key_new(const void *text, size_t n, const char *where, struct replio_key **ret_key,
+                   struct err *e);
 void replio_key_free(struct replio_key *key);
 
 /* What was measured to be the fastest here, as "AES-128-GCM by IPSec_MB". */
