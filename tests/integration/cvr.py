@@ -197,11 +197,12 @@ class Replica:
     def ask_target(self, *words):
         return run(f"{programs}/orlop-target", "target", *words, "--control", self.control, timeout=60)
 
-    def write(self, *words):
-        words = words or ("--pattern", "sequential")
+    def load(self, *words):
         url = f"iscsi://{self.address}:3260/iqn.2016-09.com.openebs.cstor:{self.volume}/0"
-        return tap.ran(run(f"{programs}/orlop-bench", "bench", "iscsi", url, "-o", "json", "--read", "0", "--block-size", "64Ki",
-                            "--count", "200", *words, timeout=120), "data is written")
+        return (f"{programs}/orlop-bench", "bench", "iscsi", url, "-o", "json", "--read", "0", "--block-size", "64Ki", *words)
+
+    def write(self, pattern="sequential"):
+        return tap.ran(run(*self.load("--count", "200", "--pattern", pattern), timeout=120), "data is written")
 
     def end(self):
         for it in [self.target, *self.others]:
@@ -328,7 +329,7 @@ def test_rebuild(bench):
         r.reaches("Healthy")
         r.write()
         pool.kill()
-        r.write("--pattern", "random")
+        r.write("random")
         tap.ran(r.ask_target("rate", "--rebuild-rate", "1"), "rebuilds wait")
         pool.start()
         r.reaches("Degraded", "lacks data")
@@ -339,6 +340,28 @@ def test_rebuild(bench):
         seen = bench.phases.of(r.name)
         tap.equal(seen[seen.index("Healthy"):], ["Healthy", "Offline", "Degraded", "Rebuilding", "Healthy"],
                   "its phases, in this order")
+        r.delete()
+        tap.ok(wait_for(lambda: r.get() is None), "it goes", [r.get(), r.log()])
+
+
+def test_full(bench):
+    """A pool above its roThresholdLimit: writes wait and say why, and go on when there is room."""
+    _, pool = bench.pool("full", "full-a")
+    pool.patch({"spec": {"poolConfig": {"roThresholdLimit": 10}}})
+    r = Replica(bench, "v-full", "full").create().secret("full")
+    with pool:
+        r.serve()
+        r.reaches("Healthy")
+        load = Process(bench.scratch.file("load.log"), *r.load("--count", "480", "--pattern", "sequential")).start()
+        r.reaches("Healthy", "roThresholdLimit")
+        tap.ok(wait_for(lambda: pool.condition("ReadOnly").get("status") == "True"), "the pool says so, too", pool.status())
+        tap.equal((load.alive(), pool.condition("ReadOnly")["reason"], pool.status()["readOnly"]),
+                  (True, "RoThresholdLimit", True), "writes wait")
+        tap.ok("orlop_replica_frozen{" in (text := pool.metrics()) and 'vol="v-full"' in text, "a metric says so", text[-2000:])
+        pool.patch({"spec": {"poolConfig": {"roThresholdLimit": 95}}})
+        tap.equal(load.process.wait(60), 0, "and go on when there is room, without an error")
+        tap.ok(wait_for(lambda: not r.status().get("message")), "nothing is in the way any more", r.status())
+        tap.ok(wait_for(lambda: pool.condition("ReadOnly").get("status") == "False"), "in the pool neither", pool.status())
         r.delete()
         tap.ok(wait_for(lambda: r.get() is None), "it goes", [r.get(), r.log()])
 
