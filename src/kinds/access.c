@@ -19,7 +19,7 @@ static enum api_who find_account(const char *account, const char **ret_name)
         const char *account;
         enum api_who who;
     } accounts[] = {
-        {API_ACCESS_POOL_ACCOUNT, API_WHO_POOL},
+        {API_ACCESS_POOLS_ACCOUNT, API_WHO_POOL},
         {"orlop-replica", API_WHO_REPLICA},
         {"orlop-csi-node", API_WHO_CSI_NODE},
     };
@@ -27,10 +27,20 @@ static enum api_who find_account(const char *account, const char **ret_name)
         if (str_eq(account, accounts[i].account))
             return accounts[i].who;
     }
-    if (!str_starts_with(account, API_ACCESS_VOLUME_PREFIX))
-        return API_WHO_OTHER;
-    *ret_name = account + strlen(API_ACCESS_VOLUME_PREFIX);
-    return API_WHO_TARGET;
+    static const struct {
+        const char *prefix;
+        enum api_who who;
+    } prefixes[] = {
+        {API_ACCESS_POOL_PREFIX, API_WHO_POOL},
+        {API_ACCESS_VOLUME_PREFIX, API_WHO_TARGET},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+        if (str_starts_with(account, prefixes[i].prefix)) {
+            *ret_name = account + strlen(prefixes[i].prefix);
+            return prefixes[i].who;
+        }
+    }
+    return API_WHO_OTHER;
 }
 
 void api_actor_init(struct api_actor *a, const char *user, bool in_nodes, const json_t *extra)

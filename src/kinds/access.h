@@ -3,7 +3,8 @@
  *
  *     who                credential                                   its own name
  *     a node             user system:node:NODE in system:nodes        NODE
- *     a pool             account orlop-pool, token bound to its Pod    the Pod's label says which pool
+ *     a pool             account orlop-pool-POOL                       POOL, in the account's namespace
+ *       before it has one  account orlop-pool, token bound to its Pod    the Pod's label says which pool
  *     a target           account orlop-volume-VOLUME                   VOLUME, in the account's namespace
  *     a replica          none; account orlop-replica is reserved       nothing
  *     a CSI node         account orlop-csi-node, token with a node     the node that the token names
@@ -22,13 +23,16 @@
 
 /* On a Pod: the pool that runs in it. */
 #define API_ACCESS_POOL_LABEL    "openebs.io/cstor-pool-instance"
-/* Accounts; the second is followed by the volume's name. */
-#define API_ACCESS_POOL_ACCOUNT  "orlop-pool"
+/* Accounts: the pool's or the volume's name follows (kinds/pool_names.h). */
+#define API_ACCESS_POOL_PREFIX   "orlop-pool-"
 #define API_ACCESS_VOLUME_PREFIX "orlop-volume-"
+/* That all pools of a namespace once shared. Pods that an earlier version started have it until they are replaced. */
+#define API_ACCESS_POOLS_ACCOUNT "orlop-pool"
 /* A pattern of the users that are such accounts. */
-#define API_ACCESS_ACCOUNTS      "^system:serviceaccount:[^:]+:orlop-(pool|replica|csi-node|volume-.+)$"
+#define API_ACCESS_ACCOUNTS                                                                        \
+    "^system:serviceaccount:[^:]+:orlop-(pool|pool-.+|replica|csi-node|volume-.+)$"
 /* On a Pod: a node runs it of its own accord, and only says so. */
-#define API_ACCESS_MIRROR        "kubernetes.io/config.mirror"
+#define API_ACCESS_MIRROR "kubernetes.io/config.mirror"
 
 enum api_who {
     API_WHO_NODE,
@@ -44,7 +48,7 @@ enum api_who {
 struct api_actor {
     enum api_who who;
     char *ns;                  /* of an account; NULL of a node */
-    const char *name;          /* of the node, the volume; NULL: not known, or by its Pod */
+    const char *name;          /* of the node, pool, volume; NULL: not known, or by its Pod */
     const char *pod, *pod_uid; /* that the token is bound to; NULL: none */
 };
 

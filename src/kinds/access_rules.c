@@ -112,9 +112,11 @@ static bool owns_all(const struct api_actor *a, const json_t *o, const struct ap
 
 /* Pools */
 
-/* The name of the pool whose Pod asks, by the Pod that its token is bound to; NULL. */
+/* The name of the pool that asks: its account's, or of the shared account that of the Pod its token is bound to; NULL. */
 static char *pool_of(const struct api_actor *a, const struct api_lookup *l, struct err *e)
 {
+    if (a->name)
+        return mem_strdup(a->name);
     if (!a->pod || !a->pod_uid || !l)
         return NULL;
     json_auto_t *pod = l->get(l->context, &api_kubernetes_pod, a->ns, a->pod, e);

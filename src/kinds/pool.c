@@ -61,7 +61,7 @@ const struct api_field api_pool_config[] = {
      .words = API_WORDS("", "stripe", "mirror"),
      .synonyms = (const struct api_synonym[]){{"striped", "stripe"}, {"mirrored", "mirror"}, {0}},
      .doc = "Published form only: layout of writeCacheRaidGroups."},
-    {"overProvisioning", API_BOOL,
+    {"overProvisioning", API_BOOL, API_TRUTH(struct pool_config, over_provisioning),
      .doc = "Whether the volumes on the pool may promise more than it can hold; false when not "
             "given."},
     {"thickProvision", API_BOOL, .flags = API_FOLDED,

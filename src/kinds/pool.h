@@ -23,6 +23,7 @@ struct raid_group {
 struct pool_config {
     const char *default_type;
     const char *compression;
+    bool over_provisioning; /* volumes may be promised more than there is */
     int64_t read_only_percent;
 };
 

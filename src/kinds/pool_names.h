@@ -4,6 +4,12 @@
  */
 #pragma once
 
+/*
+ * The ServiceAccount of the process that serves an instance, in the instance's namespace: each pool has its own, so
+ * that what one may read can differ from what another may. Owned.
+ */
+char *api_pool_account(const char *cspi);
+
 #define API_POOL_HOSTNAME          "kubernetes.io/hostname"
 /* On claims and instances: whose they are. */
 #define API_POOL_CLUSTER           "openebs.io/cstor-pool-cluster"

@@ -222,9 +222,11 @@ def check_samples(c):
         if len(values) > 1:
             edit(c, name, values[1])
     check_healing(c)
+    pool = c.instances("stripe")[0]["metadata"]["name"]
     for verb, kind, answer in (("patch", "cspi", "yes"), ("list", "secrets", "no"), ("delete", "cspc", "no"),
                                ("list", "nodes", "yes"), ("delete", "nodes", "no")):
-        said = c.system.kubectl("auth", "can-i", verb, kind, "-n", NS, "--as", f"system:serviceaccount:{NS}:orlop-pool")
+        said = c.system.kubectl("auth", "can-i", verb, kind, "-n", NS, "--as",
+                                f"system:serviceaccount:{NS}:orlop-pool-{pool}")
         tap.equal(said.stdout.strip(), answer, f"may it {verb} {kind}? {answer}")
 
 

@@ -20,6 +20,7 @@ from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 program, top, orlop, controller_program = sys.argv[1:5]
 tap = Tap()
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def until(what, check, c, name):
@@ -30,9 +31,51 @@ def ready(c, name, what):
     return until(what, lambda: c.is_ready(name), c, name)
 
 
+def account_parts(account, binding):
+    return (f"/api/v1/namespaces/{NS}/serviceaccounts/{account}", f"{RBAC}/namespaces/{NS}/rolebindings/{account}",
+            f"{RBAC}/clusterrolebindings/{binding}")
+
+
+def has_account(c, name):
+    """How many of the three parts of a pool's account there are."""
+    return sum(c.server.get(it)[0] == 200 for it in account_parts(f"orlop-pool-{name}", f"orlop-pool:{NS}:{name}"))
+
+
+def put_shared_account(c):
+    """As an earlier version left it: one account for all pools of the namespace, and a pool that has it."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:orlop:pool-nodes"}
+    for path in account_parts("orlop-pool", f"orlop-pool-{NS}"):
+        c.server.create(path.rsplit("/", 1)[0], {
+            "metadata": {"name": path.rsplit("/", 1)[1], "annotations": {"orlop.io/template-hash": "x"}},
+            **({} if "serviceaccounts" in path else {"roleRef": role})})
+    labels = {"app": "cstor-pool", CLUSTER: "one"}
+    c.server.create(DEPLOYMENTS, {"metadata": {"name": "earlier", "labels": labels}, "spec": {
+        "selector": {"matchLabels": {"of": "earlier"}}, "template": {"metadata": {"labels": {"of": "earlier"}}, "spec": {
+            "serviceAccountName": "orlop-pool", "containers": [{"name": "c", "image": "i"}]}}}})
+    c.server.ask("PATCH", f"{DEPLOYMENTS}/earlier/status", {"status": {
+        "observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}}, MERGE)
+
+
+def check_account(c, name):
+    """A pool has its own account; the one that pools shared goes when no pod can have it any more."""
+    def shared():
+        return sum(c.server.get(it)[0] == 200 for it in account_parts("orlop-pool", f"orlop-pool-{NS}"))
+    tap.equal(has_account(c, name), 3, "its account is there, with its rights")
+    tap.equal(shared(), 3, "the account that pools shared stays while a Deployment names it")
+    c.server.ask("PATCH", f"{DEPLOYMENTS}/earlier", {"spec": {"template": {"spec": {
+        "serviceAccountName": "another", "serviceAccount": "another"}}}}, MERGE)
+    c.server.ask("PATCH", f"{DEPLOYMENTS}/earlier/status", {"status": {"updatedReplicas": None}}, MERGE)
+    tap.equal(shared(), 3, "and while its pod is not replaced")
+    c.server.ask("PATCH", f"{DEPLOYMENTS}/earlier/status", {"status": {
+        "observedGeneration": 2, "updatedReplicas": 1}}, MERGE)
+    tap.ok(wait_for(lambda: not shared()), "then it goes", c.describe("one"))
+    c.server.ask("DELETE", f"{DEPLOYMENTS}/earlier")
+
+
 def check_life(c, pools):
     """One pool from beginning to end."""
     pools.add_node("n1", "n2", "n3")
+    put_shared_account(c)
     pools.add_devices("n1", "a1", "a2", "a3", "a4", "a5", "a6")
     c.create(cluster("one", pool("n1", group("stripe", "a1"), compression="lz")))
     ready(c, "one", "a stripe of one device is ready")
@@ -59,8 +102,9 @@ def check_life(c, pools):
                pod["nodeSelector"], pod["serviceAccountName"]),
               (name, "Recreate", "cstor-pool", "orlop-pool",
                ["pool", "serve", "--namespace", NS, "--name", name, "--node", "$(NODE_NAME)", "--metrics", "$(POD_IP)"],
-               {"kubernetes.io/hostname": "n1"}, "orlop-pool"),
+               {"kubernetes.io/hostname": "n1"}, f"orlop-pool-{name}"),
               "its Deployment runs orlop-pool on the node")
+    check_account(c, name)
     status = c.get("one")["status"]
     tap.equal((status["phase"], status["desiredInstances"], status["provisionedInstances"], status["healthyInstances"],
                status["capacity"], status["instances"][0]["guid"]),
@@ -183,6 +227,7 @@ def check_scaling(c, pools):
     tap.equal((c.server.get(f"{INSTANCES}/{third}")[0], pools.destroyed,
                c.get("one")["status"]["desiredInstances"]), (404, 1, 1), "nothing of it is left")
     tap.ok(wait_for(lambda: c.server.get(f"{DEPLOYMENTS}/{third}")[0] == 404), "nor its Deployment")
+    tap.equal(has_account(c, third), 0, "nor its account")
     c.edit("one", lambda s: s["pools"].append(pool("n3", group("mirror", "c1", "c2"))))
     ready(c, "one", "the same pool spec again is a new pool")
     tap.equal(pools.made, 3, "made anew")
@@ -254,6 +299,7 @@ def check_lost(c, pools):
     tap.equal((word.get("force"), bool(word.get("by")), pools.disks.get("e2"), pools.broken),
               (False, True, it["status"]["guid"], []), "its disk is marked, so that nobody wipes it")
     tap.ok(any(name in e for e in c.events("PoolForgotten")), "an event says so", c.events("PoolForgotten"))
+    tap.equal(has_account(c, name), 0, "its account is gone: it could not come back unseen")
     tap.ok("has no pool on node" in forget().stderr, "there is nothing more to forget")
     pools.set_ready("n3", True)
     pools.disks.pop("e2")

@@ -103,7 +103,7 @@ def creations(server, everybody):
     tap.equal(got, {who: 403 for who in everybody}, "nobody gets a token for nothing")
 
 
-def own(n1, pool, target):
+def own(n1, pool, old_pool, target):
     def fine(what, result, status=200):
         tap.ok(result[0] == status, what, result)
 
@@ -125,6 +125,8 @@ def own(n1, pool, target):
     fine("a pool holds its instance", pool.patch(f"{API}/cstorpoolinstances/mine", HOLD))
     fine("and writes its status", pool.patch(f"{API}/cstorpoolinstances/mine/status", {"status": {"phase": "ONLINE"}}))
     fine("a pool holds its replica", pool.patch(f"{API}/cstorvolumereplicas/cvr-mine", HOLD))
+    fine("and so does one of an earlier version", old_pool.patch(f"{API}/cstorvolumereplicas/cvr-mine", {
+        "metadata": {"finalizers": None}}))
     fine("a pool says that it lives", pool.ask("POST", LEASES.format("default"), {"metadata": {"name": "mine"}}), 201)
     tap.equal(pool.ask("POST", LEASES.format("default"), {"metadata": {"name": "other"}})[0], 403,
               "and not that another does")
@@ -155,15 +157,16 @@ with Scratch() as scratch, Server(program, scratch.file("data"), "--log-level", 
     put(server, identities.device("bd-free", on="n2"))
     put(server, pool_objects.cluster(pool_objects.pool("n2", identities.group("stripe", "bd-free")), name="cluster"))
     everybody = {"node": identities.node(server, "n1"), "pool": identities.pool(server, "mine"),
+                 "pool of a Pod": identities.pool_of_pod(server, "mine"),
                  "target": Identity(server, ACCOUNT + "orlop-volume-mine"),
                  "replica": Identity(server, ACCOUNT + "orlop-replica"),
                  "CSI node": Identity(server, ACCOUNT + "orlop-csi-node", node_name="n1"),
                  "a pool without a Pod": Identity(server, ACCOUNT + "orlop-pool"),
                  "a node without a name": Identity(server, "jane", "system:nodes")}
-    identities.pool(server, "other")
+    identities.pool_of_pod(server, "other")
     foreign(server, everybody)
     creations(server, everybody)
-    own(everybody["node"], everybody["pool"], everybody["target"])
+    own(everybody["node"], everybody["pool"], everybody["pool of a Pod"], everybody["target"])
     tap.equal(Identity(server, "jane").patch(f"{API}/jivavolumes/mine", HOLD)[0], 200,
               "people are held by roles alone")
 tap.done()

@@ -142,7 +142,6 @@ def check_access(server):
     """Programs of Orlop write what is their own, by the same table as in the embedded server."""
     identities.allow_everything(server)
     identities.make_objects(server)
-    server.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "orlop-pool"}})
     n1, pool_ = identities.node(server, "n1"), identities.pool(server, "mine")
     target = identities.Identity(server, identities.ACCOUNT + "orlop-volume-mine")
     api, hold = identities.API, {"metadata": {"finalizers": ["orlop.io/test"]}}

@@ -41,7 +41,12 @@ def node(server, name):
 
 
 def pool(server, name):
-    """The pool of a Pod that somebody made."""
+    """A pool by its own account."""
+    return Identity(server, ACCOUNT + f"orlop-pool-{name}")
+
+
+def pool_of_pod(server, name):
+    """The pool of a Pod that has the account that pools shared before each had its own."""
     pod = server.create("/api/v1/namespaces/default/pods", {
         "metadata": {"name": f"pod-of-{name}", "labels": {"openebs.io/cstor-pool-instance": name}},
         "spec": {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "orlop-pool"}})

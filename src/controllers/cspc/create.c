@@ -61,8 +61,6 @@ static int create(struct cspc_run *r, const struct cspc_pool *pool, struct err *
     int claimed = claim_devices(r, pool, kube_name(node), e);
     if (claimed <= 0)
         return claimed;
-    if (cspc_ensure_account(r, e) < 0)
-        return -1;
     json_t *made;
     if (cspc_create(r->c, &r->c->instances_r, instance_new(r, pool, node), &made, e) < 0)
         return -1;

@@ -1,8 +1,8 @@
 /*
  * cspc-operator: a CStorPoolCluster becomes pools, and its pools follow it as it is edited.
  *
- *     CStorPoolCluster ──> BlockDeviceClaims ──(nodes bind them)──> CStorPoolInstance ──> Deployment
- *        spec.pools[]        one a device            devices.c        one a pool            pool.c
+ *     CStorPoolCluster ──> BlockDeviceClaims ──(nodes bind them)──> CStorPoolInstance ──> account, Deployment
+ *        spec.pools[]        one a device            devices.c        one a pool       account.c, pool.c
  *
  *     in the order of a reconcile:
  *       pools that are no longer wanted go        remove.c      (never while replicas live on them)
@@ -36,8 +36,10 @@
 #include "controllers/cspc/plan.h"
 #include "kinds/access.h"
 #include "kinds/pool_names.h"
+#include "kube/child.h"
 #include "kube/groups.h"
 #include "kube/manager.h"
+#include "kube/template.h"
 
 #define CSPC_INSTANCE   API_ACCESS_POOL_LABEL
 /* Which Deployments are of pools; and the indexes of the caches. */
@@ -45,8 +47,6 @@
 #define CSPC_BY_CLUSTER "cspc-cluster"
 #define CSPC_BY_DEVICE  "cspc-device"
 #define CSPC_BY_LABEL   "cspc-label"
-/* The account of the pods. */
-#define CSPC_ACCOUNT    API_ACCESS_POOL_ACCOUNT
 
 enum { CSPC_NAME_MAX = 57 }; /* a label has 63 */
 
@@ -64,7 +64,8 @@ struct cspc {
     struct kube_resource clusters_r, instances_r, claims_r, deployments_r, replicas_r;
     struct kube_informer *clusters, *instances, *claims, *devices, *deployments, *replicas, *nodes;
     pthread_mutex_t lock;
-    struct map accounts; /* namespaces that have what pods need; under the lock */
+    /* Accounts that are there, NS/POOL, and namespaces without the shared one, NS/; under the lock. */
+    struct map accounts;
 };
 
 /* What keeps a cluster from being as it is wanted, in the order in which it is said. */
@@ -141,8 +142,15 @@ const char *cspc_predecessor(const json_t *claim);
 /* Fills in what the system knows of the devices that an instance's spec names: capacity and devLink. */
 void cspc_describe(struct cspc_run *r, json_t *spec);
 
-/* pool.c: the account of the pods of this namespace, and what it may. */
-int cspc_ensure_account(struct cspc_run *r, struct err *e);
+/* account.c: the account of a pool's pod, and what it may. */
+int cspc_ensure_account(struct cspc_run *r, const char *instance, struct err *e);
+/* With the pool. */
+int cspc_remove_account(struct cspc_run *r, const json_t *instance, struct err *e);
+/* The one that pools of a namespace shared goes when no pod of theirs has it any more. */
+int cspc_retire_shared_account(struct cspc_run *r, struct err *e);
+/* pool.c: applies a child. Takes over the values. */
+int cspc_apply_template(struct cspc_run *r, const struct kube_template *template, json_t *values,
+                        const struct kube_children *of, const json_t *owner, struct err *e);
 /* create.c, pool.c, remove.c, operate.c, release.c, status.c */
 int cspc_create_missing(struct cspc_run *r, struct err *e);
 int cspc_keep_deployments(struct cspc_run *r, struct err *e);

@@ -1,6 +1,6 @@
 /*
- * What runs a pool: a Deployment of one pod on the pool's node, and the account that the pods of a
- * namespace have (kube/child.h, and the templates beside this file).
+ * What runs a pool: a Deployment of one pod on the pool's node, with an account of the pool's own (account.c; kube/child.h,
+ * and the templates beside this file).
  *
  * A Deployment goes with its instance: we delete it, because an instance that is deleted "in the
  * foreground" would take it away before the pool is closed.
@@ -8,62 +8,19 @@
 #include "base/map.h"
 #include "controllers/cspc/cspc.h"
 #include "kinds/blockdevice.h"
-#include "kube/child.h"
 #include "kube/object.h"
-#include "kube/template.h"
 
-extern const struct kube_template controllers_cspc_account, controllers_cspc_clusterrolebinding,
-    controllers_cspc_pool, controllers_cspc_rolebinding;
+extern const struct kube_template controllers_cspc_pool;
 
 /* Takes over the values. */
-static int apply_template(struct cspc_run *r, const struct kube_template *template, json_t *values,
-                          const struct kube_children *of, const json_t *owner, struct err *e)
+int cspc_apply_template(struct cspc_run *r, const struct kube_template *template, json_t *values,
+                        const struct kube_children *of, const json_t *owner, struct err *e)
 {
     json_auto_t *given = values, *wanted = kube_template_fill(template, given, e);
     const struct kube_child child = {.of = of, .owner = owner, .wanted = wanted};
     json_auto_t *now = wanted ? kube_apply_child(r->c->client, &child, NULL, e) : NULL;
     return now ? 0 : -1;
 }
-
-/* The account */
-
-/* Its own kinds in this namespace, and of the cluster that there are nodes. */
-static int ensure_rights(struct cspc_run *r, const char *ns, struct err *e)
-{
-    static const char rbac[] = "rbac.authorization.k8s.io/v1";
-    const struct {
-        const struct kube_template *template;
-        struct kube_children of;
-    } parts[] = {
-        {&controllers_cspc_account, {.r = kube_resource("v1", "ServiceAccount")}},
-        {&controllers_cspc_rolebinding, {.r = kube_resource(rbac, "RoleBinding")}},
-        {&controllers_cspc_clusterrolebinding, {.r = kube_resource(rbac, "ClusterRoleBinding")}},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-        json_t *values = json_pack("{s:s,s:s}", "account", CSPC_ACCOUNT, "namespace", ns);
-        if (apply_template(r, parts[i].template, values, &parts[i].of, NULL, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-int cspc_ensure_account(struct cspc_run *r, struct err *e)
-{
-    const char *ns = kube_namespace(r->cluster);
-    pthread_mutex_lock(&r->c->lock);
-    bool known = map_has(&r->c->accounts, ns);
-    pthread_mutex_unlock(&r->c->lock);
-    if (known)
-        return 0;
-    if (ensure_rights(r, ns, e) < 0)
-        return -1;
-    pthread_mutex_lock(&r->c->lock);
-    map_set(&r->c->accounts, ns, r->c);
-    pthread_mutex_unlock(&r->c->lock);
-    return 0;
-}
-
-/* The Deployment */
 
 struct mounting {
     struct cspc_run *r;
@@ -105,15 +62,15 @@ static json_t *pool_values(struct cspc_run *r, const json_t *instance)
     static const char *const settings[] = {"tolerations", "priorityClassName", "resources"};
     struct mounting m = {.r = r, .volumes = json_array(), .mounts = json_array()};
     const char *host = kube_label(instance, API_POOL_HOSTNAME);
+    _cleanup_free_ char *account = api_pool_account(kube_name(instance));
     add_mount(&m, "/dev");
     pool_each_device(json_object_get(instance, "spec"), it)
         mount_device(&m, it.name);
     map_done(&m.seen);
-    json_t *values =
-        json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", kube_name(instance), "namespace",
-                  kube_namespace(instance), "cluster", kube_name(r->cluster), "version",
-                  ORLOP_VERSION, "account", CSPC_ACCOUNT, "host", host ? host : "", "volumes",
-                  m.volumes, "mounts", m.mounts);
+    json_t *values = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", kube_name(instance),
+                               "namespace", kube_namespace(instance), "cluster",
+                               kube_name(r->cluster), "version", ORLOP_VERSION, "account", account,
+                               "host", host ? host : "", "volumes", m.volumes, "mounts", m.mounts);
     for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
         json_t *value = setting(r, instance, settings[i]);
         if (value)
@@ -155,10 +112,12 @@ static int keep_deployment(struct cspc_run *r, json_t *instance, struct err *e)
         return cspc_delete(r->c, &r->c->deployments_r, there, e); /* its going calls us again */
     if (there && runs_elsewhere(there, instance) && say_moving(r, instance, e) < 0)
         return -1;
+    if (cspc_ensure_account(r, kube_name(instance), e) < 0)
+        return -1;
     /* An instance that is going cannot own what comes: it would be collected at once. */
     bool owns = !kube_deleting(instance) || (there && *kube_controller_uid(there));
-    return apply_template(r, &controllers_cspc_pool, pool_values(r, instance), &of,
-                          owns ? instance : NULL, e);
+    return cspc_apply_template(r, &controllers_cspc_pool, pool_values(r, instance), &of,
+                               owns ? instance : NULL, e);
 }
 
 int cspc_keep_deployments(struct cspc_run *r, struct err *e)
@@ -171,7 +130,7 @@ int cspc_keep_deployments(struct cspc_run *r, struct err *e)
         if (needed && keep_deployment(r, instance, e) < 0)
             return -1;
     }
-    return 0;
+    return cspc_retire_shared_account(r, e);
 }
 
 int cspc_remove_deployment(struct cspc_run *r, const json_t *instance, struct err *e)

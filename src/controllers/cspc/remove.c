@@ -56,10 +56,10 @@ static void note_going(struct cspc_run *r, const json_t *instance)
             kube_name(r->cluster), kube_namespace(r->cluster), host_of(instance));
 }
 
-/* Nothing of the pool is left: its Deployment, and the instance itself. */
+/* Nothing of the pool is left: its Deployment, its account, and the instance itself. */
 static int finish(struct cspc_run *r, json_t *instance, struct err *e)
 {
-    if (cspc_remove_deployment(r, instance, e) < 0)
+    if (cspc_remove_deployment(r, instance, e) < 0 || cspc_remove_account(r, instance, e) < 0)
         return -1;
     return cspc_unfinalize(r->c, &r->c->instances_r, instance, API_POOL_CLUSTER_FINALIZER, e);
 }
@@ -88,7 +88,7 @@ static int let_go(struct cspc_run *r, json_t *instance, struct err *e)
 static int forget(struct cspc_run *r, json_t *instance, struct err *e)
 {
     if (cspc_forget(r, instance, e) < 0 || cspc_write_records(r, e) < 0 ||
-        cspc_remove_deployment(r, instance, e) < 0)
+        cspc_remove_deployment(r, instance, e) < 0 || cspc_remove_account(r, instance, e) < 0)
         return -1;
     kube_event_warning(r->c->recorder, r->cluster, "PoolForgotten",
                        "Pool %s on node %s is forgotten; what is on its devices is left as it is",

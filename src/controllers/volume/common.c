@@ -155,14 +155,14 @@ int volume_write_status(struct volume_controller *v, const struct kube_resource 
     return done;
 }
 
-int volume_say(struct volume_work *w, json_t *more, const struct kube_condition *condition,
-               struct err *e)
+int volume_say(struct volume_work *w, enum volume_state state,
+               const struct kube_condition *condition, struct err *e)
 {
     json_auto_t *status = kube_status_copy(w->volume);
     json_t *conditions = json_array_at(status, "conditions");
     bool differs = kube_condition_set(conditions, condition, w->c->clock);
-    if (more)
-        json_object_update_new(status, more);
+    if (state != VOLUME_SAID)
+        w->c->engine->tell_state(w->volume, state, status, w->c->clock);
     int r = volume_write_status(w->c, &w->c->volumes_r, &w->volume, status, e);
     if (r == 0 && differs && str_eq(condition->status, "False"))
         kube_event_warning(w->c->recorder, w->volume, condition->reason, "%s", condition->message);
@@ -204,6 +204,7 @@ static void free_controller(void *context)
     struct volume_controller *v = context;
     map_done(&v->rehoming);
     map_done(&v->promised);
+    json_decref(v->recent);
     pthread_mutex_destroy(&v->lock);
     free(v);
 }
@@ -225,6 +226,7 @@ static struct volume_controller *controller_new(const struct volume_engine *x,
     kube_manager_on_stop(m, free_controller, v);
     pthread_mutex_init(&v->lock, NULL);
     v->engine = x;
+    v->recent = json_object();
     v->clock = kube_manager_clock(m);
     v->ages = kube_manager_ages(m);
     v->client = kube_manager_client(m);
@@ -256,7 +258,14 @@ static int setup_volumes(const struct volume_engine *x, struct kube_manager *m, 
     v->bindings = follow_children(v, m, "rbac.authorization.k8s.io/v1", "RoleBinding");
     v->services = follow_children(v, m, "v1", "Service");
     v->deployments = follow_children(v, m, "apps/v1", "Deployment");
+    if (x->follow)
+        x->follow(v, m);
     return volume_setup(v, m, e);
+}
+
+int controllers_cstor_volume(struct kube_manager *m, struct err *e)
+{
+    return setup_volumes(&volume_cstor, m, e);
 }
 
 int controllers_jiva_volume(struct kube_manager *m, struct err *e)

@@ -44,9 +44,8 @@ static bool is_observed(struct volume_work *w)
 
 static int tell_unknown(struct volume_work *w, struct err *e)
 {
-    const struct volume_view view = volume_look(w);
-    bool made = view.made;
-    if (is_observed(w) || str_eq(view.phase, made ? "Unknown" : "Pending"))
+    bool made = volume_look(w).made;
+    if (is_observed(w))
         return 0;
     const struct kube_condition c = {
         .type = "TargetReachable",
@@ -55,10 +54,7 @@ static int tell_unknown(struct volume_work *w, struct err *e)
         .message = made ? "No pod of the target is ready, so nothing is known of the volume"
                         : "The target's pod is being started",
     };
-    return volume_say(w,
-                      json_pack("{s:s,s:s}", "phase", made ? "Unknown" : "Pending", "status",
-                                made ? "Unknown" : "Offline"),
-                      &c, e);
+    return volume_say(w, made ? VOLUME_UNKNOWN : VOLUME_STARTING, &c, e);
 }
 
 /* After a resize: the object says what the volume has. */
@@ -85,11 +81,15 @@ static int keep_volume(struct volume_work *w, struct err *e)
 {
     if (kube_deleting(w->volume))
         return volume_remove(w, e);
-    if (ensure_identity(w, e) < 0 || tell_unknown(w, e) < 0 || volume_ensure_children(w, e) < 0 ||
+    if (ensure_identity(w, e) < 0 || (w->c->engine->check && w->c->engine->check(w, e) < 0) ||
+        tell_unknown(w, e) < 0 || volume_ensure_children(w, e) < 0 ||
         (w->c->engine->tell_policy && w->c->engine->tell_policy(w, e) < 0) ||
         take_capacity(w, e) < 0)
         return -1;
-    return w->c->engine->place_replicas(w, e);
+    if (w->c->engine->place_replicas(w, e) < 0)
+        return -1;
+    *e = w->later.code ? w->later : *e;
+    return w->later.code ? -1 : 0;
 }
 
 /* What does not get better by trying again is said in the volume, and that it is over, too. */
@@ -103,7 +103,7 @@ static int tell_configured(struct volume_work *w, const struct err *why, struct 
     };
     if (!why && (!kube_condition_get(w->volume, c.type) || kube_deleting(w->volume)))
         return 0;
-    return volume_say(w, NULL, &c, e);
+    return volume_say(w, VOLUME_SAID, &c, e);
 }
 
 static int reconcile_volume(void *context, const char *ns, const char *name,
@@ -115,7 +115,8 @@ static int reconcile_volume(void *context, const char *ns, const char *name,
         return 0;
     int status = keep_volume(&w, e);
     bool lasts = status < 0 && e->code != ERR_NOT_FOUND &&
-                 (err_is_infeasible(e->code) || e->code == ERR_PERMISSION_DENIED);
+                 (err_is_infeasible(e->code) || e->code == ERR_PERMISSION_DENIED ||
+                  str_eq(e->reason, VOLUME_NO_ROOM));
     if (lasts) {
         struct err why = {0}; /* that this is not said is no other failure */
         tell_configured(&w, e, &why);
@@ -188,6 +189,8 @@ int volume_setup(struct volume_controller *v, struct kube_manager *m, struct err
     kube_controller_watch(
         c, (struct kube_source){
                .informer = v->nodes, .predicate = readiness_changed, .map = map_all, .context = v});
+    if (v->engine->watch)
+        v->engine->watch(v, c);
     for (size_t i = 0; i < ARRAY_SIZE(children); i++)
         kube_controller_watch(c, (struct kube_source){.informer = children[i], .map = map_label});
     return 0;

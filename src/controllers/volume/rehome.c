@@ -62,18 +62,16 @@ static bool has_room(struct volume_work *w, const json_t *nodes)
     return false;
 }
 
-/* It serves, and one of its replicas is away or has not all data. */
-static bool misses_replica(const struct volume_view *view)
+bool volume_misses_replica(const struct volume_view *view)
 {
     return view->serving && !view->ready;
 }
 
 /*
- * One of the volumes that may be re-homed at a time? Those that are, are known by their stale
- * nodes, also those of before this process began; or by what was noted here, until the cache has
- * that.
+ * Those that are being re-homed are known by their objects, also those of before this process
+ * began; or by what was noted here, until the cache has that.
  */
-static bool take_place(struct volume_work *w)
+bool volume_take_place(struct volume_work *w)
 {
     struct volume_controller *v = w->c;
     _cleanup_free_ char *key = mem_printf("%s/%s", w->ns, w->name);
@@ -83,11 +81,10 @@ static bool take_place(struct volume_work *w)
     pthread_mutex_lock(&v->lock);
     for (size_t i = 0; i < all.len; i++) {
         json_auto_t *volume = kube_object_json(all.p[i]);
-        bool begun =
-            kube_annotation(volume, w->c->engine->stale) || map_has(&v->rehoming, all.p[i]->key);
+        bool begun = v->engine->is_rehoming(volume) || map_has(&v->rehoming, all.p[i]->key);
         struct volume_view view;
         v->engine->view(volume, &view);
-        if (begun && misses_replica(&view))
+        if (begun && volume_misses_replica(&view))
             map_set(&now, all.p[i]->key, v);
     }
     bool yes = map_has(&now, key) || now.count < volume_settings.rehome_most;
@@ -140,7 +137,7 @@ int volume_rehome(struct volume_work *w, struct err *e)
             continue;
         if (ns < volume_settings.rehome_ns)
             volume_again(w, volume_settings.rehome_ns - ns);
-        else if (misses_replica(&view) && has_room(w, nodes) && take_place(w))
+        else if (volume_misses_replica(&view) && has_room(w, nodes) && volume_take_place(w))
             return give_up_node(w, nodes, node, e);
         else
             volume_again(w, LOOK_AGAIN);

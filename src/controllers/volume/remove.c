@@ -75,12 +75,11 @@ int volume_erase_folders(struct volume_work *w, struct err *e)
     return all;
 }
 
-static int say_deleting(struct volume_work *w, const char *reason, const char *message,
-                        struct err *e)
+int volume_say_ending(struct volume_work *w, const char *reason, const char *message, struct err *e)
 {
     const struct kube_condition c = {
         .type = "Deleting", .status = "True", .reason = reason, .message = message};
-    return volume_say(w, json_pack("{s:s,s:s}", "phase", "Deleting", "status", "Offline"), &c, e);
+    return volume_say(w, VOLUME_ENDING, &c, e);
 }
 
 int volume_end_part(struct volume_work *w, const char *suffix, const char *component,
@@ -91,12 +90,12 @@ int volume_end_part(struct volume_work *w, const char *suffix, const char *compo
     if (gone)
         return gone;
     if (!lost)
-        return say_deleting(w, reason, message, e);
+        return volume_say_ending(w, reason, message, e);
     _cleanup_free_ char *text =
         mem_printf("%s; waits for node %s, which is lost. If it will not be back, run: orlop node "
                    "forget %s",
                    message, lost, lost);
-    return say_deleting(w, "NodeUnavailable", text, e);
+    return volume_say_ending(w, "NodeUnavailable", text, e);
 }
 
 int volume_remove(struct volume_work *w, struct err *e)
@@ -112,12 +111,12 @@ int volume_remove(struct volume_work *w, struct err *e)
         gone = x->end_replicas(w, e);
     if (gone <= 0)
         return gone;
-    if (wants_erasure(w)) {
+    if (x->erase_data && wants_erasure(w)) {
         gone = x->erase_data(w, e);
         if (gone <= 0)
             return gone < 0
                        ? -1
-                       : say_deleting(w, "DataGoes", "The replicas' data is erased where it is", e);
+                       : volume_say_ending(w, "DataGoes", "The replicas' data is erased where it is", e);
     }
     w->result->again_ns = 0;
     return volume_hold(w->c, &w->c->volumes_r, &w->volume, w->c->engine->finalizer, false, e);

@@ -43,9 +43,11 @@ json_t *volume_values(const struct volume_engine *x, const json_t *volume)
     volume_set_text(values, "account", account);
     volume_set_text(values, "id", volume_id(x, volume));
     volume_set_text(values, "folder", folder);
+    volume_set_text(values, "version", ORLOP_VERSION);
     volume_set_text(values, "images", volume_settings.image_prefix);
     volume_set_text(values, "dir", volume_settings.dir);
-    volume_set_text(values, "gate", x->gate);
+    if (x->gate)
+        volume_set_text(values, "gate", x->gate);
     json_object_set_new(values, "monitored", json_boolean(view.monitored));
     json_object_set_new(values, "chap", json_boolean(view.authenticated));
     return values;

@@ -1,6 +1,6 @@
 /*
  * Replicated volumes, the part that keeps no data: what a volume and its resize become. What
- * differs between engines is in struct volume_engine; jiva/ has the first.
+ * differs between engines is in struct volume_engine; they are in jiva/ and cstor/.
  *
  *     volume ─┬─> Secret NAME-key       target and replicas know each other by it       children.c,
  *             ├─> Secret NAME-chap      initiators and target prove who they are        values.c
@@ -9,6 +9,7 @@
  *             │     (account, Role)     volume alone: it fills the volume's status
  *             └─> replicas              the engine's: a Deployment, one pod a node: who replicas.c
  *                                       gets which node, how many; lost nodes           rehome.c
+ *                                       or an object for each chosen pool               cstor/
  *     volume deleted ──> target, replicas, data if that was said, the rest              remove.c
  *     resize ──lock──order──> orlop-sidecar grows ──> spec.capacity ──unlock            resize.c
  *
@@ -33,12 +34,15 @@
 #include "base/str.h"
 #include "kube/child.h"
 #include "kube/condition.h"
+#include "kube/groups.h"
 #include "kube/manager.h"
 #include "kube/template.h"
 
 #define VOLUME_LABEL     "openebs.io/persistent-volume"
 #define VOLUME_COMPONENT "openebs.io/component"
 #define VOLUME_ENGINE    "openebs.io/cas-type"
+/* The reason of an error: there are too few places for the replicas. */
+#define VOLUME_NO_ROOM   "NotEnoughPools"
 
 enum { VOLUME_ISCSI_PORT = 3260, VOLUME_MEMBERS = 8 }; /* the other ports are in the templates */
 
@@ -77,6 +81,16 @@ struct volume_view {
 };
 
 struct volume_work;
+struct volume_controller;
+struct kube_controller;
+
+/* What a volume is while nobody beside its target says how it is. */
+enum volume_state {
+    VOLUME_SAID,     /* somebody does: the status stays as it is */
+    VOLUME_STARTING, /* it was never made */
+    VOLUME_UNKNOWN,  /* it was, and no target is there */
+    VOLUME_ENDING,
+};
 
 /* The uids of the Secrets and of the account, so that pods are made anew with them. */
 struct volume_uids {
@@ -99,6 +113,14 @@ struct volume_engine {
     const struct kube_template *service, *target;
 
     void (*view)(const json_t *volume, struct volume_view *ret);
+    /* Writes the state into a status; not VOLUME_SAID. */
+    void (*tell_state)(const json_t *volume, enum volume_state state, json_t *status,
+                       const struct clock *clock);
+    /* Collections of its own, and what of them concerns which volume; NULL: none. */
+    void (*follow)(struct volume_controller *v, struct kube_manager *m);
+    void (*watch)(struct volume_controller *v, struct kube_controller *c);
+    /* Before anything is made of the volume: whether it can be; NULL: always. */
+    int (*check)(struct volume_work *w, struct err *e);
     /* What the object is to say of itself, as a patch; empty when it does. */
     json_t *(*identity)(const json_t *volume);
     json_t *(*portal)(const json_t *volume, const char *portal); /* a patch that writes it */
@@ -113,7 +135,9 @@ struct volume_engine {
     int (*place_replicas)(struct volume_work *w, struct err *e);
     /* At the volume's end: 1 when none is left, 0 while it waits, which it has said. */
     int (*end_replicas)(struct volume_work *w, struct err *e);
-    int (*erase_data)(struct volume_work *w, struct err *e);
+    int (*erase_data)(struct volume_work *w, struct err *e); /* NULL: it goes with replicas */
+    /* Whether the volume is giving up a replica of a lost place. */
+    bool (*is_rehoming)(const json_t *volume);
     /* A pod that erases the volume's folder on a node, for those that have folders. */
     json_t *(*eraser)(const json_t *volume, const char *node, struct err *e);
 
@@ -132,6 +156,9 @@ extern const struct volume_engine volume_jiva;
 json_t *volume_jiva_replicas(const json_t *volume, const char *address, const char *key,
                              unsigned replicas, struct err *e);
 
+/* cstor/engine.c */
+extern const struct volume_engine volume_cstor;
+
 struct volume_controller {
     const struct volume_engine *engine;
     const struct clock *clock;
@@ -141,6 +168,9 @@ struct volume_controller {
     struct kube_resource volumes_r, resizes_r, pods_r;
     struct kube_informer *volumes, *resizes, *pods, *nodes, *pvs, *quotas;
     struct kube_children secrets, accounts, roles, bindings, services, deployments;
+    struct kube_groups pools;      /* of engines that have them: CStorPoolInstances */
+    struct kube_children replicas; /* the same: CStorVolumeReplicas */
+    json_t *recent;                /* replicas that the cache may not have yet; with the lock */
     pthread_mutex_t lock;
     struct map rehoming; /* volumes that are re-homed, by key; with the lock */
     struct map promised; /* sizes that volumes may grow to, by uid; with the lock */
@@ -152,6 +182,7 @@ struct volume_work {
     json_t *volume; /* owned; what the server has, after each write */
     const char *ns, *name;
     struct kube_result *result;
+    struct err later; /* what keeps it from being as wanted, and keeps nothing else; code 0 */
 };
 
 /* What the volume says now. */
@@ -168,9 +199,9 @@ int volume_hold(struct volume_controller *v, const struct kube_resource *r, json
                 const char *finalizer, bool hold, struct err *e);
 int volume_write_status(struct volume_controller *v, const struct kube_resource *r, json_t **object,
                         const json_t *status, struct err *e);
-/* Sets the phase and what else is in `more` (taken over; may be NULL), and one condition. */
-int volume_say(struct volume_work *w, json_t *more, const struct kube_condition *condition,
-               struct err *e);
+/* Says what state it is in, and one condition. */
+int volume_say(struct volume_work *w, enum volume_state state,
+               const struct kube_condition *condition, struct err *e);
 int volume_delete(struct volume_controller *v, const struct kube_resource *r, const json_t *object,
                   bool now, struct err *e);
 /* All pods of the volume that have this component, as an array. */
@@ -243,6 +274,10 @@ int volume_write_lists(struct volume_work *w, const json_t *nodes, const json_t 
 /* rehome.c */
 /* How long the node has been silent; INT64_MAX: there is none; 0: it is ready. */
 int64_t volume_silence(struct volume_controller *v, const char *name);
+/* It serves, and one of its replicas is away or has not all data. */
+bool volume_misses_replica(const struct volume_view *view);
+/* Whether it is one of the volumes that may be re-homed at a time. */
+bool volume_take_place(struct volume_work *w);
 /* Takes a node that is lost off the volume's list: whoever comes next goes elsewhere. */
 int volume_rehome(struct volume_work *w, struct err *e);
 /* Pods of nodes that were given up go without asking the node. */
@@ -252,6 +287,8 @@ int volume_erase_stale(struct volume_work *w, const json_t *pods, struct err *e)
 int volume_erase(struct volume_work *w, const char *node, struct err *e);
 
 /* remove.c */
+int volume_say_ending(struct volume_work *w, const char *reason, const char *message,
+                      struct err *e);
 int volume_remove(struct volume_work *w, struct err *e);
 /*
  * Ends a Deployment of the volume and its pods, or says what that waits for; 1 when all are gone.

@@ -163,7 +163,7 @@ static const struct rbac_default_rule orlop_controller[] = {
     /* Pods of volumes and pools have accounts of their own, with rights on what is theirs. */
     {"core", "secrets serviceaccounts", NULL, READ " create delete patch update"},
     {"rbac.authorization.k8s.io", "roles rolebindings", NULL, READ " create delete patch update"},
-    {"rbac.authorization.k8s.io", "clusterrolebindings", NULL, "get create patch"},
+    {"rbac.authorization.k8s.io", "clusterrolebindings", NULL, "get create delete patch"},
     {"rbac.authorization.k8s.io", "clusterroles", "system:orlop:pool system:orlop:pool-nodes",
      "bind"},
     {"core events.k8s.io", "events", NULL, READ " " WRITE},

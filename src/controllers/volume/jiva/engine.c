@@ -65,6 +65,23 @@ static void read_volume(const json_t *volume, struct volume_view *ret)
     read_members(&v, ret);
 }
 
+static void tell_state(const json_t *volume, enum volume_state state, json_t *status,
+                       const struct clock *clock)
+{
+    static const char *const words[][2] = {[VOLUME_STARTING] = {"Pending", "Offline"},
+                                           [VOLUME_UNKNOWN] = {"Unknown", "Unknown"},
+                                           [VOLUME_ENDING] = {"Deleting", "Offline"}};
+    (void)volume;
+    (void)clock;
+    json_object_set_new(status, "phase", json_string(words[state][0]));
+    json_object_set_new(status, "status", json_string(words[state][1]));
+}
+
+static bool is_rehoming(const json_t *volume)
+{
+    return kube_annotation(volume, API_JIVA_STALE);
+}
+
 static void set_diff(json_t *patch, const char *key, const json_t *is, const json_t *wanted)
 {
     json_auto_t *nothing = json_object();
@@ -136,7 +153,7 @@ static int tell_policy(struct volume_work *w, struct err *e)
                                 honoured = {type, "True", "Honoured", "The policy is followed", 0};
     if (!*class && !kube_condition_get(w->volume, type))
         return 0;
-    return volume_say(w, NULL, *class ? &ignored : &honoured, e);
+    return volume_say(w, VOLUME_SAID, *class ? &ignored : &honoured, e);
 }
 
 /* Templates. */
@@ -250,6 +267,7 @@ const struct volume_engine volume_jiva = {
     .service = &controllers_volume_service,
     .target = &controllers_volume_jiva_target,
     .view = read_volume,
+    .tell_state = tell_state,
     .identity = make_identity,
     .portal = make_portal,
     .target_values = set_target_values,
@@ -258,6 +276,7 @@ const struct volume_engine volume_jiva = {
     .place_replicas = volume_place_pods,
     .end_replicas = end_replicas,
     .erase_data = volume_erase_folders,
+    .is_rehoming = is_rehoming,
     .eraser = make_eraser,
     .resize = &resize,
 };

@@ -54,7 +54,7 @@ static const struct api_lookup lookup = {.get = get_object};
 static void be(struct api_actor *a, enum api_who who)
 {
     static const char *const users[API_WHO_COUNT] = {
-        "system:node:mine", "system:serviceaccount:ns:orlop-pool",
+        "system:node:mine", "system:serviceaccount:ns:orlop-pool-mine",
         "system:serviceaccount:ns:orlop-volume-mine", "system:serviceaccount:ns:orlop-replica",
         "system:serviceaccount:ns:orlop-csi-node"};
     static json_t *extra;
@@ -264,6 +264,13 @@ static void test_nobody_in_particular(void **state)
          "{'authentication.kubernetes.io/pod-name': ['mine'],"
          " 'authentication.kubernetes.io/pod-uid': ['of one that is gone']}",
          false, &api_cstor_pool_instance, "status"},
+        {"system:serviceaccount:ns:orlop-pool-", NULL, false, &api_cstor_pool_instance, "status"},
+        {"system:serviceaccount:ns:orlop-pool-other",
+         "{'authentication.kubernetes.io/pod-name': ['mine'],"
+         " 'authentication.kubernetes.io/pod-uid': ['pod-uid']}",
+         false, &api_cstor_pool_instance, "status"},
+        {"system:serviceaccount:other:orlop-pool-mine", NULL, false, &api_cstor_pool_instance,
+         "status"},
         {"system:serviceaccount:other:orlop-volume-mine", NULL, false, &api_jiva_volume, "status"},
         {"system:serviceaccount:ns:orlop-volume-", NULL, false, &api_jiva_volume, "status"},
     };
@@ -281,6 +288,28 @@ static void test_nobody_in_particular(void **state)
                                     .object = own};
         if (api_access_check(&a, &w, &lookup, &e) == 0)
             fail_msg("%s may write %s", cases[i].user, cases[i].kind->plural);
+        api_actor_done(&a);
+    }
+}
+
+/* A Pod that was started before its pool had an account of its own. */
+static void test_pool_by_its_pod(void **state)
+{
+    (void)state;
+    json_auto_t *extra = parse_quoted("{'authentication.kubernetes.io/pod-name': ['mine'],"
+                                      " 'authentication.kubernetes.io/pod-uid': ['pod-uid']}");
+    for (size_t i = 0; i < 2; i++) {
+        struct api_actor a;
+        struct err e = {0};
+        api_actor_init(&a, "system:serviceaccount:ns:orlop-pool", false, extra);
+        json_auto_t *object =
+            object_of(&api_cstor_pool_instance, API_WHO_POOL, i ? "other" : "mine");
+        const struct api_write w = {.kind = &api_cstor_pool_instance,
+                                    .verb = "update",
+                                    .subresource = "status",
+                                    .old = object,
+                                    .object = object};
+        assert_int_equal(api_access_check(&a, &w, &lookup, &e), i ? -1 : 0);
         api_actor_done(&a);
     }
 }
@@ -312,6 +341,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_claim_gets_a_device),
         cmocka_unit_test(test_fields_that_may_not_change),
         cmocka_unit_test(test_nobody_in_particular),
+        cmocka_unit_test(test_pool_by_its_pod),
         cmocka_unit_test(test_others_are_held_by_roles_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
