@@ -175,6 +175,7 @@ void kube_manager_free(struct kube_manager *m)
     if (m->stopped >= 0)
         close(m->stopped);
     vec_done(&m->stops);
+    vec_done(&m->ends);
     vec_done(&m->controllers);
     vec_done(&m->informers);
     vec_done(&m->checks);
@@ -207,6 +208,11 @@ struct kube_ages *kube_manager_ages(struct kube_manager *m)
 const struct clock *kube_manager_clock(struct kube_manager *m)
 {
     return m->clock;
+}
+
+void kube_manager_at_end(struct kube_manager *m, void (*fn)(void *context), void *context)
+{
+    vec_push(&m->ends, (struct manager_stop){fn, context});
 }
 
 void kube_manager_on_stop(struct kube_manager *m, void (*fn)(void *context), void *context)
@@ -335,6 +341,8 @@ static void stop_controllers(struct kube_manager *m)
         kube_controller_quiesce(*it);
     vec_for_each(&m->controllers, it)
         kube_controller_stop(*it);
+    vec_for_each(&m->ends, it)
+        it->fn(it->context);
     eventfd_write(m->stopped, 1);
     if (started)
         pthread_join(patience, NULL);
