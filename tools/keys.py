@@ -48,7 +48,7 @@ ALLOWED = (
 )
 FIELD = re.compile(r'\{\s*"([^"]+)",\s*API_')
 ALIASES = re.compile(r"API_ALIASES\(([^)]*)\)")
-CALL = re.compile(r"\bjson_(at|str|object_get|object_set|object_set_new|object_del|pack)\(")
+CALL = re.compile(r"\bjson_(at|str|text|object_get|object_at|array_at|object_set|object_set_new|object_del|pack)\(")
 LITERAL = re.compile(r'"([^"]*)"')
 
 

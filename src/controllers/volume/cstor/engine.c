@@ -55,7 +55,8 @@ static void read_volume(const json_t *volume, struct volume_view *ret)
         .pv = "",
         .order = v.spec.order.capacity.text,
         .ordered = (uint64_t)v.spec.order.capacity.n,
-        .growth = *v.status.resize.name ? json_at(volume, "status", "resize") : NULL,
+        .growth = v.status.resize.name,
+        .growth_failure = v.status.resize.message,
     };
     read_members(&v, ret);
     ret->ready = ret->serving && kube_condition_is_true(volume, "FullyReplicated");

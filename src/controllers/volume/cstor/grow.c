@@ -86,12 +86,12 @@ int cstor_grow(struct volume_work *w, struct cstor_world *world, struct err *e)
     if (view.has >= view.size)
         return end(w, e);
     _cleanup_free_ char *name = mem_printf("capacity-%" PRIu64, view.size);
-    const char *ordered = json_str(json_at(w->volume, "spec", "resizeOrder"), "name"),
-               *taken = json_str(view.growth, "name"), *failure = json_str(view.growth, "message");
+    const char *ordered = json_str(json_at(w->volume, "spec", "resizeOrder"), "name");
     if (!ordered || !str_eq(ordered, name))
         return begin(w, world, name, e);
-    if (taken && str_eq(taken, name) && failure && *failure) {
-        _cleanup_free_ char *text = mem_printf("The target could not grow: %s", failure);
+    if (str_eq(view.growth, name) && *view.growth_failure) {
+        _cleanup_free_ char *text =
+            mem_printf("The target could not grow: %s", view.growth_failure);
         return say(w, "False", "GrowthFailed", text, e);
     }
     return say(w, "InProgress", "Growing", "Target and replicas grow", e);
