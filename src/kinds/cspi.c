@@ -117,7 +117,7 @@ static const struct api_field status[] = {
      .doc = "When somebody last had the errors of the devices forgotten."},
     {"conditions", API_OBJECT, API_LIST, .fields = api_conditions, .merge_key = "type",
      .doc = "What is under way or wrong: Available, PoolExpansion, DiskReplacement, "
-            "DiskUnavailable, PoolLost."},
+            "DiskUnavailable, PoolLost, ReadOnly."},
     {0},
 };
 

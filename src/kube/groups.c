@@ -8,11 +8,17 @@
 void kube_groups_init(struct kube_groups *g, struct kube_manager *m, const char *first,
                       const char *second, const char *kind)
 {
+    kube_groups_init_some(g, m, first, second, kind, NULL, NULL);
+}
+
+void kube_groups_init_some(struct kube_groups *g, struct kube_manager *m, const char *first,
+                           const char *second, const char *kind, const char *ns, const char *labels)
+{
     const char *const versions[KUBE_GROUPS] = {first, second};
     for (size_t i = 0; i < KUBE_GROUPS; i++) {
         g->resources[i] = kube_resource(versions[i], kind);
         g->resources[i].optional = true;
-        g->informers[i] = kube_manager_informer(m, g->resources[i], NULL, NULL, NULL);
+        g->informers[i] = kube_manager_informer(m, g->resources[i], ns, labels, NULL);
     }
 }
 
@@ -38,16 +44,31 @@ static bool is_known(struct kube_groups *g, const struct kube_object *o)
     return first && str_eq(first->uid, o->uid);
 }
 
+/* Appends those of the second group that the first has not. */
+static void add_others(struct kube_groups *g, const struct kube_objects *second,
+                       struct kube_objects *ret_list)
+{
+    for (size_t i = 0; i < second->len; i++) {
+        if (!is_known(g, second->p[i]))
+            vec_push(ret_list, kube_object_ref(second->p[i]));
+    }
+}
+
+void kube_groups_list(struct kube_groups *g, struct kube_objects *ret_list)
+{
+    _cleanup_(kube_objects_done) struct kube_objects second = {0};
+    kube_informer_list(g->informers[0], NULL, ret_list);
+    kube_informer_list(g->informers[1], NULL, &second);
+    add_others(g, &second, ret_list);
+}
+
 void kube_groups_find(struct kube_groups *g, const char *index, const char *value,
                       struct kube_objects *ret_list)
 {
-    kube_informer_find(g->informers[0], index, value, ret_list);
     _cleanup_(kube_objects_done) struct kube_objects second = {0};
+    kube_informer_find(g->informers[0], index, value, ret_list);
     kube_informer_find(g->informers[1], index, value, &second);
-    for (size_t i = 0; i < second.len; i++) {
-        if (!is_known(g, second.p[i]))
-            vec_push(ret_list, kube_object_ref(second.p[i]));
-    }
+    add_others(g, &second, ret_list);
 }
 
 struct kube_object *kube_groups_get(struct kube_groups *g, const char *ns, const char *name)

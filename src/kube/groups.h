@@ -25,10 +25,16 @@ struct kube_groups {
 /* Versions as "topolvm.io/v1", literals; the first is that which counts. */
 void kube_groups_init(struct kube_groups *g, struct kube_manager *m, const char *first,
                       const char *second, const char *kind);
+/* The same of those alone that are in a namespace and have these labels; NULL: all. */
+void kube_groups_init_some(struct kube_groups *g, struct kube_manager *m, const char *first,
+                           const char *second, const char *kind, const char *ns,
+                           const char *labels);
 void kube_groups_add_index(struct kube_groups *g, const struct kube_index *index);
 /* `source` without its informer: it is watched in both groups. */
 void kube_groups_watch(struct kube_groups *g, struct kube_controller *c, struct kube_source source);
 
+/* All that there are. Appends references. */
+void kube_groups_list(struct kube_groups *g, struct kube_objects *ret_list);
 void kube_groups_find(struct kube_groups *g, const char *index, const char *value,
                       struct kube_objects *ret_list);
 /* A reference, or NULL. ns is NULL for what is cluster-scoped. */

@@ -210,14 +210,14 @@ const struct clock *kube_manager_clock(struct kube_manager *m)
     return m->clock;
 }
 
-void kube_manager_at_end(struct kube_manager *m, void (*fn)(void *context), void *context)
-{
-    vec_push(&m->ends, (struct manager_stop){fn, context});
-}
-
 void kube_manager_on_stop(struct kube_manager *m, void (*fn)(void *context), void *context)
 {
     vec_push(&m->stops, (struct manager_stop){fn, context});
+}
+
+void kube_manager_before_end(struct kube_manager *m, void (*fn)(void *context), void *context)
+{
+    vec_push(&m->ends, (struct manager_stop){fn, context});
 }
 
 /* What controllers ask for. */

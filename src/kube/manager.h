@@ -55,10 +55,10 @@ struct kube_controller *kube_manager_controller(struct kube_manager *m,
 /* Something that is called by kube_manager_free() when all has stopped, to free a controller's own. */
 void kube_manager_on_stop(struct kube_manager *m, void (*fn)(void *context), void *context);
 /*
- * Something that is called once when controllers have stopped and the server can still be asked: for last words.
- * It has the time that a stop has.
+ * Something that is called when the controllers have stopped and the server can still be asked: what the process has
+ * to say of its end. A server that does not answer is cut off after some seconds.
  */
-void kube_manager_at_end(struct kube_manager *m, void (*fn)(void *context), void *context);
+void kube_manager_before_end(struct kube_manager *m, void (*fn)(void *context), void *context);
 /* What readyz says too: 0, or -1 with why not. name is a literal. */
 void kube_manager_add_check(struct kube_manager *m, const char *name,
                             int (*check)(void *context, struct err *e), void *context);

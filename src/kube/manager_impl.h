@@ -40,7 +40,7 @@ struct kube_manager {
     VEC(struct manager_informer) informers;
     VEC(struct kube_controller *) controllers;
     VEC(struct manager_check) checks;
-    VEC(struct manager_stop) ends, stops;
+    VEC(struct manager_stop) stops, ends;
     int wake; /* an eventfd: elected or lost */
     _Atomic bool elected, lost;
     int stopped; /* an eventfd: the controllers have */

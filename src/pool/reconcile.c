@@ -5,6 +5,7 @@
  *     view ─> status, conditions                     states at once, numbers every so often
  *     view: replaced ─> claims                       claims.c
  *     view: gone ─> finalizers                       the object can go
+ *     CStorVolumeReplicas on the pool ─> counts      cvr.h has the rest of them
  *
  * Each arrow can be the last before kill -9.
  */
@@ -20,7 +21,7 @@
 #include "kinds/blockdevice.h"
 #include "kube/condition.h"
 #include "kube/groups.h"
-#include "pool/impl.h"
+#include "pool/cvr.h"
 
 static const int64_t BEAT_NS = 10 * CLOCK_SECOND, STUCK_NS = 30 * CLOCK_SECOND;
 
@@ -32,6 +33,9 @@ struct pool_serve {
     struct kube_informer *pools, *devices, *claims;
     struct kube_controller *controller;
     struct pool_engine *engine;
+    struct pool_cvrs *cvrs;
+    bool open;       /* the pool, as was last told to the replicas */
+    bool kept;       /* it would be destroyed, but for its replicas */
     char *node;      /* where the pool is, as the object said first */
     json_t *lease;   /* NULL: not read yet */
     int64_t beat_at; /* monotonic; 0: never */
@@ -167,6 +171,61 @@ static int beat(struct pool_serve *s, const json_t *object, const struct pool_vi
     return 0;
 }
 
+static bool is_open(const json_t *report)
+{
+    const char *status = json_str(json_at(report, "conditions", "Available"), "status");
+    return status && str_eq(status, "True");
+}
+
+/* How many replicas name the pool; and those learn whether it is open. */
+static void add_replicas(struct pool_serve *s, json_t *report)
+{
+    unsigned all, healthy;
+    bool open = is_open(report);
+    pool_cvrs_count(s->cvrs, &all, &healthy);
+    json_object_set_new(report, "provisionedReplicas", json_integer(all));
+    json_object_set_new(report, "healthyReplicas", json_integer(healthy));
+    if (open != s->open) {
+        s->open = open;
+        pool_cvrs_look(s->cvrs);
+    }
+}
+
+/*
+ * A pool that replicas live on is not destroyed, whoever deleted its object: they go first. Meanwhile it is served as
+ * before, and says so.
+ */
+static void keep_for_replicas(struct pool_serve *s, const json_t *object, struct pool_wish *w)
+{
+    unsigned all, healthy;
+    pool_cvrs_count(s->cvrs, &all, &healthy);
+    bool kept = w->destroy && all > 0;
+    if (kept) {
+        w->destroy = false;
+        str_append(&w->text, "; kept");
+    }
+    if (kept && !s->kept)
+        kube_event_warning(s->recorder, object, "DeletionFailed",
+                           "the pool is not destroyed while %u replicas of volumes name it: delete "
+                           "or move them first",
+                           all);
+    s->kept = kept;
+}
+
+static void add_kept(struct pool_serve *s, json_t *report)
+{
+    if (!s->kept)
+        return;
+    _cleanup_free_ char *message = mem_printf(
+        "the pool is not destroyed while replicas of volumes name it: kubectl get cvr -n %s "
+        "-l " API_POOL_OF_REPLICA "=%s",
+        s->options.ns, s->options.name);
+    json_object_set_new(report, "phase", json_string("DeletionFailed"));
+    json_object_set_new(json_object_get(report, "conditions"), "Available",
+                        json_pack("{s:s, s:s, s:s}", "status", s->open ? "True" : "False", "reason",
+                                  "ReplicasExist", "message", message));
+}
+
 /* What follows from the view. */
 static int follow(struct pool_serve *s, json_t **object, struct err *e)
 {
@@ -190,6 +249,8 @@ static int follow(struct pool_serve *s, json_t **object, struct err *e)
         return -1;
     if (!json_object_size(report))
         return 0;
+    add_replicas(s, report);
+    add_kept(s, report);
     return finish_replacements(s, *object, report, e) < 0 ? -1 : write_status(s, object, report, e);
 }
 
@@ -200,17 +261,16 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     struct err why = {0};
     ret->again_ns = BEAT_NS / 2;
     json_auto_t *object = kube_informer_json(s->pools, ns, name, NULL);
-    if (!object) {
+    if (object)
+        normalize(object);
+    /* Whoever comes in its place imports the pool. */
+    bool leaves = !object || (kube_deleting(object) && !pool_is_doomed(object));
+    if (leaves)
         pool_engine_release(s->engine);
+    leaves = leaves || has_moved(s, object);
+    pool_cvrs_rest(s->cvrs, leaves);
+    if (leaves)
         return 0;
-    }
-    normalize(object);
-    if (has_moved(s, object))
-        return 0;
-    if (kube_deleting(object) && !pool_is_doomed(object)) {
-        pool_engine_release(s->engine); /* whoever comes in its place imports the pool */
-        return 0;
-    }
     if (!kube_deleting(object) && !kube_finalizer_has(object, API_POOL_FINALIZER)) {
         crash_point("before the finalizer is added");
         if (kube_finalizer_add(s->kinds.client, &s->kinds.pool, &object, API_POOL_FINALIZER, e) < 0)
@@ -223,6 +283,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     if (!w)
         return say_invalid(s, &object, &why, e);
     w->take_over = s->take_over;
+    keep_for_replicas(s, object, w);
     pool_engine_wish(s->engine, w);
     return follow(s, &object, e);
 }
@@ -275,9 +336,7 @@ static int check_open(void *context, struct err *e)
     struct pool_serve *s = context;
     struct pool_view v;
     pool_engine_view(s->engine, &v);
-    const json_t *available = json_at(v.report, "conditions", "Available");
-    const char *status = json_str(available, "status");
-    bool open = status && str_eq(status, "True");
+    bool open = is_open(v.report);
     json_decref(v.report);
     return open ? 0 : err_set(e, ERR_UNAVAILABLE, "NotOpen", "the pool is not open");
 }
@@ -321,8 +380,10 @@ int pool_reconcile_setup(struct kube_manager *m, const struct pool_options *o, s
     watch(s, s->devices);
     watch(s, s->claims);
     s->engine = pool_engine_start(o, s->recorder, engine_changed, s, e);
-    if (!s->engine)
+    s->cvrs = s->engine ? pool_cvrs_setup(m, o, s->recorder, s->engine, e) : NULL;
+    if (!s->cvrs)
         return -1;
+    pool_cvrs_watch(s->cvrs, s->controller, (struct kube_source){.map = map_own, .context = s});
     pool_metrics_setup(kube_manager_metrics(m), s->engine);
     kube_manager_add_check(m, "pool", check_open, s);
     return 0;

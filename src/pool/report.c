@@ -182,6 +182,19 @@ static void report_replacements(const struct pool_facts *f, json_t *report, json
                   busy.len ? str_get(&busy) : "no device is being replaced");
 }
 
+/* Why writes of volumes wait. */
+static void report_room(const struct pool_facts *f, json_t *conditions)
+{
+    _cleanup_free_ char *message = mem_printf(
+        "the pool is %u %% full, and takes no more writes from %u %% on "
+        "(roThresholdLimit): writes of its volumes wait, and go on when there is room; "
+        "add devices, or delete volumes or snapshots",
+        pool_used_percent(f->status->used, f->status->available), f->wish->read_only_percent);
+    set_condition(conditions, "ReadOnly", f->read_only,
+                  f->read_only ? "RoThresholdLimit" : "RoomLeft",
+                  f->read_only ? message : "the pool takes writes");
+}
+
 static void report_pool(const struct pool_facts *f, json_t *report, json_t *conditions)
 {
     const struct zpool_status *s = f->status;
@@ -200,6 +213,7 @@ static void report_pool(const struct pool_facts *f, json_t *report, json_t *cond
         json_object_set_new(
             report, "clear",
             json_pack("{s:s, s:o}", "request", f->answered[POOL_CLEAR], "time", stamp(f->cleared)));
+    report_room(f, conditions);
     bool any = list_failed(f, &failed) > 0;
     set_condition(conditions, "DiskUnavailable", any, any ? "DevicesFailed" : "DevicesWork",
                   any ? str_get(&failed) : "all devices work");

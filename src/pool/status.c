@@ -44,6 +44,8 @@ static json_t *without_numbers(const json_t *status)
     if (!copy)
         return json_object();
     json_object_del(copy, "capacity");
+    json_object_del(copy, "provisionedReplicas");
+    json_object_del(copy, "healthyReplicas");
     json_object_del(json_object_get(copy, "resilver"), "percent");
     json_object_del(json_object_get(copy, "resilver"), "remainingSeconds");
     json_object_del(json_object_get(copy, "scrub"), "percent");
@@ -66,8 +68,10 @@ static bool is_urgent(struct pool_writer *s, const json_t *was, const json_t *is
 
 int pool_status_write(struct pool_writer *s, json_t **object, const json_t *report, struct err *e)
 {
-    static const char *const members[] = {"phase",  "guid",     "capacity", "readOnly", "devices",
-                                          "adding", "resilver", "scrub",    "clear"};
+    static const char *const members[] = {
+        "phase",          "guid",     "capacity", "readOnly", "devices",
+        "adding",         "resilver", "scrub",    "clear",    "provisionedReplicas",
+        "healthyReplicas"};
     const json_t *was = json_object_get(*object, "status");
     json_auto_t *status = was ? json_deep_copy(was) : json_object();
     for (size_t i = 0; i < ARRAY_SIZE(members); i++) {

@@ -203,7 +203,7 @@ int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e)
         return -1;
     kube_controller_watch(c, (struct kube_source){.informer = m.volumes, .predicate = is_asked});
     if (o->kind->last_status)
-        kube_manager_at_end(km, say_last, &m);
+        kube_manager_before_end(km, say_last, &m);
     return kube_manager_run(km, stop_fd, e);
 }
 
