@@ -89,6 +89,8 @@ static const char *destroy_pool(struct pool_engine *x, const struct pool_wish *w
     }
     pool_engine_say(x, "destroying the pool");
     pool_lend(x, NULL);
+    if (x->pool && !pool_replicas_busy(x->replicas)) /* else it has volumes, and is refused */
+        pool_replicas_detach(x->replicas);
     if (pool_destroy(&x->pool, w, x->recorder, why) == 0) {
         x->gone = true;
         x->failed = (struct err){0};
@@ -133,6 +135,8 @@ static void turn(struct pool_engine *x, const struct pool_wish *w)
         phase = open_pool(x, w, &why);
     bool open = x->pool && (w->destroy ? zpool_status_read(x->pool, &s, &why) == 0
                                        : pool_keep(x, w, &s, &why) == 0);
+    if (open && w->guid == zpool_guid(x->pool)) /* before that nothing is stored in it */
+        pool_replicas_attach(x->replicas, x->pool);
     _cleanup_free_ bool *announce = find_empty(w, open ? &s : NULL);
     struct pool_facts facts = {
         .announce = announce,
@@ -159,6 +163,8 @@ static void export(struct pool_engine *x)
     struct err e = {0};
     if (!x->pool)
         return;
+    pool_engine_say(x, "stopping the replicas");
+    pool_replicas_detach(x->replicas);
     pool_engine_say(x, "exporting the pool");
     pool_lend(x, NULL);
     if (zpool_export(x->pool, &e) < 0)
@@ -168,6 +174,38 @@ static void export(struct pool_engine *x)
     x->pool = NULL;
     vec_done(&x->seen);
     x->scans = false;
+}
+
+/* Under lock, which is let go meanwhile. What the replicas want is done at once. */
+static void wait_for_news(struct pool_engine *x, int64_t until)
+{
+    bool more = true;
+    while (more && !x->stop && !x->news) {
+        if (!x->jobs) {
+            more = clock_wait(x->clock, &x->changed_wish, &x->lock, until);
+            continue;
+        }
+        x->jobs = false;
+        pthread_mutex_unlock(&x->lock);
+        pool_engine_say(x, "serving replicas");
+        pool_replicas_serve(x->replicas);
+        pthread_mutex_lock(&x->lock);
+        x->view.doing = NULL;
+    }
+}
+
+static void have_jobs(void *context)
+{
+    struct pool_engine *x = context;
+    pthread_mutex_lock(&x->lock);
+    x->jobs = true;
+    pthread_cond_broadcast(&x->changed_wish);
+    pthread_mutex_unlock(&x->lock);
+}
+
+struct pool_replicas *pool_engine_replicas(struct pool_engine *x)
+{
+    return x->replicas;
 }
 
 static void *run(void *context)
@@ -189,8 +227,7 @@ static void *run(void *context)
         pthread_mutex_lock(&x->lock);
         x->view.doing = NULL;
         int64_t until = clock_mono_ns(x->clock) + (x->again ? 0 : tick);
-        while (!x->stop && !x->news && clock_wait(x->clock, &x->changed_wish, &x->lock, until))
-            ;
+        wait_for_news(x, until);
     }
     pthread_mutex_unlock(&x->lock);
     export(x);
@@ -218,7 +255,10 @@ struct pool_engine *pool_engine_start(const struct pool_options *o, struct kube_
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&x->changed_wish, &attr);
     pthread_condattr_destroy(&attr);
-    if (pool_revive_start(x, e) == 0 && thread_start(&x->thread, "engine", run, x, e) == 0)
+    const struct pool_replicas_options ro = {.wake = have_jobs, .context = x};
+    x->replicas = pool_replicas_new(&ro, e);
+    if (x->replicas && pool_revive_start(x, e) == 0 &&
+        thread_start(&x->thread, "engine", run, x, e) == 0)
         return x;
     return NULL; /* the program ends */
 }
@@ -239,6 +279,7 @@ void pool_engine_stop(struct pool_engine *x)
     pthread_mutex_unlock(&x->lock);
     pthread_join(x->thread, NULL);
     pthread_join(x->reviver, NULL);
+    pool_replicas_free(x->replicas);
     pthread_cond_destroy(&x->changed_wish);
     pthread_mutex_destroy(&x->lock);
     json_decref(x->view.report);

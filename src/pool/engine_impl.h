@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "pool/impl.h"
+#include "pool/replicas.h"
 
 /* How a device was when it was last looked at. */
 struct pool_seen {
@@ -21,11 +22,13 @@ struct pool_engine {
     void *context;
     const struct clock *clock;
     pthread_t thread, reviver;
+    struct pool_replicas *replicas; /* owned */
 
     pthread_mutex_t lock; /* of all below, up to the next */
     pthread_cond_t changed_wish;
     struct pool_wish *wish; /* NULL: none yet */
     bool news, stop, release, ended;
+    bool jobs;          /* of the replicas, for this thread */
     struct zpool *lent; /* to revive.c; NULL: not open, or about to be closed */
     bool reviving;      /* it is at work */
     struct pool_view view;

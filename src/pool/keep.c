@@ -97,6 +97,7 @@ static void watch_space(struct pool_engine *x, const struct pool_wish *w,
     unsigned limit = w->read_only_percent;
     x->read_only = limit && (percent >= limit || (was && percent + HYSTERESIS > limit));
     x->percent = percent;
+    pool_replicas_full(x->replicas, x->read_only);
     if (x->read_only && !was)
         kube_event_warning(x->recorder, w->about, "ReadOnly",
                            "the pool is %u %% full, and takes no more writes from %u %% on "

@@ -56,7 +56,7 @@ struct pool_replica_wish {
 };
 
 struct pool_replica_snapshot {
-    uint64_t id, size, used;
+    uint64_t id, size, used, logical;
 };
 
 /* What is so. Each fact is as of when it was last looked at, which is at most a few seconds ago. */
@@ -118,3 +118,26 @@ struct pool_replica_row {
 };
 /* All of them as of the last look; *ret_rows is for free(). How many. */
 size_t pool_replicas_list(struct pool_replicas *r, struct pool_replica_row **ret_rows);
+
+/*
+ * For who has the pool. `wake` is called, from any thread, when pool_replicas_serve() has something to do, which must be
+ * called by the thread that changes the pool, and only by it.
+ */
+struct pool_replicas_options {
+    void (*wake)(void *context);
+    void *context;
+    unsigned threads; /* for I/O; 0: four */
+};
+struct zpool;
+struct pool_replicas *pool_replicas_new(const struct pool_replicas_options *o, struct err *e);
+/* Detached. */
+void pool_replicas_free(struct pool_replicas *r);
+void pool_replicas_serve(struct pool_replicas *r);
+/* The pool is open, and the object knows which one it is. One that is attached already is no news. */
+void pool_replicas_attach(struct pool_replicas *r, struct zpool *pool);
+/* When it returns all replicas have stopped, in order unless that takes too long, and no zvol is open. */
+void pool_replicas_detach(struct pool_replicas *r);
+/* Whether a zvol is open: while one is the pool cannot be destroyed. */
+bool pool_replicas_busy(struct pool_replicas *r);
+/* Writes wait while the pool is nearly full. */
+void pool_replicas_full(struct pool_replicas *r, bool full);

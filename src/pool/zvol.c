@@ -53,7 +53,16 @@ static struct zpool_io *inner(struct store_io *io)
 static void io_done(struct zpool_io *zio)
 {
     struct store_io *io = container_of(zio, struct store_io, state);
-    io->done(io, zio->error);
+    struct zvol *z = container_of(io->store, struct zvol, store);
+    int error = zio->error;
+    z->under_way--;
+    struct list_link *next = list_take(&z->waiting);
+    if (next)
+        pool_zvol_start(z, container_of(next, struct store_io, link));
+    if (pool_zvol_keep(z, io, error))
+        return;
+    pool_zvol_note(z, io, error);
+    io->done(io, error);
 }
 
 /* Where the I/O goes: the volume, or the snapshot that a read asks for; NULL. */
@@ -81,7 +90,7 @@ static bool lies_beyond(struct zpool_volume *v, struct store_io *io)
     return io->snapshot && (io->offset >= size || io->length > size - io->offset);
 }
 
-static void submit(struct store *s, struct store_io *io)
+void pool_zvol_start(struct zvol *z, struct store_io *io)
 {
     static const enum zpool_op
         ops[] =
@@ -90,11 +99,12 @@ static void submit(struct store *s, struct store_io *io)
                 [STORE_FLUSH] = ZPOOL_FLUSH, [STORE_UNMAP] = ZPOOL_UNMAP,
                 [STORE_ZERO] = ZPOOL_UNMAP, /* the space of a thick volume stays its own */
             };
-    struct zvol *z = container_of(s, struct zvol, store);
+    if (z->most && z->under_way >= z->most) {
+        list_push(&z->waiting, &io->link);
+        return;
+    }
     struct zpool_volume *v = find(z, io->snapshot);
-    int error = !v ? (io->snapshot ? ENOENT : EIO)
-                : io->op == STORE_WRITE && z->nearly_full && atomic_load(z->nearly_full) ? ENOSPC
-                                                                                         : 0;
+    int error = v ? 0 : io->snapshot ? ENOENT : EIO;
     uint64_t length = io->length;
     if (!error && lies_beyond(v, io)) {
         uint64_t size = zpool_volume_size(v);
@@ -115,7 +125,31 @@ static void submit(struct store *s, struct store_io *io)
         .iovs = io->iovs,
         .done = io_done,
     };
+    z->under_way++;
     zpool_workers_submit(z->zvols->workers, inner(io));
+}
+
+static void submit(struct store *s, struct store_io *io)
+{
+    struct zvol *z = container_of(s, struct zvol, store);
+    if (io->op == STORE_RESUM) /* ZFS's checksums are of what is there, also after a crash */
+        io->done(io, 0);
+    else if (!pool_zvol_hold(z, io))
+        pool_zvol_start(z, io);
+}
+
+static bool read_mark(struct store *s, struct store_mark *ret_mark)
+{
+    const struct zvol *z = container_of(s, struct zvol, store);
+    *ret_mark = (struct store_mark){.id = z->identity, .generation = z->mark};
+    return true;
+}
+
+void pool_zvol_health(struct store *s, struct pool_zvol_health *ret)
+{
+    const struct zvol *z = container_of(s, struct zvol, store);
+    *ret = (struct pool_zvol_health){
+        .full = !list_empty(&z->held) || z->attempt, .damaged = z->damaged, .mended = z->mended};
 }
 
 /* Opening and closing. */
@@ -126,6 +160,7 @@ static void close_zvol(struct store *s)
     vec_for_each(&z->snapshots, it)
         zpool_volume_close(it->volume);
     vec_done(&z->snapshots);
+    pool_zvol_damage_done(z);
     if (z->volume)
         zpool_volume_close(z->volume);
     free(z->name);
@@ -140,6 +175,9 @@ static const struct store_ops zvol_ops = {
     .snapshot_drop = pool_zvol_snapshot_drop,
     .revert = pool_zvol_revert,
     .snapshots = pool_zvol_snapshots,
+    .mark = read_mark,
+    .stamp = pool_zvol_stamp,
+    .pause = pool_zvol_pause,
     .close = close_zvol,
 };
 
@@ -177,6 +215,7 @@ struct store *pool_zvol_open(const struct pool_zvol_options *o, struct err *e)
         .size = zpool_volume_size(v),
         .block_size = o->block_size,
         .volatile_cache = true,
+        .checked = true,
         .atomic = o->block_size,
     };
     z->zvols = o->zvols;
@@ -184,6 +223,13 @@ struct store *pool_zvol_open(const struct pool_zvol_options *o, struct err *e)
     z->volume = v;
     z->name = mem_strdup(o->name);
     z->nearly_full = o->nearly_full;
+    z->identity = o->identity;
+    z->mark = zpool_volume_mark(v);
+    z->most = o->most;
+    z->patient = o->patient;
+    list_init(&z->waiting);
+    list_init(&z->damage);
+    pool_zvol_room_init(z);
     z->run = o->run;
     z->engine = o->engine;
     if (pool_zvol_open_snapshots(z, e) < 0) {
@@ -191,4 +237,16 @@ struct store *pool_zvol_open(const struct pool_zvol_options *o, struct err *e)
         return NULL;
     }
     return &z->store;
+}
+
+int pool_zvol_read(struct store *s, uint64_t offset, void *data, size_t length)
+{
+    struct iovec iov = {data, length};
+    const struct zpool_io io = {.volume = container_of(s, struct zvol, store)->volume,
+                                .op = ZPOOL_READ,
+                                .offset = offset,
+                                .length = length,
+                                .iov = &iov,
+                                .iovs = 1};
+    return zpool_io_run(&io);
 }

@@ -42,6 +42,13 @@ static int call_change(void *context)
     return c->fn(c);
 }
 
+/* What needs no more than the volume itself is done where it is. */
+static int run_here(void *context)
+{
+    struct change *c = context;
+    return -c->fn(c);
+}
+
 static int run_change(void *context)
 {
     struct change *c = context;
@@ -59,8 +66,8 @@ static void change_done(struct io_request *request, int64_t result)
     done(context, (int)-result);
 }
 
-static void change(struct store *s, int (*fn)(struct change *c), uint64_t number,
-                   void (*done)(void *context, int error), void *context)
+static void change_by(struct store *s, int (*run)(void *context), int (*fn)(struct change *c),
+                      uint64_t number, void (*done)(void *context, int error), void *context)
 {
     struct change *c = NEW(struct change);
     c->z = container_of(s, struct zvol, store);
@@ -68,9 +75,31 @@ static void change(struct store *s, int (*fn)(struct change *c), uint64_t number
     c->number = number;
     c->done = done;
     c->context = context;
-    c->request =
-        (struct io_request){.op = IO_CALL, .call = run_change, .context = c, .done = change_done};
+    c->request = (struct io_request){.op = IO_CALL, .call = run, .context = c, .done = change_done};
     io_submit(c->z->zvols->loop, &c->request);
+}
+
+static void change(struct store *s, int (*fn)(struct change *c), uint64_t number,
+                   void (*done)(void *context, int error), void *context)
+{
+    change_by(s, run_change, fn, number, done, context);
+}
+
+static int do_stamp(struct change *c)
+{
+    struct err e = {0};
+    if (!c->z->volume)
+        return EIO;
+    if (zpool_volume_set_mark(c->z->volume, c->number, &e) < 0)
+        return errno_of(&e);
+    c->z->mark = c->number;
+    return 0;
+}
+
+void pool_zvol_stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
+                     void *context)
+{
+    change_by(s, run_here, do_stamp, generation, done, context);
 }
 
 static int do_grow(struct change *c)
@@ -133,7 +162,10 @@ static int do_drop(struct change *c)
     return 0;
 }
 
-/* Later ones go; the volume is as it was then, and as large as it is now. */
+/*
+ * Later ones go; the volume is as it was then, and as large as it is now. A crash before it has its mark again leaves a
+ * volume that its owner takes for an older copy, and compares whole.
+ */
 static int do_revert(struct change *c)
 {
     struct zvol *z = c->z;
@@ -156,6 +188,8 @@ static int do_revert(struct change *c)
     if (!z->volume)
         return EIO;
     if (!error && zpool_volume_size(z->volume) < size && zpool_volume_grow(z->volume, size, &e) < 0)
+        error = errno_of(&e);
+    if (!error && zpool_volume_set_mark(z->volume, z->mark, &e) < 0)
         error = errno_of(&e);
     if (!error && zpool_sync(z->pool, &e) < 0)
         error = EIO;

@@ -77,6 +77,7 @@ void replica_forget_rebuild(struct repl_replica *r)
     if (!GUARD(11, false))
         r->flush_done = r->flush_mark = false;
     pieces_forget(r);
+    r->rebuilding = false;
 }
 
 void replica_unbind(struct repl_replica *r)
@@ -287,7 +288,14 @@ void repl_replica_status(const struct repl_replica *r, struct repl_replica_statu
                                                .active = r->active_n,
                                                .ops = r->ops_n,
                                                .stale = r->stale_n,
-                                               .damaged = r->damaged};
+                                               .damaged = r->damaged,
+                                               .bound = r->bound >= 0,
+                                               .fresh = !r->complete && (r->sb.lost || !r->sb.pos),
+                                               .rebuilding = !r->complete && r->rebuilding};
+    uint64_t size = r->sb.view.size;
+    if (ret_status->rebuilding && size)
+        ret_status->percent =
+            (uint32_t)(r->rebuilt_to < size ? r->rebuilt_to / (size / 100 + 1) : 100);
 }
 
 uint64_t repl_replica_region(const struct repl_replica *r, uint64_t region)

@@ -133,6 +133,10 @@ struct repl_replica_status {
     uint32_t active, ops;
     uint32_t stale;      /* regions whose checksums at rest are still to be made anew */
     const char *damaged; /* why it started as a lost one; NULL: it did not */
+    bool bound;          /* a target has its promise, and may write */
+    bool fresh;          /* it never had all data: it is new, or lost what it had */
+    bool rebuilding;     /* its target compares its data, or copies to it */
+    uint32_t percent;    /* of the volume, of a rebuild, or of a snapshot's */
 };
 void repl_replica_status(const struct repl_replica *r, struct repl_replica_status *ret_status);
 /* The sentence of replica_check.c that does not hold; NULL: all do. */

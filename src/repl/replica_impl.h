@@ -136,6 +136,8 @@ struct repl_replica {
     uint64_t done_bits[WINDOW / 64];
 
     struct piece pieces[REPL_PIECES];
+    bool rebuilding;     /* its target compares or copies, since it is bound */
+    uint64_t rebuilt_to; /* the end of what was compared or copied last */
 
     /* flushes */
     enum { FLUSH_IDLE, FLUSH_STORE, FLUSH_PAGES, FLUSH_META } flush_state;

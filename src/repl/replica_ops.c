@@ -404,6 +404,10 @@ bool op_take(struct repl_replica *r, int link, const struct repl_msg *m, const s
     o->arrival = ++r->arrivals;
     if (m->type == REPL_SUMS)
         r->compared_at = r->now;
+    if ((m->type == REPL_SUMS || m->type == REPL_DATA) && !r->complete) {
+        r->rebuilding = true;
+        r->rebuilt_to = m->offset + m->count;
+    }
     op_payload(r, o, m, iov, n, owner);
     op_init(r, o, m);
     bool wait = o->need || o->need_log || MUTANT(126, awaits_sums(r, o), false) ||

@@ -86,6 +86,7 @@ static bool take_frame(struct replio_conn *c, const struct repl_msg *m, const st
     r->heard = io_loop_now(r->loop);
     r->dial_after = DIAL_FIRST;
     r->last_end[0] = '\0';
+    r->spoken = true;
     return repl_replica_input(r->core, LINK, m, iov, n, owner);
 }
 
@@ -135,7 +136,7 @@ static void dial(struct io_timer *timer)
         return;
     }
     r->conn = (struct replio_conn){.ops = &conn_ops, .volume = r->conn.volume};
-    r->gone = false;
+    r->gone = r->spoken = false;
     r->connected = true;
     r->heard = io_loop_now(r->loop);
     io_timer_start(r->loop, &r->silence, r->heard + SILENCE);
@@ -246,8 +247,15 @@ struct replio_replica *replio_replica_open(const struct replio_replica_options *
 static void quiet(void *context)
 {
     struct replio_replica *r = context;
+    r->pausing--;
     r->quiet = true;
     turn_soon(r);
+}
+
+static void pause_store(struct replio_replica *r, struct store *s)
+{
+    r->pausing++;
+    store_pause(s, quiet, r);
 }
 
 void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), void *context)
@@ -257,7 +265,7 @@ void replio_replica_stop(struct replio_replica *r, void (*done)(void *context), 
     r->context = context;
     io_timer_stop(r->loop, &r->dial);
     repl_replica_stop(r->core);
-    store_pause(r->store, quiet, r);
+    pause_store(r, r->store);
     turn_soon(r);
 }
 
@@ -286,7 +294,7 @@ static void free_now(struct replio_replica *r)
 
 static void free_when_quiet(struct replio_replica *r)
 {
-    if (r->gone && !r->under_way && !r->meta->under_way)
+    if (r->gone && !r->under_way && !r->meta->under_way && !r->pausing)
         free_now(r);
 }
 
@@ -296,12 +304,18 @@ void replio_replica_free(struct replio_replica *r)
     r->connected = false;
     if (!r->gone)
         replio_conn_close(&r->conn);
+    /* What waits in the stores of others, for room or for a disk, is not waited for. */
+    if (r->lent && !r->stopping)
+        pause_store(r, r->store);
+    if (r->lent)
+        pause_store(r, r->meta_store);
     free_when_quiet(r);
 }
 
 void replio_replica_status(const struct replio_replica *r, struct replio_replica_status *ret_status)
 {
-    *ret_status = (struct replio_replica_status){.id = r->id, .connected = r->connected};
+    *ret_status =
+        (struct replio_replica_status){.id = r->id, .connected = r->connected, .spoken = r->spoken};
     repl_replica_status(r->core, &ret_status->core);
     memcpy(ret_status->last_end, r->last_end, sizeof(r->last_end));
     ret_status->used = store_used(r->store);

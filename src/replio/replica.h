@@ -78,7 +78,8 @@ void replio_replica_free(struct replio_replica *r);
 struct replio_replica_status {
     struct repl_replica_status core;
     struct uuid id;
-    bool connected;
+    bool connected;        /* or on the way to be */
+    bool spoken;           /* the target has said something on this connection */
     char last_end[200];    /* why the last connection ended; "" */
     uint64_t used;         /* bytes of the store */
     const char *damage;    /* why it began as a lost replica; NULL: it did not */

@@ -23,7 +23,9 @@ struct replio_replica {
     unsigned under_way;        /* jobs */
     int store_error;           /* of a request that changes the store; of this turn */
     int flush_error;           /* the store is of no use any more */
-    bool lent;                 /* the store is the caller's */
+    bool lent;                 /* the stores are the caller's */
+    struct store *meta_store;  /* of one that has lent ones */
+    unsigned pausing;          /* stores */
 
     char damage[sizeof(((struct err *)0)->msg)]; /* why its data could not be used; "" */
     char set_aside[4096];                        /* where that is now; "" */
@@ -33,7 +35,7 @@ struct replio_replica {
     char *target, *source;
     uint16_t port;
     struct replio_conn conn;
-    bool connected, gone; /* gone: nothing of the connection is in use */
+    bool connected, spoken, gone; /* gone: nothing of the connection is in use */
     int64_t heard;
     char last_end[200];
     int64_t dial_after;

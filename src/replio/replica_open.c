@@ -317,6 +317,7 @@ static int open_stores(struct replio_replica *r, const struct replio_replica_opt
     struct repl_replica_config config = {.volume = o->volume};
     r->id = o->id;
     r->store = s->data;
+    r->meta_store = s->meta;
     r->lent = true;
     r->meta = replica_meta_store(r, s->meta, s->image, s->image_size);
     const char *why = judge_stores(r, &config.store_new);

@@ -58,6 +58,7 @@ struct zpool {
 /* The numbers and names that a kernel's zvol has. */
 enum { VOLUME_OBJECT = 1, VOLUME_PROPERTIES = 2 };
 #define VOLUME_SIZE "size"
+#define VOLUME_MARK "orlop:mark"
 
 struct zpool_volume {
     struct zpool *pool;

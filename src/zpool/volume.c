@@ -8,7 +8,9 @@
 
 #include "zpool/impl.h"
 
-enum { BLOCK_LEAST = 4096, BLOCK_MOST = 131072, BLOCK_DEFAULT = 16384 };
+enum { BLOCK_LEAST = 512, BLOCK_MOST = 131072, BLOCK_DEFAULT = 16384 };
+
+static const uint64_t MARK_LEAP = 1ULL << 32, MARK_UNREADABLE = 1ULL << 63;
 
 static bool is_component(const char *text)
 {
@@ -85,10 +87,11 @@ static int check_spec(const struct zpool_volume_spec *s, uint32_t *ret_block, st
 struct creation {
     uint64_t size;
     uint32_t block;
+    nvlist_t *properties;
     int error;
 };
 
-/* In the transaction that makes the dataset. */
+/* In the transaction that makes the dataset, so that it is never there without its properties. */
 static void make_objects(objset_t *os, void *context, cred_t *cr, dmu_tx_t *tx)
 {
     (void)cr;
@@ -98,6 +101,31 @@ static void make_objects(objset_t *os, void *context, cred_t *cr, dmu_tx_t *tx)
         c->error = zap_create_claim(os, VOLUME_PROPERTIES, DMU_OT_ZVOL_PROP, DMU_OT_NONE, 0, tx);
     if (!c->error)
         c->error = zap_update(os, VOLUME_PROPERTIES, VOLUME_SIZE, 8, 1, &c->size, tx);
+    if (!c->error && !nvlist_empty(c->properties))
+        dsl_props_set_sync_impl(dmu_objset_ds(os), ZPROP_SRC_LOCAL, c->properties, tx);
+}
+
+/* Those of a new volume; for nvlist_free(). The specification was checked. */
+static nvlist_t *first_properties(const struct zpool_volume_spec *s)
+{
+    nvlist_t *props = fnvlist_alloc();
+    uint64_t value;
+    if (s->compression && zpool_compression_parse(s->compression, &value, NULL) == 0)
+        fnvlist_add_uint64(props, "compression", value);
+    for (size_t i = 0; i < s->n_notes; i++)
+        fnvlist_add_string(props, s->notes[i].key, s->notes[i].value);
+    return props;
+}
+
+static int set_reservation(struct zpool *p, const char *path, const struct zpool_volume_spec *s,
+                           uint64_t size, uint32_t block, struct err *e)
+{
+    uint64_t value = s->thick ? reservation(p, size, block) : s->reserve;
+    int error = dsl_dataset_set_refreservation(path, ZPROP_SRC_LOCAL, value);
+    if (error)
+        return zpool_errno(e, error, "cannot set aside %llu bytes for volume %s",
+                           (unsigned long long)value, path);
+    return 0;
 }
 
 /* Compression and reservation of the volume at path. */
@@ -115,12 +143,7 @@ static int set(struct zpool *p, const char *path, const struct zpool_volume_spec
     }
     if (error)
         return zpool_errno(e, error, "cannot set the compression of volume %s", path);
-    value = s->thick ? reservation(p, size, block) : 0;
-    error = dsl_dataset_set_refreservation(path, ZPROP_SRC_LOCAL, value);
-    if (error)
-        return zpool_errno(e, error, "cannot set aside %llu bytes for volume %s",
-                           (unsigned long long)value, path);
-    return 0;
+    return set_reservation(p, path, s, size, block, e);
 }
 
 int zpool_volume_create(struct zpool *p, const char *name, const struct zpool_volume_spec *spec,
@@ -131,11 +154,14 @@ int zpool_volume_create(struct zpool *p, const char *name, const struct zpool_vo
     if (zpool_ready(p, e) < 0 || zpool_volume_path(p, name, NAME_VOLUME, path, e) < 0 ||
         check_spec(spec, &c.block, e) < 0)
         return -1;
+    c.properties = first_properties(spec);
     int error = dmu_objset_create(path, DMU_OST_ZVOL, 0, NULL, make_objects, &c);
+    nvlist_free(c.properties);
     if (error)
         return zpool_errno(e, error, "cannot create volume %s", path);
     int status = c.error ? zpool_errno(e, c.error, "cannot create volume %s", path)
-                         : set(p, path, spec, c.size, c.block, e);
+                 : spec->thick || spec->reserve ? set_reservation(p, path, spec, c.size, c.block, e)
+                                                : 0;
     if (status < 0)
         (void)dsl_destroy_head(path);
     return status;
@@ -171,6 +197,23 @@ int zpool_volume_destroy(struct zpool *p, const char *name, struct err *e)
                        snapshot ? "a clone of it exists or it is open"
                                 : "it is open or has snapshots");
     return error ? zpool_errno(e, error, "cannot destroy %s", path) : 0;
+}
+
+/* One of the numbers that lie beside the data, durably. */
+static int write_number(struct zpool_volume *v, const char *name, uint64_t value)
+{
+    dmu_tx_t *tx = dmu_tx_create(v->os);
+    dmu_tx_hold_zap(tx, VOLUME_PROPERTIES, TRUE, NULL);
+    dmu_tx_mark_netfree(tx); /* also where there is no room for data */
+    int error = dmu_tx_assign(tx, TXG_WAIT);
+    if (error) {
+        dmu_tx_abort(tx);
+        return error;
+    }
+    error = zap_update(v->os, VOLUME_PROPERTIES, name, 8, 1, &value, tx);
+    dmu_tx_commit(tx);
+    txg_wait_synced(dmu_objset_pool(v->os), 0);
+    return error;
 }
 
 static int open_objects(struct zpool_volume *v)
@@ -216,12 +259,14 @@ struct zpool_volume *zpool_volume_open(struct zpool *p, const char *name, bool r
     if (!error && writes)
         error = zpool_intent_replay(v);
     if (error) {
-        if (v->replay_error)
+        if (v->replay_error) {
+            (void)zpool_volume_set_mark(v, zpool_volume_mark(v) + MARK_LEAP, NULL);
             err_set(e, ERR_DATA_LOSS, "LogNotPlayed",
                     "volume %s: what was flushed last could not be brought back (%s)", v->name,
                     strerror(v->replay_error));
-        else
+        } else {
             zpool_errno(e, error, "cannot open volume %s", v->name);
+        }
         close_objects(v);
         return NULL;
     }
@@ -247,19 +292,24 @@ uint32_t zpool_volume_block_size(const struct zpool_volume *v)
     return v->block;
 }
 
-static int write_size(struct zpool_volume *v, uint64_t size)
+uint64_t zpool_volume_guid(const struct zpool_volume *v)
 {
-    dmu_tx_t *tx = dmu_tx_create(v->os);
-    dmu_tx_hold_zap(tx, VOLUME_PROPERTIES, TRUE, NULL);
-    int error = dmu_tx_assign(tx, TXG_WAIT);
-    if (error) {
-        dmu_tx_abort(tx);
-        return error;
-    }
-    error = zap_update(v->os, VOLUME_PROPERTIES, VOLUME_SIZE, 8, 1, &size, tx);
-    dmu_tx_commit(tx);
-    txg_wait_synced(dmu_objset_pool(v->os), 0);
-    return error;
+    return dsl_get_guid(dmu_objset_ds(v->os));
+}
+
+uint64_t zpool_volume_mark(struct zpool_volume *v)
+{
+    uint64_t mark = 0;
+    int error = zap_lookup(v->os, VOLUME_PROPERTIES, VOLUME_MARK, 8, 1, &mark);
+    return error && error != ENOENT ? MARK_UNREADABLE : error ? 0 : mark;
+}
+
+int zpool_volume_set_mark(struct zpool_volume *v, uint64_t mark, struct err *e)
+{
+    if (zpool_ready(v->pool, e) < 0)
+        return -1;
+    int error = write_number(v, VOLUME_MARK, mark);
+    return error ? zpool_errno(e, error, "cannot mark volume %s", v->name) : 0;
 }
 
 int zpool_volume_grow(struct zpool_volume *v, uint64_t size, struct err *e)
@@ -284,7 +334,7 @@ int zpool_volume_grow(struct zpool_volume *v, uint64_t size, struct err *e)
         error = dsl_dataset_set_refreservation(v->name, ZPROP_SRC_LOCAL,
                                                reservation(v->pool, size, v->block));
     if (!error) {
-        error = write_size(v, size);
+        error = write_number(v, VOLUME_SIZE, size);
         if (error && reserved)
             (void)dsl_dataset_set_refreservation(v->name, ZPROP_SRC_LOCAL, reserved);
     }

@@ -25,11 +25,19 @@
 
 struct zpool_volume;
 
+/* What is noted on a volume, as a user property of ZFS: "io.orlop:word". */
+struct zpool_note {
+    const char *key, *value;
+};
+
 struct zpool_volume_spec {
     uint64_t size;           /* a multiple of block_size */
-    uint32_t block_size;     /* 4096 to 131072, a power of two; 0: 16384 */
+    uint32_t block_size;     /* 512 to 131072, a power of two; 0: 16384 */
     const char *compression; /* "off", "lz4", "zstd", "gzip", ...; NULL: as the pool has it */
     bool thick;              /* space for all of it is set aside */
+    uint64_t reserve;        /* bytes that are set aside for one that is not thick */
+    const struct zpool_note *notes; /* of a new one: it is never there without them */
+    size_t n_notes;
 };
 
 int zpool_volume_create(struct zpool *p, const char *name, const struct zpool_volume_spec *spec,
@@ -60,6 +68,9 @@ struct zpool_volume_info {
 
 int zpool_volume_read_info(struct zpool *p, const char *name, struct zpool_volume_info *ret_info,
                            struct err *e);
+/* What is noted, or "": it is not, or does not fit. */
+void zpool_volume_read_note(struct zpool *p, const char *name, const char *key, char *ret_value,
+                            size_t size);
 /* All volumes, and each one's snapshots behind it, oldest first; *ret_list is for free(). */
 int zpool_volume_list(struct zpool *p, struct zpool_volume_info **ret_list, size_t *ret_n,
                       struct err *e);
@@ -87,6 +98,14 @@ void zpool_volume_close(struct zpool_volume *v);
 DEFINE_CLEANUP(struct zpool_volume *, zpool_volume_close)
 uint64_t zpool_volume_size(const struct zpool_volume *v);
 uint32_t zpool_volume_block_size(const struct zpool_volume *v);
+uint64_t zpool_volume_guid(const struct zpool_volume *v);
+/*
+ * A number that lies beside the volume's size: with the data it is in snapshots, goes back with a rollback and along
+ * with a clone. 0: it was never set. Durable when it returns. DATA_LOSS from opening makes it far higher than it was,
+ * so that one who knows the number finds out even if he ends before he is told.
+ */
+uint64_t zpool_volume_mark(struct zpool_volume *v);
+int zpool_volume_set_mark(struct zpool_volume *v, uint64_t mark, struct err *e);
 /* Durable when it returns. The same size is success; a smaller one is refused. */
 int zpool_volume_grow(struct zpool_volume *v, uint64_t size, struct err *e);
 

@@ -69,6 +69,16 @@ int zpool_volume_read_info(struct zpool *p, const char *name, struct zpool_volum
     return error ? zpool_errno(e, error, "volume %s", path) : 0;
 }
 
+void zpool_volume_read_note(struct zpool *p, const char *name, const char *key, char *ret_value,
+                            size_t size)
+{
+    char path[ZFS_MAX_DATASET_NAME_LEN];
+    ret_value[0] = '\0';
+    if (zpool_volume_path(p, name, NAME_EITHER, path, NULL) < 0 ||
+        dsl_prop_get(path, key, 1, (int)size, ret_value, NULL) != 0)
+        ret_value[0] = '\0';
+}
+
 static int collect(const char *path, void *context)
 {
     infos *v = context;
