@@ -1,5 +1,8 @@
 """cStor volumes of a whole system: pools over sparse disks, volumes on them, and what is done to their processes."""
+import base64
 import json
+import os
+import signal
 
 from jiva import PATIENCE, Jiva
 from tap import wait_for
@@ -104,7 +107,6 @@ class CStor(Jiva):
         return self.volume(name).get("spec", {}).get("targetPortal", "")
 
     def login(self, name):
-        import base64
         secret = self.object("secrets", f"{name}-chap", "api/v1")
         return tuple(base64.b64decode(secret["data"][f"node.session.auth.{word}"]).decode() for word in (
             "username", "password", "username_in", "password_in")) if secret else ()
@@ -118,3 +120,18 @@ class CStor(Jiva):
     def target(self, name):
         identity = self.volume(name)["metadata"]["annotations"]["orlop.io/volume-id"]
         return next(iter(self.pids("orlop-target", identity)), 0)
+
+    # accidents
+
+    def node_of(self, pool):
+        return self.object("cstorpoolinstances", pool)["spec"]["hostName"]
+
+    def hold_down_pools(self, *pools):
+        """Kills the processes of pools, with the agents of their nodes frozen, so that nobody starts them again:
+        the agents, for wake()."""
+        agents = []
+        for pool in pools:
+            agents.append(self.pid(self.node_of(pool)))
+            os.kill(agents[-1], signal.SIGSTOP)
+            os.kill(self.pool_process(pool), signal.SIGKILL)
+        return agents
