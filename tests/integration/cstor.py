@@ -149,7 +149,6 @@ def check_silence(s):
 
 def check_scale(s):
     """More, fewer, elsewhere."""
-    before = set(s.pools_with("first"))
     tap.ran(s.edit("first", {"desiredReplicationFactor": 4}), "four replicas are wanted")
     tap.ok(s.healthy("first", 4), "there are", s.describe("first"))
     tap.ok(wait_for(lambda: [s.volume("first")["spec"][k] for k in ("replicationFactor", "consistencyFactor")] == [4, 3],
@@ -172,16 +171,23 @@ def check_scale(s):
     tap.ok(wait_for(lambda: away not in s.pools_with("first"), PATIENCE) and s.healthy("first"),
            "a pool is evacuated", s.describe("first"))
     s.kubectl("annotate", "cspi", away, "-n", NS, "orlop.io/evacuate-")
-    tap.ok(before, "pools were there")
 
 
 def check_object_lost(s):
-    """Somebody deletes a replica: it is made anew, and is the same to the target."""
-    name = s.replicas_of("first")[0]["metadata"]["name"]
-    uid = s.object("cstorvolumereplicas", name)["metadata"]["uid"]
-    tap.ran(s.kubectl("delete", "cvr", name, "-n", NS, "--timeout=120s"), "a replica's object is deleted")
-    tap.ok(wait_for(lambda: s.object("cstorvolumereplicas", name).get("metadata", {}).get("uid") not in (None, uid),
-                    PATIENCE) and s.healthy("first"), "it is made again, and rebuilt", s.describe("first"))
+    """Somebody deletes a replica: it is made anew in another pool, or, where there is none, in the same one."""
+    for pinned in (False, True):
+        pools = s.pools_with("first")
+        s.edit("first", {"replicaPoolInfo": [{"poolName": p} for p in pools] if pinned else None})
+        uids = {r["metadata"]["uid"] for r in s.replicas_of("first")}
+        tap.ran(s.kubectl("delete", "cvr", f"first-{pools[0]}", "-n", NS, "--timeout=120s"),
+                "a replica's object is deleted")
+        tap.ok(wait_for(lambda u=uids: len({r["metadata"]["uid"] for r in s.replicas_of("first")} & u) == 2 and
+                        len(s.replicas_of("first")) == 3, PATIENCE) and s.healthy("first"),
+               "another is made and filled" + (" in the pool that was named" if pinned else ""), s.describe("first"))
+        tap.ok(wait_for(lambda: not s.volume("first")["spec"].get("leavingReplicas"), PATIENCE), "nobody is leaving",
+               s.volume("first")["spec"])
+        tap.equal(s.pools_with("first") == pools, pinned, "where it was, if that was said")
+    s.edit("first", {"replicaPoolInfo": None})
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "the data is there")
 
 

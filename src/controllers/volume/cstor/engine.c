@@ -167,7 +167,18 @@ static int mirror_members(struct volume_work *w, struct err *e)
     if (!json_object_size(spec))
         return 0;
     json_auto_t *patch = json_pack("{s:O}", "spec", spec);
-    return volume_patch(w, patch, "known replicas", e);
+    struct err why = {0};
+    if (volume_patch(w, patch, "known replicas", &why) == 0)
+        return 0;
+    struct err *to = why.code == ERR_INVALID_ARGUMENT ? &w->later : e; /* it keeps nothing else */
+    *to = why;
+    return to == e ? -1 : 0;
+}
+
+/* What is known is said first: who has left may be forgotten only then. */
+static int check(struct volume_work *w, struct err *e)
+{
+    return mirror_members(w, e) < 0 ? -1 : cstor_check(w, e);
 }
 
 static int keep_replicas(struct volume_work *w, struct err *e)
@@ -178,8 +189,6 @@ static int keep_replicas(struct volume_work *w, struct err *e)
         return -1;
     }
     int status = cstor_tell_silent(w, &world, e);
-    if (status == 0)
-        status = mirror_members(w, e);
     if (status == 0)
         status = cstor_grow(w, &world, e);
     cstor_world_done(&world);
@@ -206,7 +215,7 @@ const struct volume_engine volume_cstor = {
     .tell_state = tell_state,
     .follow = cstor_follow,
     .watch = cstor_watch,
-    .check = cstor_check,
+    .check = check,
     .identity = make_identity,
     .portal = make_portal,
     .target_values = set_target_values,

@@ -304,20 +304,18 @@ static const struct cstor_replica *find_replica(const struct pass *p, const char
     return NULL;
 }
 
-static bool has_fit_pool(const struct pass *p, const char *id)
+static bool is_chosen(const struct pass *p, const char *id)
 {
-    for (size_t i = 0; i < p->world.pools_n; i++) {
-        _cleanup_free_ char *its = cstor_replica_id(kube_uid(p->w->volume), p->world.pools[i].uid);
+    for (unsigned i = 0; i < p->chosen_n; i++) {
+        _cleanup_free_ char *its =
+            cstor_replica_id(kube_uid(p->w->volume), p->world.pools[p->chosen[i]].uid);
         if (str_eq(its, id))
-            return cstor_pool_is_fit(&p->wish, &p->world.pools[i]);
+            return true;
     }
     return false;
 }
 
-/*
- * Those that left and are gone are forgotten; those that are to leave are added, and members whose
- * object is gone for ever.
- */
+/* Those that left and are gone are forgotten; those that are to leave are added. */
 static json_t *list_leaving(const struct pass *p)
 {
     json_t *list = json_array();
@@ -334,14 +332,20 @@ static json_t *list_leaving(const struct pass *p)
         if (p->plan.leave[i])
             json_array_append_new(list, json_string(p->world.replicas[i].id));
     }
+    return list;
+}
+
+/* A member whose object is gone, and that is not made again where it was, leaves too. */
+static void add_orphans(struct pass *p)
+{
     const char *id;
     json_t *guid;
+    size_t i;
     json_object_foreach((json_t *)(uintptr_t)p->volume.status.known, id, guid) {
-        if (p->view.serving && !find_replica(p, id, &i) && !volume_listed(list, id) &&
-            !has_fit_pool(p, id))
-            json_array_append_new(list, json_string(id));
+        if (p->view.serving && !find_replica(p, id, &i) && !volume_listed(p->leaving, id) &&
+            !is_chosen(p, id))
+            json_array_append_new(p->leaving, json_string(id));
     }
-    return list;
 }
 
 static int write_leaving(struct pass *p, struct err *e)
@@ -401,11 +405,16 @@ static int carry_out(struct pass *p, struct err *e)
     p->leaving = list_leaving(p);
     if (p->plan.add && plan_afresh(p, e) < 0)
         return -1;
-    if (p->plan.add && choose_pools(p, &p->w->later) < 0 && !p->world.replicas_n) {
-        *e = p->w->later;
-        p->w->later = (struct err){0};
+    struct err why = {0};
+    bool placed = !p->plan.add || choose_pools(p, &why) == 0;
+    if (!placed && !p->world.replicas_n) {
+        *e = why;
         return -1;
     }
+    if (placed)
+        add_orphans(p);
+    else
+        p->w->later = why;
     if (keep_rights(p, e) < 0 || write_leaving(p, e) < 0 || keep_objects(p, e) < 0)
         return -1;
     return remove_objects(p, e);
