@@ -43,7 +43,7 @@ ALLOWED = (
     ("src/kube/template", "$items $when", "words of such templates"),
     ("src/controllers/", "app serviceAccountToken sources", "a label, and volumes of pods"),
     ("src/sidecar/ src/controllers/volume/ src/ctl/volume",
-     "chap discovery doing force guests initiator instead portal rebuildSecondsLeft sessions "
+     "chap consistency discovery doing force guests initiator instead portal rebuildSecondsLeft sessions "
      "volumeStatus voter", "the control socket of a target"),
 )
 FIELD = re.compile(r'\{\s*"([^"]+)",\s*API_')

@@ -121,6 +121,8 @@ static int reconcile_volume(void *context, const char *ns, const char *name,
         struct err why = {0}; /* that this is not said is no other failure */
         tell_configured(&w, e, &why);
         volume_again(&w, 30 * CLOCK_SECOND);
+        if (!why.code && e->code == ERR_RESOURCE_EXHAUSTED)
+            e->code = ERR_FAILED_PRECONDITION; /* it is said, and looked at when a pool changes */
     } else if (status == 0) {
         status = tell_configured(&w, NULL, e);
     }
