@@ -131,7 +131,7 @@ static int give_device(const struct attach_place *p, struct attach_volume *v, st
         return -1;
     v->stale = 0;
     if (!v->device[0]) {
-        if (attach_loop_make(p->file, p->label, v->block_size, &made, e) < 0)
+        if (attach_loop_make(p->mount, p->label, v->block_size, &made, e) < 0)
             return -1;
         memcpy(v->device, made.path, sizeof(v->device));
     }
@@ -156,8 +156,14 @@ static int add_locked(const struct attach_node *n, const struct attach_place *p,
             e, ERR_FAILED_PRECONDITION, "AttachedElsewhere",
             "the volume is attached from another target or in another name: detach it first");
     if (!ret->alive &&
-        (clean(p, e) < 0 || write_files(p, r, wanted, e) < 0 || start(n, p, r, portal, e) < 0))
+        (clean(p, e) < 0 || write_files(p, r, wanted, e) < 0 || start(n, p, r, portal, e) < 0)) {
+        struct err unheard;
+        pid_t pid;
+        if (!attach_place_alive(
+                p, &pid)) /* nothing was made, so nothing stays, secrets least of all */
+            file_remove_tree(p->folder, &unheard);
         return -1;
+    }
     if (attach_inspect(p, r->id, ret, e) < 0)
         return -1;
     if (!ret->alive || !ret->mounted)

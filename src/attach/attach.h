@@ -82,9 +82,10 @@ int attach_find(const struct attach_node *n, const char *id, struct attach_volum
 int attach_grow(const struct attach_node *n, const char *id, uint64_t *ret_size, struct err *e);
 /*
  * Flushes, then removes everything. FAILED_PRECONDITION while the device is mounted or otherwise in use;
- * DEADLINE_EXCEEDED when it cannot be flushed in that time. With force neither counts: I/O that waits
- * fails, so that a file system on a volume whose target is gone can be unmounted afterwards. That there is
- * nothing is success.
+ * DEADLINE_EXCEEDED when it cannot be flushed in that time. With force neither counts: the process ends and
+ * I/O that waits fails, so that a file system on a volume whose target is gone can be unmounted; as long as
+ * it is not, that too is FAILED_PRECONDITION, and another call does the rest. That there is nothing is
+ * success.
  */
 int attach_remove(const struct attach_node *n, const char *id, int64_t flush_ns, bool force,
                   struct err *e);

@@ -20,8 +20,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "attach/loop.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 enum {
     VOLUME = 2, /* inode; the folder is FUSE_ROOT_ID */
@@ -242,7 +243,8 @@ static void on_getattr(fuse_req_t req, fuse_ino_t inode, struct fuse_file_info *
 
 static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-    if (parent != FUSE_ROOT_ID || strcmp(name, NAME)) {
+    bool known = str_eq(name, NAME) || str_starts_with(name, ATTACH_LABEL_BEGIN);
+    if (parent != FUSE_ROOT_ID || !known) {
         fuse_reply_err(req, ENOENT);
         return;
     }

@@ -3,22 +3,23 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <linux/loop.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/thread.h"
 
 enum { MAKE_TRIES = 100 };
 
@@ -33,7 +34,8 @@ static uint64_t hash(const char *text)
 
 void attach_loop_prefix(const char *folder, char prefix[ATTACH_LABEL_SIZE])
 {
-    snprintf(prefix, ATTACH_LABEL_SIZE, "orlop:%016llx:", (unsigned long long)hash(folder));
+    snprintf(prefix, ATTACH_LABEL_SIZE,
+             ATTACH_LABEL_BEGIN "%016llx:", (unsigned long long)hash(folder));
 }
 
 void attach_loop_label(const char *folder, const char *id, char label[ATTACH_LABEL_SIZE])
@@ -48,27 +50,37 @@ static int device_open(const char *path, int flags)
     return open(path, flags | O_CLOEXEC);
 }
 
-/* False when it is free, or gone. */
-static bool look(unsigned number, struct attach_loop *ret)
+/*
+ * What sysfs says of a device: the name by which the backing file was opened. It stays when the file system
+ * has died or was detached, where asking the device itself fails. False when it is not bound.
+ */
+static bool label_of(const char *name, char label[ATTACH_LABEL_SIZE])
 {
-    struct loop_info64 info;
-    snprintf(ret->path, sizeof(ret->path), "/dev/loop%u", number);
-    int fd = device_open(ret->path, O_RDONLY);
-    if (fd < 0)
+    _cleanup_(str_done) struct str text = {0};
+    struct err unbound;
+    char path[300];
+    snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", name);
+    if (file_read(path, PATH_MAX + 16, &text, &unbound) < 0 || !text.len)
         return false;
-    bool used = ioctl(fd, LOOP_GET_STATUS64, &info) == 0;
-    if (used) {
-        memcpy(ret->label, info.lo_file_name, sizeof(ret->label));
-        ret->label[sizeof(ret->label) - 1] = 0;
-        ret->file_system = (dev_t)info.lo_device;
-        ret->size = 0;
-        ioctl(fd, BLKGETSIZE64, &ret->size);
-    }
-    close(fd);
-    return used;
+    text.p[strcspn(text.p, "\n")] = 0;
+    const char *slash = strrchr(text.p, '/');
+    snprintf(label, ATTACH_LABEL_SIZE, "%s", slash ? slash + 1 : text.p);
+    return true;
 }
 
-/* sysfs lists a device as bound when it has a folder "loop". A look there costs no open of the device. */
+/* A device whose file system is dead says nothing, and is on none. */
+static void look(struct attach_loop *l)
+{
+    struct loop_info64 info;
+    int fd = device_open(l->path, O_RDONLY);
+    if (fd < 0)
+        return;
+    if (ioctl(fd, LOOP_GET_STATUS64, &info) == 0)
+        l->file_system = (dev_t)info.lo_device;
+    ioctl(fd, BLKGETSIZE64, &l->size);
+    close(fd);
+}
+
 int attach_loop_list(const char *prefix, struct attach_loop **ret, size_t *ret_count, struct err *e)
 {
     DIR *dir = opendir("/sys/block");
@@ -78,13 +90,13 @@ int attach_loop_list(const char *prefix, struct attach_loop **ret, size_t *ret_c
     size_t count = 0;
     for (struct dirent *d; (d = readdir(dir));) {
         unsigned number;
-        char extra, path[300];
-        if (sscanf(d->d_name, "loop%u%c", &number, &extra) != 1)
+        char extra;
+        struct attach_loop l = {0};
+        if (sscanf(d->d_name, "loop%u%c", &number, &extra) != 1 || !label_of(d->d_name, l.label) ||
+            !str_starts_with(l.label, prefix))
             continue;
-        snprintf(path, sizeof(path), "/sys/block/%s/loop", d->d_name);
-        struct attach_loop l;
-        if (access(path, F_OK) || !look(number, &l) || !str_starts_with(l.label, prefix))
-            continue;
+        snprintf(l.path, sizeof(l.path), "/dev/loop%u", number);
+        look(&l);
         found = mem_realloc_array(found, count + 1, sizeof(*found));
         found[count++] = l;
     }
@@ -126,16 +138,20 @@ static int configure(int control, const struct loop_config *config, struct attac
     close(fd);
     if (result < 0 && error == EBUSY)
         return 0;
-    return result < 0 ? err_errno(e, error, "%s: cannot set it up", ret->path)
-                      : look((unsigned)number, ret);
+    if (result < 0)
+        return err_errno(e, error, "%s: cannot set it up", ret->path);
+    look(ret);
+    return 1;
 }
 
-int attach_loop_make(const char *file, const char *label, uint32_t block_size,
+int attach_loop_make(const char *mount, const char *label, uint32_t block_size,
                      struct attach_loop *ret, struct err *e)
 {
+    *ret = (struct attach_loop){0};
+    snprintf(ret->label, sizeof(ret->label), "%s", label);
     struct loop_config config = {.block_size = block_size,
                                  .info = {.lo_flags = LO_FLAGS_DIRECT_IO}};
-    snprintf((char *)config.info.lo_file_name, LO_NAME_SIZE, "%s", label);
+    _cleanup_free_ char *file = mem_printf("%s/%s", mount, label);
     int backing = open(file, O_RDWR | O_CLOEXEC | O_DIRECT);
     if (backing < 0)
         return err_errno(e, errno, "%s", file);
@@ -178,67 +194,50 @@ bool attach_loop_in_use(const char *path)
     return false;
 }
 
-/* A flush in a thread of its own, which is left behind when it takes too long: it then ends with the I/O. */
-struct flush {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int fd, error;
-    bool done, left;
-};
-
-static void flush_free(struct flush *f)
+/*
+ * Only what is safe between fork and exec in a program with threads. It keeps no descriptor of the parent,
+ * for it may stay for as long as the target is away; nobody waits for it, not even when it ends.
+ */
+static void flush_alone(const char *path, int tell)
 {
-    close(f->fd);
-    pthread_cond_destroy(&f->changed);
-    pthread_mutex_destroy(&f->lock);
-    free(f);
+    if (fork() != 0)
+        _exit(0);
+    dup2(tell, 0);
+    close_range(1, ~0U, 0);
+    int fd = open(path, O_RDWR);
+    int error = fd < 0 ? errno : fsync(fd) < 0 ? errno : 0;
+    if (write(0, &error, sizeof(error)) < 0)
+        _exit(1);
+    _exit(0);
 }
 
-static void *flush_run(void *context)
-{
-    struct flush *f = context;
-    int error = fsync(f->fd) < 0 ? errno : 0;
-    pthread_mutex_lock(&f->lock);
-    f->error = error;
-    f->done = true;
-    bool left = f->left;
-    pthread_cond_signal(&f->changed);
-    pthread_mutex_unlock(&f->lock);
-    if (left)
-        flush_free(f);
-    return NULL;
-}
-
+/* A process of its own does it: one that waits for I/O cannot even be killed, so it must not be the caller. */
 int attach_loop_flush(const char *path, int64_t within_ns, struct err *e)
 {
-    int fd = device_open(path, O_RDWR);
-    if (fd < 0)
-        return errno == ENXIO || errno == ENOENT ? 0 : err_errno(e, errno, "%s", path);
-    struct flush *f = NEW(struct flush);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&f->changed, &attributes);
-    pthread_mutex_init(&f->lock, NULL);
-    f->fd = fd;
-    pthread_t thread;
-    if (thread_start(&thread, "flush", flush_run, f, e) < 0) {
-        flush_free(f);
-        return -1;
+    int ends[2], status, error;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(e, errno, "pipe");
+    pid_t pid = fork();
+    if (pid == 0)
+        flush_alone(path, ends[1]);
+    int forked = errno;
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return err_errno(e, forked, "fork");
     }
-    pthread_detach(thread);
-    int64_t until = clock_mono_ns(clock_system()) + within_ns;
-    pthread_mutex_lock(&f->lock);
-    while (!f->done && clock_wait(clock_system(), &f->changed, &f->lock, until))
-        ;
-    bool done = f->done;
-    int error = f->error;
-    f->left = !done;
-    pthread_mutex_unlock(&f->lock);
+    waitpid(pid, &status, 0);
+    struct pollfd p = {.fd = ends[0], .events = POLLIN};
+    int64_t until = clock_mono_ns(clock_system()) + within_ns, left = within_ns;
+    while (left >= 0 && poll(&p, 1, (int)(left / 1000000)) < 0 && errno == EINTR)
+        left = until - clock_mono_ns(clock_system());
+    bool done = p.revents && read(ends[0], &error, sizeof(error)) == sizeof(error);
+    close(ends[0]);
     if (!done)
         return err_set(e, ERR_DEADLINE_EXCEEDED, "FlushTimeout", "%s cannot be flushed in time",
                        path);
-    flush_free(f);
+    if (error == ENXIO || error == ENOENT)
+        return 0;
     return error ? err_errno(e, error, "%s: cannot flush", path) : 0;
 }
 

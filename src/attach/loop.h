@@ -1,8 +1,9 @@
 /*
  * Loop devices that have an attached volume below them.
  *
- * Ours carry a label, in the place for the name of the backing file: "orlop:FOLDER:VOLUME", both as hashes.
- * So they are found whatever became of the file: its mount may be detached, its path gone.
+ * Ours carry a label, "orlop:FOLDER:VOLUME", both as hashes: the backing file is opened by that name, which
+ * the file system knows for the volume besides its usual one. sysfs keeps it as long as the device is bound,
+ * whatever became of the process, of the file system and of the place where it was mounted.
  */
 #pragma once
 
@@ -12,12 +13,14 @@
 
 #include "base/err.h"
 
+#define ATTACH_LABEL_BEGIN "orlop:"
+
 enum { ATTACH_LABEL_SIZE = 64, ATTACH_DEVICE_SIZE = 32 };
 
 struct attach_loop {
     char path[ATTACH_DEVICE_SIZE]; /* /dev/loopN */
     char label[ATTACH_LABEL_SIZE];
-    dev_t file_system; /* that the backing file is on */
+    dev_t file_system; /* that the backing file is on; 0: it is dead */
     uint64_t size;
 };
 
@@ -28,8 +31,8 @@ void attach_loop_prefix(const char *folder, char prefix[ATTACH_LABEL_SIZE]);
 /* Those whose label begins with that; *ret is to be freed. */
 int attach_loop_list(const char *prefix, struct attach_loop **ret, size_t *ret_count,
                      struct err *e);
-/* With direct I/O, no I/O scheduler, and these logical blocks. */
-int attach_loop_make(const char *file, const char *label, uint32_t block_size,
+/* On the file of that label in the mount, with direct I/O, no I/O scheduler, and these logical blocks. */
+int attach_loop_make(const char *mount, const char *label, uint32_t block_size,
                      struct attach_loop *ret, struct err *e);
 /* Takes the size of the file; *ret_size is the device's afterwards. */
 int attach_loop_grow(const char *path, uint64_t *ret_size, struct err *e);

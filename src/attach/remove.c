@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { END_MS = 8000, KILL_MS = 2000, LOOK_MS = 10 };
+enum { END_MS = 8000, KILL_MS = 2000, GONE_MS = 1000, LOOK_MS = 10 };
 
 /* The lock goes with the last of its processes: the supervisor, or a worker that outlived it. */
 static bool gone_within(const struct attach_place *p, int fd, int ms)
@@ -63,6 +63,28 @@ static int flush_device(const struct attach_volume *v, int64_t flush_ns, struct 
     return attach_loop_flush(v->device, flush_ns, e);
 }
 
+/* A device goes with its last user: one whose I/O has just failed needs a moment, a mount needs an umount. */
+static int devices_gone(const struct attach_place *p, struct err *e)
+{
+    int64_t until = clock_mono_ns(clock_system()) + GONE_MS * 1000000LL;
+    for (;;) {
+        struct attach_loop *loops;
+        size_t count;
+        if (attach_loop_list(p->label, &loops, &count, e) < 0)
+            return -1;
+        if (count && clock_mono_ns(clock_system()) > until)
+            err_set(e, ERR_FAILED_PRECONDITION, "InUse",
+                    "%s is dead now, and still in use: unmount what is on it, and detach again",
+                    loops[0].path);
+        free(loops);
+        if (!count)
+            return 0;
+        if (clock_mono_ns(clock_system()) > until)
+            return -1;
+        poll(NULL, 0, LOOK_MS);
+    }
+}
+
 static int remove_locked(const struct attach_place *p, const char *id, int64_t flush_ns, bool force,
                          struct err *e)
 {
@@ -71,7 +93,7 @@ static int remove_locked(const struct attach_place *p, const char *id, int64_t f
         return -1;
     if (force && end_process(p, e) < 0)
         return -1;
-    if (attach_drop_loops(p, 0, e) < 0 || end_process(p, e) < 0)
+    if (attach_drop_loops(p, 0, e) < 0 || end_process(p, e) < 0 || devices_gone(p, e) < 0)
         return -1;
     while (umount2(p->mount, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
         ;

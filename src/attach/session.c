@@ -47,6 +47,7 @@ struct attach_session {
     int64_t now, next_try, pause, login_until, heard, away_since, again_at, fail_check;
     bool nop;
     bool unmaps, no_same;
+    unsigned unsent;        /* commands that libiscsi was given since it last sent */
     uint32_t transfer_most; /* in bytes */
     uint64_t same_most;
 };
@@ -253,6 +254,7 @@ static void send_io(struct attach_io *io)
                                    op == ATTACH_UNMAP && s->unmaps, 0, 0, io_done, io);
         break;
     }
+    s->unsent++;
     if (!t) {
         lose(s, "cannot send a command");
         if (!list_is_linked(&io->link))
@@ -300,7 +302,7 @@ static void become_ready(struct attach_session *s)
     s->again_at = 0;
     s->heard = s->now;
     s->facts.logins++;
-    s->facts.refused = false;
+    s->facts.refused = ERR_OK;
     log_info("logged in", LOG_S("portal", s->o.portal), LOG_S("target", s->o.iqn),
              LOG_U("size", s->facts.size));
 }
@@ -401,12 +403,15 @@ static void ask_capacity(struct attach_session *s)
 }
 
 /* libiscsi has the status of a login in its text only: "...(513)" is 0x0201, authentication failed. */
-static bool refused_for_good(struct attach_session *s)
+static enum err_code refusal(struct attach_session *s)
 {
+    enum { INITIATOR_ERROR = 0x0200, NOT_FOUND = 0x0203, CLASS_MASK = 0xff00 };
     const char *text = iscsi_get_error(s->iscsi);
     const char *open = text ? strrchr(text, '(') : NULL;
     unsigned long status = open ? strtoul(open + 1, NULL, 10) : 0;
-    return status >= 0x0200 && status <= 0x02ff;
+    if ((status & CLASS_MASK) != INITIATOR_ERROR)
+        return ERR_OK;
+    return status == NOT_FOUND ? ERR_NOT_FOUND : ERR_PERMISSION_DENIED;
 }
 
 static void login_done(struct iscsi_context *iscsi, int status, void *data, void *private)
@@ -414,7 +419,7 @@ static void login_done(struct iscsi_context *iscsi, int status, void *data, void
     (void)iscsi, (void)data;
     struct attach_session *s = private;
     if (status != SCSI_STATUS_GOOD) {
-        s->facts.refused = status != SCSI_STATUS_CANCELLED && refused_for_good(s);
+        s->facts.refused = status == SCSI_STATUS_CANCELLED ? ERR_OK : refusal(s);
         lose(s, "cannot log in");
         return;
     }
@@ -446,7 +451,7 @@ static void begin(struct attach_session *s)
     s->state = CONNECTING;
     s->login_until = s->now + LOGIN_TIME;
     s->heard = s->now;
-    s->facts.refused = false;
+    s->facts.refused = ERR_OK;
     iscsi_set_targetname(iscsi, o->iqn);
     iscsi_set_session_type(iscsi, ISCSI_SESSION_NORMAL);
     iscsi_set_header_digest(iscsi, ISCSI_HEADER_DIGEST_NONE);
@@ -472,6 +477,13 @@ struct attach_session *attach_session_new(const struct attach_session_options *o
     s->now = s->away_since = s->next_try = clock_mono_ns(clock_system());
     s->pause = RETRY_FIRST;
     return s;
+}
+
+void attach_session_assume(struct attach_session *s, uint64_t size, uint32_t block_size)
+{
+    s->facts.size = size;
+    s->facts.block_size = block_size;
+    s->facts.known = true;
 }
 
 static void logged_out(struct iscsi_context *iscsi, int status, void *data, void *private)
@@ -599,13 +611,15 @@ static void fail_old(struct attach_session *s)
 static int exchange(struct attach_session *s, short events)
 {
     bool sends = s->state == READY && iscsi_which_events(s->iscsi) & POLLOUT;
+    bool cork = sends && s->unsent > 1;
     int fd = iscsi_get_fd(s->iscsi), on = 1, off = 0;
     if (events & POLLIN)
         s->heard = s->now;
-    if (sends)
+    if (cork)
         setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on));
     int result = iscsi_service(s->iscsi, events | (sends ? POLLOUT : 0));
-    if (sends && result == 0 && !s->lost)
+    s->unsent = 0;
+    if (cork && result == 0 && !s->lost)
         setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
     return result;
 }

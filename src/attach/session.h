@@ -64,8 +64,9 @@ struct attach_facts {
     uint32_t block_size;
     bool known; /* it was logged in once: the two above are true */
     bool ready;
-    int64_t away_ns;      /* how long it has not been ready */
-    bool refused;         /* the last login was refused for a reason that waiting does not mend */
+    int64_t away_ns; /* how long it has not been ready */
+    enum err_code
+        refused; /* why the last login was refused, if waiting does not mend it; else ERR_OK */
     char last_error[256]; /* why it is away, or was the last time */
     unsigned logins;      /* how often it was logged in */
     uint64_t attentions;  /* unit attentions seen */
@@ -78,6 +79,8 @@ struct attach_session;
 /* changed() is called when the size has become known or another. Borrowed: what o points at. */
 struct attach_session *attach_session_new(const struct attach_session_options *o,
                                           void (*changed)(void *context), void *context);
+/* What a predecessor knew of the volume. */
+void attach_session_assume(struct attach_session *s, uint64_t size, uint32_t block_size);
 /* Fails what waits and what is under way with EIO, and logs out if that takes no second. */
 void attach_session_free(struct attach_session *s);
 

@@ -27,6 +27,9 @@ int attach_shared_init(struct attach_shared *shared, struct err *e)
 static void changed(void *context)
 {
     struct work *k = context;
+    const struct attach_facts *facts = attach_session_facts(k->session);
+    k->w->shared->block_size = facts->block_size;
+    k->w->shared->size = facts->size;
     if (k->file)
         attach_file_changed(k->file);
 }
@@ -43,10 +46,8 @@ static int look_at_login(struct work *k, int64_t until, struct err *e)
             return err_errno(e, errno, "eventfd");
         return k->file ? 0 : -1;
     }
-    if (k->w->shared->greeting.length)
-        return 0;
     if (facts->refused)
-        return err_set(e, ERR_PERMISSION_DENIED, "LoginRefused", "%s refuses the login: %s",
+        return err_set(e, facts->refused, "LoginRefused", "%s refuses the login: %s",
                        o->session.portal, facts->last_error);
     if (clock_mono_ns(clock_system()) > until)
         return err_set(e, ERR_UNAVAILABLE, "TargetUnreachable", "%s, %s: %s", o->session.portal,
@@ -84,6 +85,8 @@ int attach_work(const struct attach_worker *w)
     if (stop_catch(&k.stop, e) < 0)
         return 1;
     k.session = attach_session_new(&w->o->session, changed, &k);
+    if (w->shared->size) /* a predecessor has served it: whoever asks for the size need not wait */
+        attach_session_assume(k.session, w->shared->size, w->shared->block_size);
     k.control = attach_control_new(w, k.session);
     int timeout = 0, result = 1;
     while (result > 0) {

@@ -12,6 +12,8 @@
 struct attach_shared {
     struct attach_greeting greeting;
     struct err error; /* of a worker that exits with a status that is not 0 */
+    uint64_t size;    /* of the volume, as it was known last; 0: not yet */
+    uint32_t block_size;
     unsigned restarts;
     int ready_fd; /* an eventfd that is readable once I/O can begin */
 };
