@@ -5,10 +5,10 @@ attach.py ATTACH TARGET
 """
 import errno
 import hashlib
+import json
 import os
 import platform
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -72,8 +72,9 @@ def used(path):
 
 
 def flushes(target):
+    """How many flushes the target has done for those who are logged in."""
     said = run(target.program, "target", "show", "--control", f"{target.folder}/control", "-o", "json")
-    return said.stdout
+    return sum(s["statistics"]["flushes"]["count"] for s in json.loads(said.stdout)["sessions"])
 
 
 def life(scratch, node, target):
@@ -89,12 +90,11 @@ def life(scratch, node, target):
             stderr="detach it first")
     tap.ran(run("mkfs.ext4", "-q", device), "ext4 is made")
     with Mounted(device, scratch.file("mnt")) as mount:
-        before = node.process("pvc-1")["flushes"]
+        before = flushes(target)
         with open(f"{mount}/flushed", "wb") as file:
             file.write(os.urandom(MIB))
             os.fsync(file.fileno())
-        tap.ok(node.process("pvc-1")["flushes"] > before, "fsync flushes the target",
-               node.process("pvc-1"))
+        tap.ok(flushes(target) > before, "fsync flushes the target", f"{before} before, {flushes(target)} after")
         tap.ran(node.ask("remove", "--id", "pvc-1"), "what is mounted is not detached", 64 + 9, stderr="in use")
 
         writer = Writer(f"{mount}/target-killed")
@@ -237,6 +237,9 @@ def refusals(scratch, node):
     tap.equal(node.left(), [], "nothing is left of what was refused")
 
 
+if os.geteuid() or not os.path.exists("/dev/fuse") or not os.path.exists("/dev/loop-control"):
+    tap.skip("attached volumes", "it takes root, FUSE and loop devices")
+    tap.done()
 with Scratch() as scratch:
     node = Node(attach_program, scratch.file("node"))
     try:
