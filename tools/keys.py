@@ -21,6 +21,7 @@ NOT_CHECKED = {
     "src/api/crd": "the same",
     "src/lvm/": "reports of lvm, and the file of device classes",
     "src/target/": "the control socket of a target",
+    "src/attach/": "the control socket of an attached volume, and its request on disk",
     "src/bench/": "results of a measurement",
     "src/up/": "the state of programs, and bootstrap tokens",
     "src/node/join": "a kubeconfig",

@@ -39,6 +39,7 @@ BELOW = {
     "ui": ["base"],
     "cli": ["base"],
     "ctl": ["base", "json", "api", "kinds", "kube", "controllers", "ui", "cli", "up"],
+    "attach": ["base", "json", "cli"],
     "bench": ["base", "json", "ui", "cli"],
     # It starts and stops the embedded Kubernetes, so it alone knows of it.
     "up": ["base", "json", "api", "kinds", "pki", "kube", "node", "ui", "cli", "k8s/kubelet"],
@@ -56,8 +57,9 @@ BELOW = {
 }
 # The headers of these libraries appear in one module only.
 OWNERS = {
-    "iscsi/iscsi.h": ["src/bench/session.c"],
-    "iscsi/scsi-lowlevel.h": ["src/bench/session.c"],
+    "iscsi/iscsi.h": ["src/bench/session.c", "src/attach/session.c"],
+    "iscsi/scsi-lowlevel.h": ["src/bench/session.c", "src/attach/session.c"],
+    "fuse3/fuse_lowlevel.h": ["src/attach/file.c"],
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c", "src/zpool/signature.c"],
