@@ -136,6 +136,7 @@ struct repl_replica {
     uint64_t done_bits[WINDOW / 64];
 
     struct piece pieces[REPL_PIECES];
+    uint32_t places; /* of them that may be in use: those below */
 
     /* flushes */
     enum { FLUSH_IDLE, FLUSH_STORE, FLUSH_PAGES, FLUSH_META } flush_state;
