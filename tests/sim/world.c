@@ -136,6 +136,7 @@ void target_start(struct sim *s, int i, bool create)
         .grace_ns = s->safe ? -1 : 300 * MS,
         .mark_bytes = s->mark_bytes,
         .map_chunk = s->map_chunk,
+        .ahead = s->mark_bytes == SECTOR ? 1 : 0,
     };
     if (s->named) {
         memcpy(c.first, s->first, sizeof(c.first));

@@ -42,9 +42,10 @@ static struct {
     int undecided, unreadable;
     uint8_t meta[N][REPL_META_HEAD + 4 * REPL_SUPER_SIZE]; /* kept when a replica is revived */
     uint64_t generation[N];
-    int pieces, most_pieces; /* of a rebuild under way, now and at most */
+    int pieces, most_pieces; /* of a rebuild read and not yet written, now and at most */
     int reads[N];            /* sent */
     int begun, begun_first;  /* pieces, in all, and when the first rebuild came to its end */
+    int begun_ahead;         /* when the first was read */
 } w;
 
 static void post(int replica, int to_replica, const struct repl_msg *m, const struct iovec *iov,
@@ -63,8 +64,10 @@ static void t_send(void *ctx, int link, const struct repl_msg *m, const struct i
                    struct repl_buf *owner)
 {
     (void)ctx, (void)owner;
-    w.pieces += m->type == REPL_BEGIN;
+    w.pieces += m->type == REPL_READ && m->count > REPL_SECTOR;
     w.begun += m->type == REPL_BEGIN;
+    if (w.pieces && !w.begun_ahead)
+        w.begun_ahead = w.begun;
     w.reads[link] += m->type == REPL_READ;
     if (m->type == REPL_DONE && !w.begun_first)
         w.begun_first = w.begun;
@@ -262,6 +265,7 @@ static void make_replica(int i)
 }
 
 static int64_t slow_scrub_ns;
+static uint32_t ahead; /* pieces that are begun before they are asked for; 0: as many as may be */
 
 static int start_n(int n, int cf)
 {
@@ -274,7 +278,8 @@ static int start_n(int n, int cf)
                                    .cf = (uint8_t)cf,
                                    .window = 64,
                                    .reads = 16,
-                                   .scrub_ns = slow_scrub_ns};
+                                   .scrub_ns = slow_scrub_ns,
+                                   .ahead = ahead};
     w.t = repl_target_new(&c, &t_ops, NULL);
     for (int i = 0; i < n; i++)
         make_replica(i);
