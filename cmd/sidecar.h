@@ -14,7 +14,7 @@ struct sidecar_settings {
 
 static const struct cli_option sidecar_options[] = {
     {"kind", 0, "KIND", CLI_ENUM, SIDECAR_AT(kind), .required = true,
-     .choices = CLI_WORDS("JivaVolume"), .doc = "Kind of the volume's object."},
+     .choices = CLI_WORDS("CStorVolume", "JivaVolume"), .doc = "Kind of the volume's object."},
     {"namespace", 0, "NAME", CLI_STRING, SIDECAR_AT(ns), .required = true,
      .doc = "Namespace of the object."},
     {"name", 0, "NAME", CLI_STRING, SIDECAR_AT(name), .required = true,

@@ -43,12 +43,12 @@ ALLOWED = (
     ("src/kube/template", "$items $when", "words of such templates"),
     ("src/controllers/", "app serviceAccountToken sources", "a label, and volumes of pods"),
     ("src/sidecar/ src/controllers/volume/ src/ctl/volume",
-     "chap discovery doing force guests initiator instead portal rebuildSecondsLeft sessions "
+     "chap consistency discovery doing force guests initiator instead portal rebuildSecondsLeft sessions "
      "volumeStatus voter", "the control socket of a target"),
 )
 FIELD = re.compile(r'\{\s*"([^"]+)",\s*API_')
 ALIASES = re.compile(r"API_ALIASES\(([^)]*)\)")
-CALL = re.compile(r"\bjson_(at|str|object_get|object_set|object_set_new|object_del|pack)\(")
+CALL = re.compile(r"\bjson_(at|str|text|object_get|object_at|array_at|object_set|object_set_new|object_del|pack)\(")
 LITERAL = re.compile(r'"([^"]*)"')
 
 

@@ -43,9 +43,7 @@ static int reconcile(void *context, const char *ns, const char *name, struct kub
     const char *why = *its.spec.node_name ? why_unknown(d, its.spec.node_name) : NULL;
     int status = 0;
     if (why && !str_eq(its.status.state, "Unknown")) {
-        json_auto_t *wanted = json_deep_copy(json_object_get(device, "status"));
-        if (!wanted)
-            wanted = json_object();
+        json_auto_t *wanted = kube_status_copy(device);
         json_object_set_new(wanted, "state", json_string("Unknown"));
         status = kube_status_write(d->client, &d->devices_r, &device, wanted, e);
         if (status == 0)

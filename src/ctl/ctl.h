@@ -115,8 +115,6 @@ json_t *ctl_list(const json_t *items);
 /* The PersistentVolume that stands for a LogicalVolume; NULL when there is none, or with an error. */
 json_t *ctl_volume_of(struct kube_client *c, const json_t *lv, struct err *e);
 
-/* Text of an object at two keys; "" when it is not there. */
-const char *ctl_text(const json_t *object, const char *part, const char *key);
 /* Age of an object, as kubectl has it; returns buf. */
 const char *ctl_age(const json_t *object, char buf[AGE_MAX]);
 /* Prints objects as -o says: json, yaml or name ("TYPE/NAME"); false: as a table, by the caller. */

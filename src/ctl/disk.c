@@ -7,25 +7,19 @@
 #include "kube/condition.h"
 #include "ui/term.h"
 
-static const char *detail(const json_t *disk, const char *key)
-{
-    const char *text = json_string_value(json_at(disk, "spec", "details", key));
-    return text ? text : "";
-}
-
 /* Why it can be had, or not, in a word. */
-static const char *use_of(const json_t *disk)
+static const char *use_of(const struct block_device *disk)
 {
-    const char *reason = json_str(kube_condition_get(disk, "Claimable"), "reason");
-    return reason && *reason ? reason : ctl_text(disk, "status", "claimState");
+    const char *reason = json_str(kube_condition_get(disk->json, "Claimable"), "reason");
+    return reason && *reason ? reason : disk->status.claim_state;
 }
 
 /* Whether a claim or a pool can have it. */
-static bool is_free(const json_t *disk)
+static bool is_free(const json_t *json)
 {
-    const char *claimable = json_str(kube_condition_get(disk, "Claimable"), "status");
-    return str_eq(ctl_text(disk, "status", "claimState"), "Unclaimed") &&
-           str_eq(ctl_text(disk, "status", "state"), "Active") &&
+    const struct block_device disk = block_device_of(json);
+    const char *claimable = json_str(kube_condition_get(json, "Claimable"), "status");
+    return str_eq(disk.status.claim_state, "Unclaimed") && str_eq(disk.status.state, "Active") &&
            (!claimable || str_eq(claimable, "True"));
 }
 
@@ -51,18 +45,17 @@ static void view_done(struct view *v)
     json_decref(v->clusters);
 }
 
-static void add_row(struct ctl_table *t, const struct view *v, const json_t *disk)
+static void add_row(struct ctl_table *t, const struct view *v, const json_t *json)
 {
-    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(disk));
+    const struct block_device disk = block_device_of(json);
+    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(json));
     char size[CTL_BYTES_MAX], age[AGE_MAX];
-    ctl_table_add(t, (const char *const[]){
-                         kube_name(disk), ctl_disk_node(disk), ctl_text(disk, "spec", "path"),
-                         ctl_bytes(json_at(disk, "spec", "capacity", "storage"), size),
-                         detail(disk, "deviceType"), ctl_text(disk, "status", "state"),
-                         use_of(disk), cluster ? kube_name(cluster) : "", ctl_age(disk, age),
-                         detail(disk, "model"), detail(disk, "serial"),
-                         json_string_value(json_at(disk, "spec", "claimRef", "name")),
-                         kube_namespace(disk)});
+    ctl_table_add(t, (const char *const[]){kube_name(json), ctl_disk_node(json), disk.spec.path,
+                                           ctl_size(disk.spec.size, size), disk.spec.device_type,
+                                           disk.status.state, use_of(&disk),
+                                           cluster ? kube_name(cluster) : "", ctl_age(json, age),
+                                           disk.spec.model, disk.spec.serial, disk.spec.claim.name,
+                                           kube_namespace(json)});
 }
 
 static void print_table(const struct cli_args *args, const struct view *v, const json_t *disks)
@@ -162,82 +155,80 @@ static void line(const char *title, const char *text)
     putchar('\n');
 }
 
-static void print_links(const json_t *disk)
+static void print_links(const struct block_device *disk)
 {
     size_t i, j;
     json_t *kind, *link;
     const char *title = "Links:";
-    json_array_foreach(json_at(disk, "spec", "devlinks"), i, kind) {
-        json_array_foreach(json_object_get(kind, "links"), j, link) {
+    json_array_foreach(disk->spec.devlinks, i, kind) {
+        json_array_foreach(device_links_of(kind).links, j, link) {
             line(title, json_string_value(link));
             title = "";
         }
     }
 }
 
-static void print_disk(const struct view *v, const json_t *disk)
+static void print_disk(const struct view *v, const json_t *json)
 {
-    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(disk));
-    const json_t *claimable = kube_condition_get(disk, "Claimable");
+    const struct block_device disk = block_device_of(json);
+    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(json));
+    const json_t *claimable = kube_condition_get(json, "Claimable");
     char size[CTL_BYTES_MAX], age[AGE_MAX];
     _cleanup_free_ char *made_by =
-        mem_printf("%s %s %s", detail(disk, "vendor"), detail(disk, "model"),
-                   detail(disk, "firmwareRevision"));
-    line("Name:", kube_name(disk));
-    line("Node:", ctl_disk_node(disk));
-    line("Path:", ctl_text(disk, "spec", "path"));
-    print_links(disk);
-    line("Size:", ctl_bytes(json_at(disk, "spec", "capacity", "storage"), size));
-    line("Type:", detail(disk, "deviceType"));
-    line("Drive:", detail(disk, "driveType"));
+        mem_printf("%s %s %s", disk.spec.vendor, disk.spec.model, disk.spec.firmware);
+    line("Name:", kube_name(json));
+    line("Node:", ctl_disk_node(json));
+    line("Path:", disk.spec.path);
+    print_links(&disk);
+    line("Size:", ctl_size(disk.spec.size, size));
+    line("Type:", disk.spec.device_type);
+    line("Drive:", disk.spec.drive_type);
     line("Made by:", made_by + strspn(made_by, " "));
-    line("Serial:", detail(disk, "serial"));
-    line("State:", ctl_text(disk, "status", "state"));
-    line("Claim state:", ctl_text(disk, "status", "claimState"));
-    line("Claim:", json_string_value(json_at(disk, "spec", "claimRef", "name")));
+    line("Serial:", disk.spec.serial);
+    line("State:", disk.status.state);
+    line("Claim state:", disk.status.claim_state);
+    line("Claim:", disk.spec.claim.name);
     line("Use:", json_str(claimable, "reason"));
     line("", json_str(claimable, "message"));
-    line("File system:", json_string_value(json_at(disk, "spec", "filesystem", "fsType")));
-    line("Mounted on:", json_string_value(json_at(disk, "spec", "filesystem", "mountPoint")));
+    line("File system:", disk.spec.fs_type);
+    line("Mounted on:", disk.spec.mount_point);
     line("Pool:", cluster ? kube_name(cluster) : NULL);
-    line("Known for:", ctl_age(disk, age));
+    line("Known for:", ctl_age(json, age));
 }
 
 /* The first stable path of a kind; NULL. */
-static const char *link_of(const json_t *disk, const char *kind)
+static const char *link_of(const struct block_device *disk, const char *kind)
 {
     size_t i;
     json_t *links;
-    json_array_foreach(json_at(disk, "spec", "devlinks"), i, links) {
-        const char *its = json_str(links, "kind");
-        if (its && str_eq(its, kind))
-            return json_string_value(json_array_get(json_object_get(links, "links"), 0));
+    json_array_foreach(disk->spec.devlinks, i, links) {
+        if (str_eq(device_links_of(links).kind, kind))
+            return json_string_value(json_array_get(device_links_of(links).links, 0));
     }
     return NULL;
 }
 
 /* Whether whoever pulls it takes it away from a pool. */
-static bool print_place(const struct view *v, const json_t *disk)
+static bool print_place(const struct view *v, const json_t *json)
 {
-    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(disk));
-    _cleanup_free_ char *printed =
-        mem_printf("%s %s", detail(disk, "vendor"), detail(disk, "model"));
-    bool needed = cluster || str_eq(ctl_text(disk, "status", "claimState"), "Claimed");
-    line("Node:", ctl_disk_node(disk));
-    line("Slot:", link_of(disk, "by-path"));
-    line("Path:", ctl_text(disk, "spec", "path"));
+    const struct block_device disk = block_device_of(json);
+    const json_t *cluster = ctl_cluster_with(v->clusters, kube_name(json));
+    _cleanup_free_ char *printed = mem_printf("%s %s", disk.spec.vendor, disk.spec.model);
+    bool needed = cluster || str_eq(disk.status.claim_state, "Claimed");
+    line("Node:", ctl_disk_node(json));
+    line("Slot:", link_of(&disk, "by-path"));
+    line("Path:", disk.spec.path);
     line("Printed on:", printed + strspn(printed, " "));
-    line("Serial:", detail(disk, "serial"));
-    line("State:", ctl_text(disk, "status", "state"));
+    line("Serial:", disk.spec.serial);
+    line("State:", disk.status.state);
     if (cluster)
         printf(
             "%sDo not pull it: pool cluster %s has it; `orlop pool replace %s %s NEW` first.%s\n",
-            ui_colour(stdout, UI_RED), kube_name(cluster), kube_name(cluster), kube_name(disk),
+            ui_colour(stdout, UI_RED), kube_name(cluster), kube_name(cluster), kube_name(json),
             ui_colour(stdout, UI_PLAIN));
     else if (needed)
         printf("%sDo not pull it: the claim %s has it.%s\n", ui_colour(stdout, UI_RED),
-               json_string_value(json_at(disk, "spec", "claimRef", "name")),
-               ui_colour(stdout, UI_PLAIN));
+               disk.spec.claim.name, ui_colour(stdout, UI_PLAIN));
     else
         puts("No pool and no claim has it: it can be pulled.");
     return needed;

@@ -247,15 +247,11 @@ CLI_COMMAND(pool_expand) = {
 /* The entry of a device in spec.pools[], and its pool; NULL. */
 static json_t *find_entry(const json_t *cluster, const char *device, json_t **ret_pool)
 {
-    size_t i, j, k;
-    json_t *group, *entry;
-    json_array_foreach((json_t *)json_at(cluster, "spec", "pools"), i, *ret_pool) {
-        json_array_foreach(json_object_get(*ret_pool, "raidGroups"), j, group) {
-            json_array_foreach(json_object_get(group, "blockDevices"), k, entry) {
-                const char *name = json_str(entry, "blockDeviceName");
-                if (name && str_eq(name, device))
-                    return entry;
-            }
+    size_t i;
+    json_array_foreach((json_t *)pool_cluster_of(cluster).pools, i, *ret_pool) {
+        pool_each_device(*ret_pool, it) {
+            if (str_eq(it.name, device))
+                return (json_t *)it.json;
         }
     }
     return NULL;

@@ -101,7 +101,7 @@ static bool is_wanted(const json_t *cluster, const json_t *instances, const json
 {
     size_t i;
     json_t *pool;
-    json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
+    json_array_foreach(pool_cluster_of(cluster).pools, i, pool) {
         if (ctl_instance_of(instances, pool) == instance)
             return !kube_deleting(instance) && !kube_deleting(cluster);
     }
@@ -151,7 +151,7 @@ static int forget(struct ctl_pool_change *c, struct err *e)
         return -1;
     json_format(who, &word);
     bool going = !is_wanted(cluster, instances, instance);
-    bool last = json_array_size(json_at(cluster, "spec", "pools")) == 1;
+    bool last = json_array_size(pool_cluster_of(cluster).pools) == 1;
     if (mark(c, instance, str_get(&word), e) < 0)
         return -1;
     if (going || last) {

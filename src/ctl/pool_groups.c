@@ -83,15 +83,11 @@ static json_t *new_pool(json_t *cluster, const char *host, const char *type)
 /* The stripe that holds data, which grows in place; NULL. */
 static json_t *stripe_of(const json_t *pool)
 {
-    const char *def = json_str(json_object_get(pool, "poolConfig"), "defaultRaidGroupType");
     size_t i;
     json_t *group;
     json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        const char *type = json_str(group, "type");
-        type = type && *type ? type : def;
-        if (type && str_eq(type, "stripe") && !json_is_true(json_object_get(group, "isSpare")) &&
-            !json_is_true(json_object_get(group, "isReadCache")) &&
-            !json_is_true(json_object_get(group, "isWriteCache")))
+        const char *type = api_raid_type(pool, group);
+        if (type && str_eq(type, "stripe") && api_raid_role_of(group) == API_RAID_DATA)
             return group;
     }
     return NULL;

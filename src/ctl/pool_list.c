@@ -6,61 +6,50 @@
 #include "ctl/pools.h"
 
 /* What is under way in a pool; "" for nothing. */
-static const char *activity_of(const json_t *instance, char buf[64])
+static const char *activity_of(const struct pool_instance *instance, char buf[64])
 {
-    const json_t *resilver = json_at(instance, "status", "resilver");
     buf[0] = '\0';
-    if (resilver)
-        snprintf(buf, 64, "resilver %" JSON_INTEGER_FORMAT " %%",
-                 json_integer_value(json_object_get(resilver, "percent")));
-    else if (json_is_true(json_at(instance, "status", "readOnly")))
+    if (instance->status.resilver.percent != POOL_NOT_SAID)
+        snprintf(buf, 64, "resilver %" PRId64 " %%", instance->status.resilver.percent);
+    else if (instance->status.read_only)
         snprintf(buf, 64, "read-only");
-    return buf;
-}
-
-static const char *count_of(const json_t *instance, const char *key, char buf[24])
-{
-    snprintf(buf, 24, "%" JSON_INTEGER_FORMAT,
-             json_integer_value(json_object_get(json_object_get(instance, "status"), key)));
     return buf;
 }
 
 static size_t devices_of(const json_t *pool)
 {
-    size_t i, n = 0;
-    json_t *group;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group)
-        n += json_array_size(json_object_get(group, "blockDevices"));
+    size_t n = 0;
+    pool_each_device(pool, it)
+        n++;
     return n;
 }
 
 /* A pool with its instance; either may be NULL. */
 static void add_row(struct ctl_table *t, const json_t *cluster, const json_t *pool,
-                    const json_t *instance)
+                    const json_t *json)
 {
-    const json_t *capacity = json_at(instance, "status", "capacity");
-    const json_t *total = json_object_get(capacity, "total"),
-                 *used = json_object_get(capacity, "used");
-    char size[CTL_BYTES_MAX], full[16] = "", age[AGE_MAX], replicas[24], devices[24], busy[64];
-    const char *phase = ctl_text(instance, "status", "phase");
-    int percent = ctl_percent(used, total);
+    const struct pool_instance instance = pool_instance_of(json, NULL);
+    const json_t *total = instance.status.capacity.total;
+    char size[CTL_BYTES_MAX], full[16] = "", age[AGE_MAX], replicas[24] = "", devices[24], busy[64];
+    const char *phase = instance.status.phase;
+    int percent = ctl_percent(instance.status.capacity.used, total);
     if (percent >= 0)
         snprintf(full, sizeof(full), "%d%%", percent);
+    if (json)
+        snprintf(replicas, sizeof(replicas), "%" PRId64, instance.status.provisioned_replicas);
     snprintf(devices, sizeof(devices), "%zu",
-             devices_of(pool ? pool : json_object_get(instance, "spec")));
-    const char *state = !instance                 ? "Missing"
-                        : kube_deleting(instance) ? "Deleting"
-                        : !pool                   ? "Unwanted"
-                        : *phase                  ? phase
-                                                  : "Pending";
-    ctl_table_add(t,
-                  (const char *const[]){
-                      cluster ? kube_name(cluster) : kube_label(instance, API_POOL_CLUSTER),
-                      instance ? kube_name(instance) : "", ctl_node_of(instance, pool), state,
-                      ctl_bytes(total, size), full,
-                      instance ? count_of(instance, "provisionedReplicas", replicas) : "",
-                      ctl_age(instance ? instance : cluster, age), devices,
-                      activity_of(instance, busy), kube_namespace(cluster ? cluster : instance)});
+             devices_of(pool ? pool : json_object_get(json, "spec")));
+    const char *state = !json                 ? "Missing"
+                        : kube_deleting(json) ? "Deleting"
+                        : !pool               ? "Unwanted"
+                        : *phase              ? phase
+                                              : "Pending";
+    ctl_table_add(t, (const char *const[]){
+                         cluster ? kube_name(cluster) : kube_label(json, API_POOL_CLUSTER),
+                         json ? kube_name(json) : "", ctl_node_of(json, pool), state,
+                         ctl_bytes(total, size), full, replicas,
+                         ctl_age(json ? json : cluster, age), devices, activity_of(&instance, busy),
+                         kube_namespace(cluster ? cluster : json)});
 }
 
 static bool is_wanted(const struct cli_args *args, const json_t *pool, const json_t *instance)
@@ -88,7 +77,7 @@ static void add_cluster(const struct cli_args *args, struct ctl_table *t, const 
     json_auto_t *own = instances_in(instances, cluster), *known = json_array();
     size_t i, j;
     json_t *pool, *instance, *it;
-    json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
+    json_array_foreach(pool_cluster_of(cluster).pools, i, pool) {
         const json_t *its = ctl_instance_of(own, pool);
         if (its)
             json_array_append(known, (json_t *)its);

@@ -55,107 +55,102 @@ static void print_text(const char *text)
     ui_text(stdout, text, strlen(text));
 }
 
-static const json_t *by_name(const json_t *list, const char *key, const char *name)
+static const json_t *find_disk(const json_t *disks, const char *name)
 {
     size_t i;
     json_t *it;
-    json_array_foreach(list, i, it) {
-        const char *its = key ? json_str(it, key) : kube_name(it);
-        if (its && str_eq(its, name))
+    json_array_foreach(disks, i, it) {
+        if (str_eq(kube_name(it), name))
             return it;
     }
     return NULL;
 }
 
-static void print_errors(const json_t *status)
+static const struct pool_device_status *find_status(const struct pool_instance *instance,
+                                                    const char *name)
 {
-    static const char *const kinds[][2] = {
-        {"readErrors", "read"}, {"writeErrors", "write"}, {"checksumErrors", "checksum"}};
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        json_int_t n = json_integer_value(json_object_get(status, kinds[i][0]));
-        if (n)
-            printf("   %s%" JSON_INTEGER_FORMAT " %s error%s%s", ui_colour(stdout, UI_RED), n,
-                   kinds[i][1], n == 1 ? "" : "s", ui_colour(stdout, UI_PLAIN));
+    static const struct pool_device_status none = {.state = ""};
+    for (size_t i = 0; i < instance->status.devices.len; i++) {
+        if (str_eq(instance->status.devices.p[i].name, name))
+            return &instance->status.devices.p[i];
     }
+    return &none;
 }
 
-static void print_resilver(const json_t *instance, const char *device)
+static void print_errors(int64_t n, const char *kind)
 {
-    const json_t *resilver = json_at(instance, "status", "resilver");
-    const char *filled = json_str(resilver, "blockDeviceName");
-    if (!filled || !str_eq(filled, device))
-        return;
-    unsigned percent = (unsigned)json_integer_value(json_object_get(resilver, "percent"));
-    const json_t *left = json_object_get(resilver, "remainingSeconds");
+    if (n)
+        printf("   %s%" PRId64 " %s error%s%s", ui_colour(stdout, UI_RED), n, kind,
+               n == 1 ? "" : "s", ui_colour(stdout, UI_PLAIN));
+}
+
+static void print_resilver(const struct pool_instance *instance, const char *device)
+{
+    int64_t percent = instance->status.resilver.percent,
+            left = instance->status.resilver.seconds_left;
     char age[AGE_MAX];
+    if (!str_eq(instance->status.resilver.device, device))
+        return;
     fputs("   ", stdout);
-    ui_bar(stdout, percent, BAR);
-    printf(" %u%% resilvered", percent);
-    if (left)
-        printf(", %s left", age_format(json_integer_value(left) * CLOCK_SECOND, age));
+    ui_bar(stdout, (unsigned)percent, BAR);
+    printf(" %u%% resilvered", (unsigned)percent);
+    if (left != POOL_NOT_SAID)
+        printf(", %s left", age_format(left * CLOCK_SECOND, age));
 }
 
-static void draw_device(struct drawing *d, const json_t *instance, const json_t *device, bool last)
+static void draw_device(struct drawing *d, const struct pool_instance *instance,
+                        const struct raid_device *device, bool last)
 {
-    const char *name = json_str(device, "blockDeviceName");
-    const json_t *disk = by_name(d->disks, NULL, name);
-    const json_t *status = by_name(json_at(instance, "status", "devices"), "blockDeviceName", name);
-    const char *state = json_str(status, "state"), *path = ctl_text(disk, "spec", "path");
-    const json_t *size = json_at(disk, "spec", "capacity", "storage");
+    const json_t *known = find_disk(d->disks, device->name);
+    const struct block_device disk = block_device_of(known);
+    const struct pool_device_status *status = find_status(instance, device->name);
     char bytes[CTL_BYTES_MAX];
     branch(d, last);
-    print_text(name);
+    print_text(device->name);
     fputs("   ", stdout);
-    print_state(state ? state : "unknown");
-    printf("   %s", ctl_bytes(size ? size : json_object_get(device, "capacity"), bytes));
-    if (*path)
+    print_state(*status->state ? status->state : "unknown");
+    printf("   %s", ctl_size(disk.spec.size ? disk.spec.size : device->capacity, bytes));
+    if (*disk.spec.path)
         fputs("   ", stdout);
-    print_text(path);
-    if (disk && !str_eq(ctl_text(disk, "status", "state"), "Active"))
-        printf("   disk is %s", ctl_text(disk, "status", "state"));
-    else if (!disk)
+    print_text(disk.spec.path);
+    if (known && !str_eq(disk.status.state, "Active"))
+        printf("   disk is %s", disk.status.state);
+    else if (!known)
         fputs("   no such disk is known", stdout);
-    print_errors(status);
-    print_resilver(instance, name);
+    print_errors(status->read_errors, "read");
+    print_errors(status->write_errors, "write");
+    print_errors(status->checksum_errors, "checksum");
+    print_resilver(instance, device->name);
     putchar('\n');
 }
 
-static void draw_group(struct drawing *d, const json_t *instance, const json_t *pool,
-                       const json_t *group, bool last)
+static void draw_group(struct drawing *d, const struct pool_instance *instance,
+                       const struct pool_spec *pool, const struct raid_group *group, bool last)
 {
-    static const char *const roles[][2] = {
-        {"isWriteCache", "log"}, {"isReadCache", "cache"}, {"isSpare", "spare"}};
-    const char *type = json_str(group, "type"), *name = json_str(group, "name"), *role = NULL;
-    if (!type || !*type)
-        type = json_str(json_object_get(pool, "poolConfig"), "defaultRaidGroupType");
+    static const char *const roles[] = {[API_RAID_DATA] = "",
+                                        [API_RAID_WRITE_CACHE] = "log",
+                                        [API_RAID_READ_CACHE] = "cache",
+                                        [API_RAID_SPARE] = "spare"};
+    const char *role = roles[raid_group_role(group)], *type = raid_group_type(group, &pool->config);
     branch(d, last);
-    for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
-        if (json_is_true(json_object_get(group, roles[i][0])))
-            role = roles[i][1];
-    }
     bool plain = !type || str_eq(type, "stripe"); /* of those with a role nothing to speak of */
-    printf("%s%s", role ? role : "", role && !plain ? " " : "");
-    if (!role || !plain)
+    printf("%s%s", role, *role && !plain ? " " : "");
+    if (!*role || !plain)
         print_text(type ? type : "stripe");
-    if (name && *name) {
+    if (*group->name) {
         fputs("   ", stdout);
-        print_text(name);
+        print_text(group->name);
     }
     putchar('\n');
     d->depth++;
-    const json_t *devices = json_object_get(group, "blockDevices");
-    size_t i, n = json_array_size(devices);
-    json_t *device;
-    json_array_foreach(devices, i, device)
-        draw_device(d, instance, device, i + 1 == n);
+    for (size_t i = 0; i < group->devices.len; i++)
+        draw_device(d, instance, &group->devices.p[i], i + 1 == group->devices.len);
     d->depth--;
 }
 
-static void print_capacity(const json_t *instance)
+static void print_capacity(const struct pool_instance *instance)
 {
-    const json_t *capacity = json_at(instance, "status", "capacity");
-    const json_t *total = json_object_get(capacity, "total"),
-                 *used = json_object_get(capacity, "used");
+    const json_t *total = instance->status.capacity.total, *used = instance->status.capacity.used;
     int percent = ctl_percent(used, total);
     char a[CTL_BYTES_MAX], b[CTL_BYTES_MAX];
     if (percent < 0)
@@ -163,7 +158,7 @@ static void print_capacity(const json_t *instance)
     fputs("   ", stdout);
     ui_bar(stdout, (unsigned)percent, BAR);
     printf(" %d%%   %s of %s", percent, ctl_bytes(used, a), ctl_bytes(total, b));
-    if (json_is_true(json_at(instance, "status", "readOnly")))
+    if (instance->status.read_only)
         printf("   %sread-only%s", ui_colour(stdout, UI_RED), ui_colour(stdout, UI_PLAIN));
 }
 
@@ -197,61 +192,63 @@ static void draw_conditions(struct drawing *d, const json_t *object)
 }
 
 /* The last scrub, or the one that runs. */
-static void draw_scrub(struct drawing *d, const json_t *instance)
+static void draw_scrub(struct drawing *d, const struct pool_instance *instance)
 {
-    const json_t *scrub = json_at(instance, "status", "scrub"),
-                 *repaired = json_object_get(scrub, "repaired");
-    const char *ended = json_str(scrub, "endTime");
-    json_int_t errors = json_integer_value(json_object_get(scrub, "errors"));
+    int64_t percent = instance->status.scrub.percent, errors = instance->status.scrub.errors;
+    const char *ended = instance->status.scrub.end_time;
     char bytes[CTL_BYTES_MAX], age[AGE_MAX];
-    if (!scrub)
+    if (!*instance->status.scrub.start_time)
         return;
     branch(d, false);
-    if (ended) {
+    if (*ended) {
         printf("scrubbed %s ago", age_since(ended, clock_real_ns(clock_system()), age));
     } else {
         fputs("scrub ", stdout);
-        ui_bar(stdout, (unsigned)json_integer_value(json_object_get(scrub, "percent")), BAR);
-        printf(" %d%%", (int)json_integer_value(json_object_get(scrub, "percent")));
+        ui_bar(stdout, (unsigned)percent, BAR);
+        printf(" %d%%", (int)percent);
     }
-    printf(": %s mended", ctl_bytes(repaired, bytes));
+    printf(": %s mended", ctl_bytes(instance->status.scrub.repaired, bytes));
     if (errors)
-        printf(", %s%" JSON_INTEGER_FORMAT " block%s damaged without another copy%s",
-               ui_colour(stdout, UI_RED), errors, errors == 1 ? "" : "s",
-               ui_colour(stdout, UI_PLAIN));
+        printf(", %s%" PRId64 " block%s damaged without another copy%s", ui_colour(stdout, UI_RED),
+               errors, errors == 1 ? "" : "s", ui_colour(stdout, UI_PLAIN));
     putchar('\n');
 }
 
-static void draw_pool(struct drawing *d, const json_t *instance, const json_t *pool, bool last)
+static void draw_pool(struct drawing *d, const json_t *json, const json_t *wanted, bool last)
 {
-    const char *phase = ctl_text(instance, "status", "phase");
+    _cleanup_(arena_done) struct arena arena = {0};
+    const struct pool_instance instance = pool_instance_of(json, &arena);
+    const struct pool_spec pool = pool_spec_of(wanted, &arena);
+    const char *phase = instance.status.phase;
     branch(d, last);
-    print_text(instance ? kube_name(instance) : "(no instance yet)");
+    print_text(json ? kube_name(json) : "(no instance yet)");
     fputs(" on ", stdout);
-    print_text(ctl_node_of(instance, pool));
+    print_text(ctl_node_of(json, wanted));
     fputs("   ", stdout);
-    print_state(!instance ? "Missing" : *phase ? phase : "Pending");
-    print_capacity(instance);
+    print_state(!json ? "Missing" : *phase ? phase : "Pending");
+    print_capacity(&instance);
     putchar('\n');
     d->depth++;
-    draw_conditions(d, instance);
-    draw_scrub(d, instance);
-    const json_t *groups = json_object_get(pool, "raidGroups");
-    size_t i, n = json_array_size(groups);
-    json_t *group;
-    json_array_foreach(groups, i, group)
-        draw_group(d, instance, pool, group, i + 1 == n);
+    draw_conditions(d, json);
+    draw_scrub(d, &instance);
+    for (size_t i = 0; i < pool.groups.len; i++)
+        draw_group(d, &instance, &pool, &pool.groups.p[i], i + 1 == pool.groups.len);
     d->depth--;
+}
+
+static bool is_online(const json_t *instance)
+{
+    return str_eq(pool_instance_of(instance, NULL).status.phase, "ONLINE");
 }
 
 static void draw(const json_t *cluster, const json_t *instances, const json_t *disks)
 {
     struct drawing d = {.disks = disks};
-    const json_t *pools = json_at(cluster, "spec", "pools");
+    const json_t *pools = pool_cluster_of(cluster).pools;
     size_t i, online = 0, n = json_array_size(pools);
     json_t *pool;
     json_array_foreach(pools, i, pool)
-        online += str_eq(ctl_text(ctl_instance_of(instances, pool), "status", "phase"), "ONLINE");
+        online += is_online(ctl_instance_of(instances, pool));
     fputs(ui_colour(stdout, UI_BOLD), stdout);
     print_text(kube_name(cluster));
     printf("%s   %zu of %zu pools online%s\n", ui_colour(stdout, UI_PLAIN), online, n,

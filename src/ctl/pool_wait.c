@@ -3,39 +3,26 @@
  */
 #include "ctl/pools.h"
 
-static bool is_online(const json_t *instance)
-{
-    return str_eq(ctl_text(instance, "status", "phase"), "ONLINE");
-}
-
 /* Adds what is known of a resilver; false: there is none. */
-static bool append_resilver(const json_t *instance, struct str *out)
+static bool append_resilver(const struct pool_instance *instance, struct str *out)
 {
-    const json_t *resilver = json_at(instance, "status", "resilver");
-    if (!resilver)
+    if (instance->status.resilver.percent == POOL_NOT_SAID)
         return false;
-    const char *device = json_str(resilver, "blockDeviceName");
-    str_appendf(out, ", %s: %d %% of %s", kube_name(instance),
-                (int)json_integer_value(json_object_get(resilver, "percent")),
-                device ? device : "a device");
+    const char *device = instance->status.resilver.device;
+    str_appendf(out, ", %s: %d %% of %s", kube_name(instance->json),
+                (int)instance->status.resilver.percent, *device ? device : "a device");
     return true;
 }
 
 /* Whether the instance has all devices that the pool is to have, by what it says of them. */
-static bool has_devices(const json_t *instance, const json_t *pool)
+static bool has_devices(const struct pool_instance *instance, const json_t *pool)
 {
-    const json_t *has = json_at(instance, "status", "devices");
-    size_t i, j, k;
-    json_t *group, *entry, *device;
-    json_array_foreach(json_object_get(pool, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, entry) {
-            bool found = false;
-            json_array_foreach((json_t *)has, k, device)
-                found |= json_equal(json_object_get(device, "blockDeviceName"),
-                                    json_object_get(entry, "blockDeviceName"));
-            if (!found)
-                return false;
-        }
+    pool_each_device(pool, it) {
+        bool found = false;
+        for (size_t i = 0; i < instance->status.devices.len; i++)
+            found |= str_eq(instance->status.devices.p[i].name, it.name);
+        if (!found)
+            return false;
     }
     return true;
 }
@@ -64,16 +51,19 @@ int ctl_pool_is_converged(void *context, struct str *ret_progress, struct err *e
     json_auto_t *instances = cluster ? ctl_instances_of(c->client, c->ns, c->name, e) : NULL;
     if (!instances)
         return -1;
-    size_t i, ready = 0, pools = json_array_size(json_at(cluster, "spec", "pools"));
+    const json_t *wanted = pool_cluster_of(cluster).pools;
+    size_t i, ready = 0, pools = json_array_size(wanted);
     bool busy = false;
     json_t *pool;
     _cleanup_(str_done) struct str detail = {0};
-    json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
-        const json_t *instance = ctl_instance_of(instances, pool);
-        bool there = json_equal(json_at(instance, "spec", "nodeSelector"),
-                                json_object_get(pool, "nodeSelector"));
-        busy |= append_resilver(instance, &detail);
-        ready += is_online(instance) && there && has_devices(instance, pool);
+    _cleanup_(arena_done) struct arena arena = {0};
+    json_array_foreach(wanted, i, pool) {
+        const struct pool_instance instance =
+            pool_instance_of(ctl_instance_of(instances, pool), &arena);
+        bool there =
+            json_equal(instance.spec.node_selector, pool_spec_of(pool, NULL).node_selector);
+        busy |= append_resilver(&instance, &detail);
+        ready += str_eq(instance.status.phase, "ONLINE") && there && has_devices(&instance, pool);
     }
     int replacing = is_replacing(c, e);
     str_appendf(ret_progress, "%s: %zu of %zu pools are online%s", c->name, ready, pools,
@@ -95,7 +85,7 @@ int ctl_pool_is_gone(void *context, struct str *ret_progress, struct err *e)
         *e = why;
         return -1;
     }
-    size_t pools = json_array_size(json_at(cluster, "spec", "pools"));
+    size_t pools = json_array_size(pool_cluster_of(cluster).pools);
     size_t are = json_array_size(instances);
     bool whole = !c->node; /* the cluster itself goes too */
     size_t left = whole ? are : are > pools ? are - pools : 0;

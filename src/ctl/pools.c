@@ -29,14 +29,9 @@ json_t *ctl_instances_of(struct kube_client *client, const char *ns, const char 
 
 static bool shares_device(const json_t *a, const json_t *b)
 {
-    size_t i, j;
-    json_t *group, *each;
-    json_array_foreach(json_object_get(a, "raidGroups"), i, group) {
-        json_array_foreach(json_object_get(group, "blockDevices"), j, each) {
-            const char *name = json_str(each, "blockDeviceName");
-            if (name && api_pool_has(b, name))
-                return true;
-        }
+    pool_each_device(a, it) {
+        if (api_pool_has(b, it.name))
+            return true;
     }
     return false;
 }
@@ -68,8 +63,8 @@ json_t *ctl_pool_on(const json_t *cluster, const char *name, const json_t *node)
 {
     size_t i;
     json_t *pool;
-    json_array_foreach(json_at(cluster, "spec", "pools"), i, pool) {
-        const json_t *selector = json_object_get(pool, "nodeSelector");
+    json_array_foreach(pool_cluster_of(cluster).pools, i, pool) {
+        const json_t *selector = pool_spec_of(pool, NULL).node_selector;
         const char *host = json_str(selector, API_POOL_HOSTNAME);
         if (node ? selects(selector, node) : host && str_eq(host, name))
             return pool;
@@ -79,10 +74,10 @@ json_t *ctl_pool_on(const json_t *cluster, const char *name, const json_t *node)
 
 const char *ctl_node_of(const json_t *instance, const json_t *pool)
 {
-    const char *host = json_str(json_object_get(instance, "spec"), "hostName");
-    if (host && *host)
+    const char *host = pool_instance_of(instance, NULL).spec.host_name;
+    if (*host)
         return host;
-    const json_t *selector = json_object_get(pool, "nodeSelector");
+    const json_t *selector = pool_spec_of(pool, NULL).node_selector;
     host = json_str(selector, API_POOL_HOSTNAME);
     if (!host && selector)
         host = json_string_value(json_object_iter_value(json_object_iter((json_t *)selector)));
@@ -94,7 +89,7 @@ const json_t *ctl_cluster_with(const json_t *clusters, const char *device)
     size_t i, j;
     json_t *cluster, *pool;
     json_array_foreach(clusters, i, cluster) {
-        json_array_foreach(json_at(cluster, "spec", "pools"), j, pool) {
+        json_array_foreach(pool_cluster_of(cluster).pools, j, pool) {
             if (api_pool_has(pool, device))
                 return cluster;
         }
@@ -104,14 +99,14 @@ const json_t *ctl_cluster_with(const json_t *clusters, const char *device)
 
 const char *ctl_disk_node(const json_t *disk)
 {
-    const char *node = json_string_value(json_at(disk, "spec", "nodeAttributes", "nodeName"));
+    const char *node = block_device_of(disk).spec.node_name;
     const char *host = kube_label(disk, API_POOL_HOSTNAME);
-    return node && *node ? node : host ? host : "";
+    return *node ? node : host ? host : "";
 }
 
 static bool is_path_of(const json_t *disk, const char *text)
 {
-    const char *path = ctl_text(disk, "spec", "path"), *last = strrchr(path, '/');
+    const char *path = block_device_of(disk).spec.path, *last = strrchr(path, '/');
     return *path && (str_eq(path, text) || (last && str_eq(last + 1, text)));
 }
 
@@ -172,21 +167,31 @@ static bool bytes_of(const json_t *value, double *ret)
     return true;
 }
 
-const char *ctl_bytes(const json_t *value, char buf[CTL_BYTES_MAX])
+static const char *format_bytes(double bytes, char buf[CTL_BYTES_MAX])
 {
     static const char *const units[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
-    double bytes;
     size_t unit = 0;
-    if (!bytes_of(value, &bytes)) {
-        const char *text = json_string_value(value);
-        snprintf(buf, CTL_BYTES_MAX, "%.16s", text ? text : "");
-        return buf;
-    }
     for (; bytes >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
         bytes /= 1024;
     bool whole = bytes - (double)(int64_t)bytes < 0.05;
     snprintf(buf, CTL_BYTES_MAX, whole ? "%.0f%s" : "%.1f%s", bytes, units[unit]);
     return buf;
+}
+
+const char *ctl_bytes(const json_t *value, char buf[CTL_BYTES_MAX])
+{
+    const char *text = json_string_value(value);
+    double bytes;
+    if (bytes_of(value, &bytes))
+        return format_bytes(bytes, buf);
+    snprintf(buf, CTL_BYTES_MAX, "%.16s", text ? text : "");
+    return buf;
+}
+
+const char *ctl_size(int64_t bytes, char buf[CTL_BYTES_MAX])
+{
+    buf[0] = '\0';
+    return bytes ? format_bytes((double)bytes, buf) : buf;
 }
 
 int ctl_percent(const json_t *used, const json_t *total)

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "ctl/ctl.h"
-#include "kinds/kinds.h"
+#include "kinds/blockdevice.h"
+#include "kinds/pool.h"
 #include "kinds/pool_names.h"
 
 #define CTL_CLUSTER  "cstorpoolcluster.openebs.io"
@@ -74,6 +75,7 @@ const char *ctl_disk_node(const json_t *disk);
 /* A size as people read it, from a quantity, ZFS's own words or a number; returns buf. */
 enum { CTL_BYTES_MAX = 32 };
 const char *ctl_bytes(const json_t *value, char buf[CTL_BYTES_MAX]);
+const char *ctl_size(int64_t bytes, char buf[CTL_BYTES_MAX]); /* "" for none */
 /* How much of total is used; -1: not known. */
 int ctl_percent(const json_t *used, const json_t *total);
 

@@ -79,15 +79,9 @@ json_t *ctl_list(const json_t *items)
                      "resourceVersion", "", "items", items);
 }
 
-const char *ctl_text(const json_t *object, const char *part, const char *key)
-{
-    const char *text = json_str(json_object_get(object, part), key);
-    return text ? text : "";
-}
-
 const char *ctl_age(const json_t *object, char buf[AGE_MAX])
 {
-    return age_since(ctl_text(object, "metadata", "creationTimestamp"),
+    return age_since(json_text(object, "metadata", "creationTimestamp"),
                      clock_real_ns(clock_system()), buf);
 }
 

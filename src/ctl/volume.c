@@ -26,17 +26,12 @@ void ctl_volume_close(struct ctl_volume *v)
         kube_client_free(v->client);
 }
 
-unsigned ctl_volume_healthy(const json_t *volume, size_t *ret_all)
+unsigned ctl_volume_healthy(const struct jiva_volume *volume, size_t *ret_all)
 {
-    const json_t *replicas = json_at(volume, "status", "replicaStatus");
+    size_t wanted = jiva_volume_factor(volume), there = volume->status.replicas.len;
     unsigned healthy = 0;
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)replicas, i, it) {
-        const char *mode = json_str(it, "mode");
-        healthy += mode && str_eq(mode, "RW");
-    }
-    size_t wanted = api_jiva_factor(volume), there = json_array_size(replicas);
+    for (size_t i = 0; i < there; i++)
+        healthy += str_eq(volume->status.replicas.p[i].mode, "RW");
     *ret_all = there > wanted ? there : wanted;
     return healthy;
 }

@@ -23,7 +23,7 @@ int ctl_volume_open(const struct cli_args *args, struct ctl_volume *ret);
 void ctl_volume_close(struct ctl_volume *v);
 
 /* Replicas that have everything; *ret_all: how many there are, or are to be. */
-unsigned ctl_volume_healthy(const json_t *volume, size_t *ret_all);
+unsigned ctl_volume_healthy(const struct jiva_volume *volume, size_t *ret_all);
 /* The first condition that says that something is wrong; NULL. Borrowed. */
 const json_t *ctl_volume_trouble(const json_t *volume);
 /* Whether a condition says that something is wrong. */

@@ -22,7 +22,7 @@ static int is_done(void *context, struct str *ret_progress, struct err *e)
         *e = why;
         return -1;
     }
-    const char *phase = ctl_text(volume, "status", "phase");
+    const char *phase = jiva_volume_of(volume, NULL).status.phase;
     const char *message = json_str(ctl_volume_trouble(volume), "message");
     str_appendf(ret_progress, "%s is %s%s%s", w->name, *phase ? phase : "new", message ? ": " : "",
                 message ? message : "");

@@ -83,16 +83,15 @@ static void print_text(const json_t *o)
 
 int ctl_volume_print_login(const struct ctl_volume *v, const json_t *volume)
 {
-    const char *portal = ctl_text(volume, "iscsi", "targetPortal"),
-               *output = ctl_settings(v->args)->output;
+    const struct jiva_volume jv = jiva_volume_of(volume, NULL);
+    const char *output = ctl_settings(v->args)->output;
     struct err e = {0};
-    if (!*portal)
+    if (!*jv.iscsi.portal)
         return cli_fail(v->args, "volume %s has no portal yet: try again when it is Ready",
                         kube_name(volume));
-    json_auto_t *o =
-        json_pack("{s:s,s:s,s:I}", "portal", portal, "target", ctl_text(volume, "iscsi", "iqn"),
-                  "lun", json_integer_value(json_at(volume, "spec", "lun")));
-    if (!str_eq(api_jiva_authentication(volume), "None") && add_secret(v, volume, o, &e) < 0)
+    json_auto_t *o = json_pack("{s:s,s:s,s:I}", "portal", jv.iscsi.portal, "target", jv.iscsi.iqn,
+                               "lun", (json_int_t)jv.spec.lun);
+    if (jiva_volume_is_authenticated(&jv) && add_secret(v, volume, o, &e) < 0)
         return cli_fail(v->args, "%s", e.msg);
     _cleanup_free_ char *url = format_url(o);
     if (url)

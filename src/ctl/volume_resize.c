@@ -20,12 +20,12 @@ struct following {
 
 static int check(struct ctl_volume *v, const json_t *volume, struct err *e)
 {
-    const char *enabled = kube_annotation(volume, "resize.jiva.openebs.io/enabled");
+    const char *enabled = kube_annotation(volume, API_JIVA_RESIZE_ENABLED);
     if (enabled && str_eq(enabled, "true"))
         return 0;
     return err_set(e, ERR_FAILED_PRECONDITION, "NotEnabled",
                    "resizing is not enabled for %s; enable it with: kubectl annotate jivavolume %s "
-                   "-n %s resize.jiva.openebs.io/enabled=true",
+                   "-n %s " API_JIVA_RESIZE_ENABLED "=true",
                    kube_name(volume), kube_name(volume), v->ns);
 }
 
@@ -35,22 +35,20 @@ static json_t *create(struct ctl_volume *v, struct err *e)
     json_auto_t *wanted = json_pack(
         "{s:s,s:s,s:{s:o,s:s,s:{s:s}},s:{s:s}}", "apiVersion", v->resizes.api_version, "kind",
         v->resizes.kind, "metadata", "generateName", json_sprintf("%s-", name), "namespace", v->ns,
-        "labels", "jiva.openebs.io/name", name, "spec", "capacity", v->args->words[1]);
+        "labels", API_JIVA_NAME, name, "spec", "capacity", v->args->words[1]);
     return kube_create(v->client, &v->resizes, wanted, NULL, e);
 }
 
 /* A line for each change of what it is at; on a terminal one line that changes. */
-static void report(const json_t *resize, struct str *last)
+static void report(const struct jiva_resize *resize, struct str *last)
 {
     _cleanup_(str_done) struct str line = {0};
-    const json_t *it, *replicas = json_at(resize, "status", "replicas");
-    const char *phase = ctl_text(resize, "status", "phase"),
-               *message = ctl_text(resize, "status", "message");
+    const char *phase = resize->status.phase, *message = resize->status.message;
     str_appendf(&line, "%s: %s", *phase ? phase : "INIT", *message ? message : "It was asked for");
-    for (size_t i = 0; (it = json_array_get(replicas, i)); i++) {
-        const char *has = json_str(it, "capacity");
-        str_appendf(&line, "%s%s %s%s%s", i ? ", " : "; ", json_str(it, "address"),
-                    json_str(it, "state"), has ? " " : "", has ? has : "");
+    for (size_t i = 0; i < resize->status.replicas.len; i++) {
+        const struct jiva_progress *r = &resize->status.replicas.p[i];
+        str_appendf(&line, "%s%s %s%s%s", i ? ", " : "; ", r->address, r->state,
+                    *r->capacity.text ? " " : "", r->capacity.text);
     }
     if (str_eq(str_get(&line), str_get(last)))
         return;
@@ -70,18 +68,18 @@ static int is_done(void *context, struct str *ret_progress, struct err *e)
 {
     struct following *f = context;
     json_auto_t *resize = kube_get(f->v->client, &f->v->resizes, f->v->ns, f->name, e);
-    const char *phase = ctl_text(resize, "status", "phase"),
-               *message = ctl_text(resize, "status", "message");
+    _cleanup_(arena_done) struct arena arena = {0};
+    const struct jiva_resize r = jiva_resize_of(resize, &arena);
     if (!resize)
         return -1;
-    report(resize, &f->last);
-    str_appendf(ret_progress, "%s: %s", f->name, message);
-    if (str_eq(phase, "FAILED"))
-        return err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s", message);
+    report(&r, &f->last);
+    str_appendf(ret_progress, "%s: %s", f->name, r.status.message);
+    if (str_eq(r.status.phase, "FAILED"))
+        return err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s", r.status.message);
     if (is_interrupted(f->stop_fd))
         return err_set(e, ERR_CANCELLED, "Interrupted",
                        "interrupted: it is withdrawn, unless the target has begun");
-    return str_eq(phase, "COMPLETED");
+    return str_eq(r.status.phase, "COMPLETED");
 }
 
 static int resize(struct ctl_volume *v, int stop_fd, struct err *e)

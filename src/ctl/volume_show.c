@@ -8,25 +8,26 @@
 
 static void add_row(struct ctl_table *t, const json_t *volume, bool with_ns)
 {
+    _cleanup_(arena_done) struct arena arena = {0};
+    const struct jiva_volume v = jiva_volume_of(volume, &arena);
     size_t all;
-    unsigned healthy = ctl_volume_healthy(volume, &all);
+    unsigned healthy = ctl_volume_healthy(&v, &all);
     const json_t *trouble = ctl_volume_trouble(volume);
-    const char *operation = ctl_text(volume, "status", "operation");
-    const char *resize = kube_annotation(volume, "resize.jiva.openebs.io/name");
+    const char *resize = kube_annotation(volume, API_JIVA_RESIZE_LOCK);
     _cleanup_free_ char *replicas = mem_printf("%u/%zu", healthy, all);
     char age[AGE_MAX];
     ctl_age(volume, age);
     const char *cells[] = {kube_namespace(volume),
                            kube_name(volume),
-                           ctl_text(volume, "spec", "capacity"),
-                           ctl_text(volume, "status", "phase"),
-                           ctl_text(volume, "status", "status"),
+                           v.spec.capacity.text,
+                           v.status.phase,
+                           v.status.status,
                            replicas,
                            age,
-                           ctl_text(volume, "iscsi", "targetPortal"),
-                           *operation ? operation
-                           : resize   ? resize
-                                      : "",
+                           v.iscsi.portal,
+                           *v.status.operation ? v.status.operation
+                           : resize            ? resize
+                                               : "",
                            trouble ? json_str(trouble, "message") : ""};
     ctl_table_add(t, cells + !with_ns);
 }
@@ -127,7 +128,7 @@ static const json_t *pod_at(const json_t *pods, const char *component, const cha
     json_array_foreach((json_t *)pods, i, pod) {
         const char *its = kube_label(pod, "openebs.io/component");
         if (its && str_eq(its, component) && !kube_deleting(pod) &&
-            (!ip || str_eq(ctl_text(pod, "status", "podIP"), ip)))
+            (!ip || str_eq(json_text(pod, "status", "podIP"), ip)))
             return pod;
     }
     return NULL;
@@ -147,70 +148,59 @@ static enum ui_colour colour_of(const char *mode)
     return str_eq(mode, "RW") ? UI_GREEN : str_eq(mode, "WO") ? UI_YELLOW : UI_RED;
 }
 
-static void print_replica(const json_t *replica, const json_t *pods, bool last)
+static void print_replica(const struct jiva_replica *r, const json_t *pods, bool last)
 {
-    const char *address = json_str(replica, "address"), *mode = json_str(replica, "mode"),
-               *state = json_str(replica, "state");
-    const json_t *percent = json_object_get(replica, "rebuildPercent");
-    const json_t *pod = pod_at(pods, "jiva-replica", address ? address : "");
+    const json_t *pod = pod_at(pods, "jiva-replica", r->address);
     printf("  %s ", last ? "└──" : "├──");
-    put(address && *address ? address : "(no address)");
+    put(*r->address ? r->address : "(no address)");
     printf("  ");
-    put(pod ? ctl_text(pod, "spec", "nodeName") : "(no pod)");
-    printf("  %s", ui_colour(stdout, colour_of(mode ? mode : "")));
-    put(mode ? mode : "");
+    put(pod ? json_text(pod, "spec", "nodeName") : "(no pod)");
+    printf("  %s", ui_colour(stdout, colour_of(r->mode)));
+    put(r->mode);
     printf(" ");
-    put(state ? state : "");
+    put(r->state);
     printf("%s", ui_colour(stdout, UI_PLAIN));
-    if (percent) {
+    if (r->percent != JIVA_NOT_SAID) {
         printf("  ");
-        print_bar(json_integer_value(percent));
-        printf(", %lld s left, %lld writes behind",
-               (long long)json_integer_value(json_object_get(replica, "secondsLeft")),
-               (long long)json_integer_value(json_object_get(replica, "lag")));
+        print_bar(r->percent);
+        printf(", %lld s left, %lld writes behind", (long long)r->seconds_left, (long long)r->lag);
     }
     putchar('\n');
 }
 
-static void print_target(const json_t *volume, const json_t *pods)
+static void print_target(const struct jiva_volume *v, const json_t *pods)
 {
-    const char *portal = ctl_text(volume, "iscsi", "targetPortal");
-    const json_t *pod = pod_at(pods, "jiva-controller", NULL), *it;
-    const json_t *initiators = json_at(volume, "status", "initiators");
-    for (size_t i = 0; (it = json_array_get(initiators, i)); i++) {
-        put(json_str(it, "name"));
+    const json_t *pod = pod_at(pods, "jiva-controller", NULL);
+    for (size_t i = 0; i < v->status.initiators.len; i++) {
+        put(v->status.initiators.p[i].name);
         printf(" at ");
-        put(json_str(it, "address"));
+        put(v->status.initiators.p[i].address);
         putchar('\n');
     }
-    printf("%s\n", json_array_size(initiators) ? "  │" : "(nobody is logged in)\n  │");
-    put(*portal ? portal : "(no portal yet)");
+    printf("%s\n", v->status.initiators.len ? "  │" : "(nobody is logged in)\n  │");
+    put(*v->iscsi.portal ? v->iscsi.portal : "(no portal yet)");
     printf("  ");
-    put(pod ? ctl_text(pod, "spec", "nodeName") : "(no pod)");
+    put(pod ? json_text(pod, "spec", "nodeName") : "(no pod)");
     printf("  ");
-    put(ctl_text(volume, "status", "status"));
+    put(v->status.status);
     printf("  ");
-    put(ctl_text(volume, "iscsi", "iqn"));
+    put(v->iscsi.iqn);
     putchar('\n');
 }
 
-static void print_more(const json_t *volume)
+static void print_more(const struct jiva_volume *v)
 {
-    const json_t *it, *conditions = json_at(volume, "status", "conditions"),
-                      *snapshots = json_at(volume, "status", "snapshots");
-    const char *operation = ctl_text(volume, "status", "operation");
-    const char *lock = kube_annotation(volume, "resize.jiva.openebs.io/name");
-    if (json_array_size(snapshots)) {
-        printf("\nsnapshots:");
-        for (size_t i = 0; (it = json_array_get(snapshots, i)); i++) {
-            putchar(' ');
-            put(json_str(it, "name"));
-        }
-        putchar('\n');
+    const json_t *it, *conditions = json_at(v->json, "status", "conditions");
+    const char *lock = kube_annotation(v->json, API_JIVA_RESIZE_LOCK);
+    for (size_t i = 0; i < v->status.snapshots.len; i++) {
+        printf("%s", i ? " " : "\nsnapshots: ");
+        put(v->status.snapshots.p[i].name);
     }
-    if (*operation || lock) {
+    if (v->status.snapshots.len)
+        putchar('\n');
+    if (*v->status.operation || lock) {
         printf("\nunder way: ");
-        put(*operation ? operation : "a resize");
+        put(*v->status.operation ? v->status.operation : "a resize");
         if (lock) {
             printf(" (JivaVolumeResize ");
             put(lock);
@@ -231,21 +221,21 @@ static void print_more(const json_t *volume)
 
 static void draw(const json_t *volume, const json_t *pods)
 {
-    const json_t *replicas = json_at(volume, "status", "replicaStatus");
-    const char *has = ctl_text(volume, "status", "capacity");
+    _cleanup_(arena_done) struct arena arena = {0};
+    const struct jiva_volume v = jiva_volume_of(volume, &arena);
+    const char *has = v.status.capacity.text;
     put(kube_namespace(volume));
     putchar('/');
     put(kube_name(volume));
     printf("  ");
-    put(*has ? has : ctl_text(volume, "spec", "capacity"));
+    put(*has ? has : v.spec.capacity.text);
     printf("  %s", ui_colour(stdout, UI_BOLD));
-    put(ctl_text(volume, "status", "phase"));
+    put(v.status.phase);
     printf("%s\n\n", ui_colour(stdout, UI_PLAIN));
-    print_target(volume, pods);
-    size_t n = json_array_size(replicas);
-    for (size_t i = 0; i < n; i++)
-        print_replica(json_array_get(replicas, i), pods, i + 1 == n);
-    print_more(volume);
+    print_target(&v, pods);
+    for (size_t i = 0; i < v.status.replicas.len; i++)
+        print_replica(&v.status.replicas.p[i], pods, i + 1 == v.status.replicas.len);
+    print_more(&v);
 }
 
 static int run_show(const struct cli_args *args)

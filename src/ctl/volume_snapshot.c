@@ -12,30 +12,19 @@ struct ordering {
     json_int_t generation; /* of our order; 0: it is not given yet */
 };
 
-static json_int_t generation_of(const json_t *volume, const char *part)
-{
-    return json_integer_value(json_at(volume, part, "snapshotOrder", "generation"));
-}
-
-static const char *phase_of(const json_t *volume)
-{
-    const char *phase = json_str(json_at(volume, "status", "snapshotOrder"), "phase");
-    return phase ? phase : "";
-}
-
 /* Whether the order before was answered. */
-static bool is_free(const json_t *volume)
+static bool is_free(const struct jiva_volume *volume)
 {
-    return generation_of(volume, "spec") <= generation_of(volume, "status") &&
-           !str_eq(phase_of(volume), "Running");
+    return volume->spec.snapshot.generation <= volume->status.snapshot.generation &&
+           !str_eq(volume->status.snapshot.phase, "Running");
 }
 
-static int give(struct ordering *o, const json_t *volume, struct err *e)
+static int give(struct ordering *o, const struct jiva_volume *volume, struct err *e)
 {
-    json_int_t generation = generation_of(volume, "status") + 1;
-    json_auto_t *patch = json_pack("{s:{s:s},s:{s:{s:I,s:s,s:s}}}", "metadata", "resourceVersion",
-                                   kube_version(volume), "spec", "snapshotOrder", "generation",
-                                   generation, "command", o->command, "name", o->name);
+    json_int_t generation = volume->status.snapshot.generation + 1;
+    json_auto_t *patch = json_pack(
+        "{s:{s:s},s:{s:{s:I,s:s,s:s}}}", "metadata", "resourceVersion", kube_version(volume->json),
+        "spec", "snapshotOrder", "generation", generation, "command", o->command, "name", o->name);
     struct err why = {0};
     json_auto_t *now = kube_patch(o->v->client, &o->v->volumes, o->v->ns, o->volume,
                                   KUBE_MERGE_PATCH, patch, NULL, &why);
@@ -53,10 +42,11 @@ static int is_done(void *context, struct str *ret_progress, struct err *e)
     json_auto_t *volume = kube_get(o->v->client, &o->v->volumes, o->v->ns, o->volume, e);
     if (!volume)
         return -1;
-    str_appendf(ret_progress, "%s is %s", o->volume, ctl_text(volume, "status", "phase"));
+    const struct jiva_volume v = jiva_volume_of(volume, NULL);
+    str_appendf(ret_progress, "%s is %s", o->volume, v.status.phase);
     if (!o->generation)
-        return is_free(volume) ? give(o, volume, e) : 0;
-    json_int_t answered = generation_of(volume, "status");
+        return is_free(&v) ? give(o, &v, e) : 0;
+    json_int_t answered = v.status.snapshot.generation;
     if (answered < o->generation)
         return 0;
     if (answered > o->generation)
@@ -64,11 +54,10 @@ static int is_done(void *context, struct str *ret_progress, struct err *e)
                        "it was answered, and another order came after it before the answer was "
                        "read; look with: orlop volume snapshot list %s",
                        o->volume);
-    if (str_eq(phase_of(volume), "Running"))
+    if (str_eq(v.status.snapshot.phase, "Running"))
         return 0;
-    const char *message = json_str(json_at(volume, "status", "snapshotOrder"), "message");
-    if (str_eq(phase_of(volume), "Failed"))
-        return err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s", message ? message : "");
+    if (str_eq(v.status.snapshot.phase, "Failed"))
+        return err_set(e, ERR_FAILED_PRECONDITION, "Failed", "%s", v.status.snapshot.message);
     return 1;
 }
 
@@ -77,7 +66,9 @@ static int list(struct ctl_volume *v, const char *name, struct err *e)
     static const char *const titles[] = {"NAME", "CREATED", NULL};
     const char *output = ctl_settings(v->args)->output;
     json_auto_t *volume = kube_get(v->client, &v->volumes, v->ns, name, e);
-    const json_t *it, *all = json_at(volume, "status", "snapshots");
+    const json_t *all = json_at(volume, "status", "snapshots"); /* as it is, for -o */
+    _cleanup_(arena_done) struct arena arena = {0};
+    const struct jiva_volume jv = jiva_volume_of(volume, &arena);
     if (!volume)
         return -1;
     if (output && !str_eq(output, "table")) {
@@ -85,14 +76,15 @@ static int list(struct ctl_volume *v, const char *name, struct err *e)
         ctl_print(all ? all : none, output);
         return 0;
     }
-    if (!json_array_size(all)) {
+    if (!jv.status.snapshots.len) {
         fprintf(stderr, "No snapshots of %s\n", name);
         return 0;
     }
     struct ctl_table t;
     ctl_table_init(&t, titles);
-    for (size_t i = 0; (it = json_array_get(all, i)); i++)
-        ctl_table_add(&t, (const char *const[]){json_str(it, "name"), json_str(it, "created")});
+    for (size_t i = 0; i < jv.status.snapshots.len; i++)
+        ctl_table_add(&t, (const char *const[]){jv.status.snapshots.p[i].name,
+                                                jv.status.snapshots.p[i].created});
     ctl_table_print(&t, stdout);
     ctl_table_done(&t);
     return 0;

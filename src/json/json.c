@@ -138,6 +138,32 @@ const char *json_str(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
+const char *json_text_or_empty(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text ? text : "";
+}
+
+static json_t *find_or_make(json_t *object, const char *key, json_type type)
+{
+    json_t *value = json_object_get(object, key);
+    if (value && json_typeof(value) == type)
+        return value;
+    value = type == JSON_ARRAY ? json_array() : json_object();
+    json_object_set_new(object, key, value);
+    return value;
+}
+
+json_t *json_object_at(json_t *object, const char *key)
+{
+    return find_or_make(object, key, JSON_OBJECT);
+}
+
+json_t *json_array_at(json_t *object, const char *key)
+{
+    return find_or_make(object, key, JSON_ARRAY);
+}
+
 const char *json_type_name(const json_t *value)
 {
     switch (json_typeof(value)) {

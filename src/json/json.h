@@ -49,6 +49,12 @@ const json_t *json_walk(const json_t *value, const char *const *keys);
 #define json_at(value, ...) json_walk(value, (const char *const[]){__VA_ARGS__, NULL})
 /* The string at that key; NULL when missing or not a string. Borrowed. */
 const char *json_str(const json_t *object, const char *key);
+/* The string at a path of keys; "" when it is missing or not a string. Borrowed. */
+const char *json_text_or_empty(const json_t *value);
+#define json_text(value, ...) json_text_or_empty(json_at(value, __VA_ARGS__))
+/* The object, or the array, that is a member; made when there is none. Borrowed. */
+json_t *json_object_at(json_t *object, const char *key);
+json_t *json_array_at(json_t *object, const char *key);
 
 /* "object", "array", "string", "integer", "number", "boolean", "null" */
 const char *json_type_name(const json_t *value);

@@ -228,6 +228,7 @@ const struct api_access_rule api_access_rules[] = {
     {API_WHO_POOL, "Event", "", "create update", NULL, owns_by_component,
      "events of pools in its namespace"},
 
+    {API_WHO_TARGET, "CStorVolume", "status", "update", "status", owns_volume, "its volume"},
     {API_WHO_TARGET, "JivaVolume", "status", "update", "status", owns_volume, "its volume"},
     {API_WHO_TARGET, "Event", "", "create update", NULL, owns_by_component,
      "events of volumes in its namespace"},

@@ -12,6 +12,7 @@ struct block_device {
     const json_t *json; /* borrowed */
     struct {
         const char *node_name, *path, *device_type, *fs_type, *mount_point, *partitioned;
+        const char *drive_type, *vendor, *model, *firmware, *serial;
         int64_t size;
         struct api_reference claim; /* whoever has it */
         const json_t *devlinks;     /* a list: device_links_of() */

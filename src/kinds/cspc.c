@@ -5,17 +5,18 @@
 #include "kinds/pool.h"
 
 #define CSPC struct pool_cluster
+#define POOL struct pool_spec
 
 static const struct api_field pool_spec[] = {
-    {"nodeSelector", API_STRING, API_MAP, API_REQUIRED, .keys = &api_qualified_name,
-     .format = &api_label_value,
+    {"nodeSelector", API_STRING, API_MAP, API_REQUIRED, API_JSON(POOL, node_selector),
+     .keys = &api_qualified_name, .format = &api_label_value,
      .doc = "Labels of the one node that has the devices; kubernetes.io/hostname as a rule."},
-    {"raidGroups", API_OBJECT, API_LIST, API_REQUIRED, .fields = api_raid_group,
-     .aliases = API_ALIASES("dataRaidGroups"),
+    {"raidGroups", API_OBJECT, API_LIST, API_REQUIRED, API_ARRAY(POOL, groups),
+     .fields = api_raid_group, .aliases = API_ALIASES("dataRaidGroups"),
      .doc = "The groups of devices that make up the pool."},
     {"writeCacheRaidGroups", API_OBJECT, API_LIST, API_FOLDED, .fields = api_raid_group,
      .doc = "Published form only: groups with isWriteCache."},
-    {"poolConfig", API_OBJECT, .def = "{}", .fields = api_pool_config,
+    {"poolConfig", API_OBJECT, API_STRUCT(POOL, config), .def = "{}", .fields = api_pool_config,
      .doc = "Settings of the pool."},
     {0},
 };
@@ -86,6 +87,13 @@ struct pool_cluster pool_cluster_of(const json_t *json)
     struct pool_cluster cluster = {0};
     api_decode(fields, json, &cluster, NULL);
     return cluster;
+}
+
+struct pool_spec pool_spec_of(const json_t *json, struct arena *arena)
+{
+    struct pool_spec pool = {0};
+    api_decode(pool_spec, json, &pool, arena);
+    return pool;
 }
 
 struct pool_record pool_record_of(const json_t *json)

@@ -15,20 +15,17 @@
 
 const char *api_cspc_object_name(const json_t *object)
 {
-    const char *name = json_str(json_object_get(object, "metadata"), "name");
-    return name ? name : "";
+    return json_text(object, "metadata", "name");
 }
 
 const char *api_cspc_label(const json_t *object, const char *key)
 {
-    const char *value = json_str(json_at(object, "metadata", "labels"), key);
-    return value ? value : "";
+    return json_text(object, "metadata", "labels", key);
 }
 
 const char *api_cspc_annotation(const json_t *object, const char *key)
 {
-    const char *value = json_str(json_at(object, "metadata", "annotations"), key);
-    return value ? value : "";
+    return json_text(object, "metadata", "annotations", key);
 }
 
 static const json_t *pools_of(const json_t *cluster)

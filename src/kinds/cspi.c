@@ -9,8 +9,9 @@
 static const struct api_field spec[] = {
     {"hostName", API_STRING, API_TEXT(CSPI, spec.host_name),
      .doc = "Node that has the pool. Changes when the pool migrates."},
-    {"nodeSelector", API_STRING, API_MAP, API_REQUIRED, .keys = &api_qualified_name,
-     .format = &api_label_value, .doc = "Labels of that node, as its CStorPoolCluster gives them."},
+    {"nodeSelector", API_STRING, API_MAP, API_REQUIRED, API_JSON(CSPI, spec.node_selector),
+     .keys = &api_qualified_name, .format = &api_label_value,
+     .doc = "Labels of that node, as its CStorPoolCluster gives them."},
     {"poolConfig", API_OBJECT, API_STRUCT(CSPI, spec.config), .def = "{}",
      .fields = api_pool_config, .doc = "Settings of the pool."},
     {"raidGroups", API_OBJECT, API_LIST, API_REQUIRED, API_ARRAY(CSPI, spec.groups),
@@ -38,35 +39,46 @@ static const struct api_field capacity[] = {
 static const struct api_field device_status[] = {
     {"blockDeviceName", API_STRING, API_TEXT(struct pool_device_status, name),
      .flags = API_REQUIRED, .doc = "Name of the BlockDevice."},
-    {"state", API_STRING,
+    {"state", API_STRING, API_TEXT(struct pool_device_status, state),
      .words = API_WORDS("ONLINE", "OFFLINE", "DEGRADED", "FAULTED", "REMOVED", "UNAVAIL", "SPARE"),
      .doc = "What ZFS says of the device."},
     {"guid", API_STRING, API_TEXT(struct pool_device_status, guid), .format = &api_sequence,
      .doc = "Identity of the device as written on it."},
     {"message", API_STRING, .doc = "Why it is not online."},
-    {"readErrors", API_INT, .min = 0, .max = INT64_MAX, .doc = "Reads that failed."},
-    {"writeErrors", API_INT, .min = 0, .max = INT64_MAX, .doc = "Writes that failed."},
-    {"checksumErrors", API_INT, .min = 0, .max = INT64_MAX, .doc = "Blocks read damaged."},
+    {"readErrors", API_INT, API_NUMBER_AT(struct pool_device_status, read_errors), .min = 0,
+     .max = INT64_MAX, .doc = "Reads that failed."},
+    {"writeErrors", API_INT, API_NUMBER_AT(struct pool_device_status, write_errors), .min = 0,
+     .max = INT64_MAX, .doc = "Writes that failed."},
+    {"checksumErrors", API_INT, API_NUMBER_AT(struct pool_device_status, checksum_errors), .min = 0,
+     .max = INT64_MAX, .doc = "Blocks read damaged."},
     {0},
 };
 
+#define NOT_SAID "-1"
+
 static const struct api_field resilver[] = {
-    {"percent", API_INT, .min = 0, .max = 100, .doc = "How much of it is done."},
-    {"remainingSeconds", API_INT, .min = 0, .max = INT64_MAX,
+    {"percent", API_INT, API_NUMBER_AT(CSPI, status.resilver.percent), .absent = NOT_SAID, .min = 0,
+     .max = 100, .doc = "How much of it is done."},
+    {"remainingSeconds", API_INT, API_NUMBER_AT(CSPI, status.resilver.seconds_left),
+     .absent = NOT_SAID, .min = 0, .max = INT64_MAX,
      .doc = "How long it will take at the present pace."},
-    {"blockDeviceName", API_STRING, .doc = "The device that is being filled."},
+    {"blockDeviceName", API_STRING, API_TEXT(CSPI, status.resilver.device),
+     .doc = "The device that is being filled."},
     {0},
 };
 
 static const struct api_field scrub[] = {
-    {"percent", API_INT, .min = 0, .max = 100, .doc = "How much of it is done."},
+    {"percent", API_INT, API_NUMBER_AT(CSPI, status.scrub.percent), .min = 0, .max = 100,
+     .doc = "How much of it is done."},
     {"startTime", API_TIME, API_TEXT(CSPI, status.scrub.start_time), .doc = "When it began."},
-    {"endTime", API_TIME, .doc = "When it was over; absent while it runs."},
+    {"endTime", API_TIME, API_TEXT(CSPI, status.scrub.end_time),
+     .doc = "When it was over; absent while it runs."},
     {"request", API_STRING, API_TEXT(CSPI, status.scrub.request),
      .doc = "The annotation that it answers, if somebody asked for it."},
-    {"errors", API_INT, .min = 0, .max = INT64_MAX,
+    {"errors", API_INT, API_NUMBER_AT(CSPI, status.scrub.errors), .min = 0, .max = INT64_MAX,
      .doc = "Blocks that are damaged and have no other copy."},
-    {"repaired", API_INT_OR_STRING, .doc = "What was mended from other copies."},
+    {"repaired", API_INT_OR_STRING, API_JSON(CSPI, status.scrub.repaired),
+     .doc = "What was mended from other copies."},
     {0},
 };
 
@@ -86,8 +98,8 @@ static const struct api_field status[] = {
     {"capacity", API_OBJECT, API_INLINE, .fields = capacity, .doc = "Space, read from the pool."},
     {"readOnly", API_BOOL, API_TRUTH(CSPI, status.read_only),
      .doc = "Whether it stopped taking writes because it is nearly full."},
-    {"provisionedReplicas", API_INT, .min = 0, .max = INT32_MAX,
-     .doc = "Volume replicas on the pool."},
+    {"provisionedReplicas", API_INT, API_NUMBER_AT(CSPI, status.provisioned_replicas), .min = 0,
+     .max = INT32_MAX, .doc = "Volume replicas on the pool."},
     {"healthyReplicas", API_INT, .min = 0, .max = INT32_MAX, .doc = "Those that are healthy."},
     {"guid", API_STRING, API_TEXT(CSPI, status.guid), .format = &api_sequence,
      .doc = "Identity of the pool as written on its devices."},
@@ -97,7 +109,8 @@ static const struct api_field status[] = {
      .doc =
          "Spares and caches that are about to be added. Their labels do not say whose they are, so "
          "this does: they were empty when it was written."},
-    {"resilver", API_OBJECT, .fields = resilver, .doc = "Progress of a device replacement."},
+    {"resilver", API_OBJECT, API_INLINE, .fields = resilver,
+     .doc = "Progress of a device replacement."},
     {"scrub", API_OBJECT, API_INLINE, .fields = scrub,
      .doc = "The last check of all data, or the present one."},
     {"clear", API_OBJECT, API_INLINE, .fields = clear,

@@ -194,6 +194,17 @@ static const struct api_note notes[] = {
 
 static const struct api_path *const spec_at = API_KEY(NULL, "spec");
 
+/* A bare number counts bytes. */
+static void normalize(json_t *object, struct api_report *report)
+{
+    json_t *volume = json_object_get(object, "spec");
+    const json_t *capacity = json_object_get(volume, "capacity");
+    (void)report;
+    if (json_is_integer(capacity) && json_integer_value(capacity) > 0)
+        json_object_set_new(volume, "capacity",
+                            json_sprintf("%lld", (long long)json_integer_value(capacity)));
+}
+
 /* RF/2+1 where nobody said otherwise, and as many replicas as there are. */
 static void derive(json_t *object)
 {
@@ -278,6 +289,7 @@ const struct api_kind api_cstor_volume = {
     .notes = notes,
     .fields = fields,
     .columns = columns,
+    .normalize = normalize,
     .derive = derive,
     .validate = validate,
     .doc = "A block volume that is kept on several pools and served over iSCSI.",

@@ -12,28 +12,24 @@
 #include "kinds/kinds.h"
 
 /* What the published form makes a portal of; NULL: it says none. */
-static json_t *published_portal(const json_t *published)
+static json_t *published_portal(const char *ip, int64_t port)
 {
-    const char *ip = json_str(published, "targetIP");
-    json_int_t port = json_integer_value(json_object_get(published, "targetPort"));
-    if (!ip || api_ip.check(ip) || port < 1 || port > UINT16_MAX)
+    if (api_ip.check(ip) || port < 1 || port > UINT16_MAX)
         return NULL;
     return json_sprintf(strchr(ip, ':') ? "[%s]:%lld" : "%s:%lld", ip, (long long)port);
 }
 
 json_t *api_jiva_iscsi(const json_t *volume)
 {
-    const json_t *own = json_object_get(volume, "iscsi"),
-                 *published = json_at(volume, "spec", "iscsiSpec");
-    const char *iqn = json_str(own, "iqn"), *portal = json_str(own, "targetPortal");
+    const struct jiva_volume v = jiva_volume_of(volume, NULL);
+    const char *iqn = *v.iscsi.iqn ? v.iscsi.iqn : v.spec.iscsi.iqn;
     const char *name = json_str(json_object_get(volume, "metadata"), "name");
-    if (!iqn || !*iqn)
-        iqn = json_str(published, "iqn");
     json_t *iscsi = json_object();
     json_object_set_new(iscsi, "iqn",
-                        iqn && *iqn ? json_string(iqn)
-                                    : json_sprintf("iqn.2016-09.com.openebs.jiva:%s", name));
-    json_t *at = portal && *portal ? json_string(portal) : published_portal(published);
+                        *iqn ? json_string(iqn)
+                             : json_sprintf("iqn.2016-09.com.openebs.jiva:%s", name));
+    json_t *at = *v.iscsi.portal ? json_string(v.iscsi.portal)
+                                 : published_portal(v.spec.iscsi.ip, v.spec.iscsi.port);
     if (at)
         json_object_set_new(iscsi, "targetPortal", at);
     return iscsi;

@@ -34,7 +34,8 @@ const struct api_field api_raid_group[] = {
      .doc = "Layout of the group. stripe: data is spread, any device lost loses the pool; mirror: "
             "every device has all data; raidz and raidz2: one or two devices may be lost. "
             "poolConfig.defaultRaidGroupType when not given."},
-    {"name", API_STRING, .doc = "A name for people; has no effect."},
+    {"name", API_STRING, API_TEXT(struct raid_group, name),
+     .doc = "A name for people; has no effect."},
     {"isWriteCache", API_BOOL, API_TRUTH(struct raid_group, is_write_cache),
      .doc = "The group holds the pool's intent log and makes synchronous writes fast."},
     {"isSpare", API_BOOL, API_TRUTH(struct raid_group, is_spare),

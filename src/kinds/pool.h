@@ -15,6 +15,7 @@ struct raid_device {
 
 struct raid_group {
     const char *type; /* "": that of the pool */
+    const char *name; /* for people; "" */
     bool is_write_cache, is_read_cache, is_spare;
     API_ITEMS(struct raid_device) devices;
 };
@@ -32,13 +33,24 @@ const char *raid_group_type(const struct raid_group *group, const struct pool_co
 
 /* A device as the status of an instance has it. */
 struct pool_device_status {
-    const char *name, *guid;
+    const char *name, *guid, *state;
+    int64_t read_errors, write_errors, checksum_errors;
 };
 
+/* A pool of a cluster; the spec of an instance has the same. */
+struct pool_spec {
+    const json_t *node_selector;
+    struct pool_config config;
+    API_ITEMS(struct raid_group) groups;
+};
+struct pool_spec pool_spec_of(const json_t *json, struct arena *arena);
+
+enum { POOL_NOT_SAID = -1 };
 struct pool_instance {
     const json_t *json; /* borrowed */
     struct {
         const char *host_name;
+        const json_t *node_selector;
         struct pool_config config;
         API_ITEMS(struct raid_group) groups;
     } spec;
@@ -48,10 +60,18 @@ struct pool_instance {
             const json_t *total, *used; /* quantities, or words of ZFS */
         } capacity;
         bool read_only;
+        int64_t provisioned_replicas;
         API_ITEMS(struct pool_device_status) devices;
         API_ITEMS(const char *) adding;
         struct {
-            const char *start_time, *request;
+            int64_t percent;      /* POOL_NOT_SAID: there is none */
+            int64_t seconds_left; /* POOL_NOT_SAID: not known */
+            const char *device;   /* that is being filled; "" */
+        } resilver;
+        struct {
+            int64_t percent, errors;
+            const char *start_time, *end_time, *request;
+            const json_t *repaired; /* as the capacity */
         } scrub;
         struct {
             const char *time, *request;

@@ -13,8 +13,7 @@
 
 const char *api_raid_device(const json_t *device)
 {
-    const char *name = json_str(device, "blockDeviceName");
-    return name ? name : "";
+    return json_text(device, "blockDeviceName");
 }
 
 bool api_raid_group_has(const json_t *group, const char *name)

@@ -7,15 +7,6 @@
 
 /* Comparing. */
 
-/* Lists of which each item has an owner of its own; of all others an apply owns the whole. */
-static bool is_merged(const char *key)
-{
-    static const char *const keys[] = {"containers",   "env",     "ownerReferences",
-                                       "ports",        "volumes", "schedulingGates",
-                                       "volumeMounts", NULL};
-    return str_in(key, keys);
-}
-
 static bool is_quantities(const char *key)
 {
     return str_eq(key, "limits") || str_eq(key, "requests");
@@ -45,26 +36,15 @@ static bool has_members(const json_t *live, const json_t *wanted, const char *pa
     return json_is_object(live);
 }
 
-static bool has_one(const json_t *live, const json_t *wanted)
+static bool has_items(const json_t *live, const json_t *wanted)
 {
-    const json_t *it;
-    for (size_t i = 0; (it = json_array_get(live, i)); i++) {
-        if (has_value(it, wanted, ""))
-            return true;
-    }
-    return false;
-}
-
-static bool has_items(const json_t *live, const json_t *wanted, const char *key)
-{
-    bool merged = is_merged(key);
     if (!live && !json_array_size(wanted)) /* a server leaves empty lists out */
         return true;
-    if (!json_is_array(live) || (!merged && json_array_size(live) != json_array_size(wanted)))
+    if (!json_is_array(live) || json_array_size(live) != json_array_size(wanted))
         return false;
     const json_t *it;
     for (size_t i = 0; (it = json_array_get(wanted, i)); i++) {
-        if (merged ? !has_one(live, it) : !has_value(json_array_get(live, i), it, ""))
+        if (!has_value(json_array_get(live, i), it, ""))
             return false;
     }
     return true;
@@ -75,7 +55,7 @@ static bool has_value(const json_t *live, const json_t *wanted, const char *key)
     if (json_is_object(wanted))
         return has_members(live, wanted, key);
     if (json_is_array(wanted))
-        return has_items(live, wanted, key);
+        return has_items(live, wanted);
     return live && json_equal(live, wanted);
 }
 
@@ -85,12 +65,10 @@ bool kube_child_has(const json_t *live, const json_t *wanted)
 }
 
 /* Whether a member of what it was born with is missing: it could not work so, and gets another. */
-static bool lacks_birth(const json_t *live, const json_t *birth)
+static bool lacks_birth(const json_t *live, const struct kube_birth *birth)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)birth, key, value) {
-        const char *has = json_str(json_object_get(live, "data"), key);
+    for (size_t i = 0; birth && birth->keys[i]; i++) {
+        const char *has = json_str(json_object_get(live, "data"), birth->keys[i]);
         if (!has || !*has)
             return true;
     }
@@ -208,8 +186,11 @@ static json_t *write_child(struct kube_client *c, const struct kube_child *child
         return kube_patch(c, r, place_of(child), kube_name(wanted), KUBE_APPLY, wanted, &force, e);
     /* Applying would make one that has just gone, without what it had from its birth. */
     json_auto_t *whole = json_copy((json_t *)(uintptr_t)wanted);
-    if (created || reborn)
-        json_object_set(whole, "stringData", (json_t *)(uintptr_t)child->birth);
+    json_auto_t *data = created || reborn ? child->birth->make(child->owner, e) : NULL;
+    if (data)
+        json_object_set(whole, "stringData", data);
+    else if (created || reborn)
+        return NULL;
     return created ? kube_create(c, r, whole, NULL, e)
                    : kube_patch(c, r, place_of(child), kube_name(wanted), KUBE_MERGE_PATCH, whole,
                                 NULL, e);
@@ -249,6 +230,10 @@ json_t *kube_apply_child(struct kube_client *c, const struct kube_child *child,
     crash_point(child->of->r.kind);
     json_t *now = write_child(c, child, what == KUBE_CHILD_CREATED, reborn, wanted, e);
     crash_point(child->of->r.kind);
+    /* What was missing in it was none of ours, such as a list that others have items in. */
+    if (ret_applied && now && live && *kube_version(now) &&
+        str_eq(kube_version(now), kube_version(live)))
+        *ret_applied = KUBE_CHILD_KEPT;
     return now;
 }
 

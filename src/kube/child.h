@@ -8,11 +8,13 @@
  * Invariants:
  * - What is wanted is there in the end: a field of ours that somebody changed is put right, one
  *   that is no longer wanted is taken out. What others add beside stays theirs.
- * - A child carries the hash of what it was made from. One that is as wanted costs no request.
+ * - A child carries the hash of what it was made from. One that is as wanted costs no request. Which
+ *   lists may have items of others only the server knows: where a list has other items than wanted,
+ *   it is asked to apply, and a child that stays at its version by that was as wanted.
  * - An object of that name that is not ours is never written. Ours is what our owner controls, or
  *   what nobody controls and has our hash: somebody took the owner off, and it comes back.
- * - What a child has from its birth (a key) is written by whoever creates it, and creating is what
- *   the server lets one do: no second key takes the place of the first.
+ * - What a child has from its birth (a key) is made when it is created, and written by whoever
+ *   creates it; creating is what the server lets one do: no second key takes the place of the first.
  * - No value of a Secret is in a hash, an error or a log.
  */
 #pragma once
@@ -28,11 +30,17 @@ struct kube_children {
     struct kube_informer *informer;
 };
 
+/* What a Secret has from its birth. */
+struct kube_birth {
+    const char *const *keys; /* of its data, none of which may be empty; ends with NULL */
+    json_t *(*make)(const json_t *owner, struct err *e); /* their values, as its stringData */
+};
+
 struct kube_child {
     const struct kube_children *of;
-    const json_t *owner;  /* who controls it; NULL: nobody, it is shared */
-    const json_t *wanted; /* without owner and hash */
-    const json_t *birth;  /* a Secret's stringData, given once; NULL: none */
+    const json_t *owner;            /* who controls it; NULL: nobody, it is shared */
+    const json_t *wanted;           /* without owner and hash */
+    const struct kube_birth *birth; /* NULL: none */
 };
 
 enum kube_applied {

@@ -70,6 +70,12 @@ bool kube_condition_is_true(const json_t *object, const char *type)
     return status && str_eq(status, "True");
 }
 
+json_t *kube_status_copy(const json_t *object)
+{
+    const json_t *status = json_object_get(object, "status");
+    return json_is_object(status) ? json_deep_copy(status) : json_object();
+}
+
 int kube_status_write(struct kube_client *c, const struct kube_resource *r, json_t **object,
                       const json_t *status, struct err *e)
 {
@@ -94,14 +100,8 @@ int kube_condition_write(struct kube_client *c, const struct kube_resource *r, j
                          const struct kube_condition *condition, const struct clock *clock,
                          struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(*object, "status"));
-    if (!status)
-        status = json_object();
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!conditions) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_auto_t *status = kube_status_copy(*object);
+    json_t *conditions = json_array_at(status, "conditions");
     if (!kube_condition_set(conditions, condition, clock))
         return 0;
     return kube_status_write(c, r, object, status, e) < 0 ? -1 : 1;

@@ -36,6 +36,8 @@ int kube_finalizer_add(struct kube_client *c, const struct kube_resource *r, jso
                        const char *finalizer, struct err *e);
 int kube_finalizer_remove(struct kube_client *c, const struct kube_resource *r, json_t **object,
                           const char *finalizer, struct err *e);
+/* A copy of the object's status to change; {} when it has none. */
+json_t *kube_status_copy(const json_t *object);
 /*
  * Writes status where it differs from the object's, as a merge patch of /status that carries the
  * resourceVersion. *object becomes what the server has now.

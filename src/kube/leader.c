@@ -133,8 +133,7 @@ void kube_leader_free(struct kube_leader *l)
 
 static const char *holder(const json_t *spec)
 {
-    const char *found = json_str(spec, "holderIdentity");
-    return found ? found : "";
+    return json_text(spec, "holderIdentity");
 }
 
 static bool is_ours(const struct kube_leader *l, const json_t *spec)
@@ -193,11 +192,7 @@ static json_t *make_lease(const struct kube_leader *l, bool ours)
         l->lease ? json_deep_copy(l->lease)
                  : json_pack("{s:s,s:s,s:{s:s,s:s}}", "apiVersion", l->resource.api_version, "kind",
                              l->resource.kind, "metadata", "name", l->name, "namespace", l->ns);
-    json_t *spec = json_object_get(lease, "spec");
-    if (!json_is_object(spec)) {
-        spec = json_object();
-        json_object_set_new(lease, "spec", spec);
-    }
+    json_t *spec = json_object_at(lease, "spec");
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(l->clock)), RFC3339_MICRO, now);
     bool changes = !l->lease || !str_eq(holder(json_object_get(l->lease, "spec")), l->identity);

@@ -5,30 +5,24 @@ static const json_t *metadata(const json_t *object)
     return json_object_get(object, "metadata");
 }
 
-static const char *member(const json_t *object, const char *key)
-{
-    const char *s = json_str(object, key);
-    return s ? s : "";
-}
-
 const char *kube_name(const json_t *object)
 {
-    return member(metadata(object), "name");
+    return json_text(metadata(object), "name");
 }
 
 const char *kube_namespace(const json_t *object)
 {
-    return member(metadata(object), "namespace");
+    return json_text(metadata(object), "namespace");
 }
 
 const char *kube_uid(const json_t *object)
 {
-    return member(metadata(object), "uid");
+    return json_text(metadata(object), "uid");
 }
 
 const char *kube_version(const json_t *object)
 {
-    return member(metadata(object), "resourceVersion");
+    return json_text(metadata(object), "resourceVersion");
 }
 
 int64_t kube_generation(const json_t *object)
@@ -53,8 +47,8 @@ const char *kube_annotation(const json_t *object, const char *key)
 
 json_t *kube_owner_reference(const json_t *owner)
 {
-    return json_pack("{ss ss ss ss sb sb}", "apiVersion", member(owner, "apiVersion"), "kind",
-                     member(owner, "kind"), "name", kube_name(owner), "uid", kube_uid(owner),
+    return json_pack("{ss ss ss ss sb sb}", "apiVersion", json_text(owner, "apiVersion"), "kind",
+                     json_text(owner, "kind"), "name", kube_name(owner), "uid", kube_uid(owner),
                      "controller", 1, "blockOwnerDeletion", 1);
 }
 
@@ -115,8 +109,12 @@ struct kube_object *kube_object_new(const json_t *object, struct err *e)
         return NULL;
     }
     const json_t *owner = controller(object);
-    const char *const strings[] = {
-        ns, uid, version, member(owner, "kind"), member(owner, "name"), member(owner, "uid")};
+    const char *const strings[] = {ns,
+                                   uid,
+                                   version,
+                                   json_text(owner, "kind"),
+                                   json_text(owner, "name"),
+                                   json_text(owner, "uid")};
     _cleanup_(str_done) struct str text = {0};
     format(object, &text);
     if (text.len > JSON_MAX_BYTES) {
@@ -189,8 +187,7 @@ const json_t *kube_controller_of(const json_t *object)
 
 const char *kube_controller_uid(const json_t *object)
 {
-    const char *uid = json_str(kube_controller_of(object), "uid");
-    return uid ? uid : "";
+    return json_text(kube_controller_of(object), "uid");
 }
 
 bool kube_class_allows(const json_t *class, const json_t *node)

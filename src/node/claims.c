@@ -22,20 +22,10 @@
 
 static const int64_t AGAIN_NS = 5 * CLOCK_SECOND;
 
-static json_t *child(json_t *object, const char *key, json_t *(*make)(void))
-{
-    json_t *value = json_object_get(object, key);
-    if (!value) {
-        value = make();
-        json_object_set_new(object, key, value);
-    }
-    return value;
-}
-
 static void add_finalizer(json_t *object, const char *finalizer)
 {
     if (!kube_finalizer_has(object, finalizer))
-        json_array_append_new(child(json_object_get(object, "metadata"), "finalizers", json_array),
+        json_array_append_new(json_array_at(json_object_get(object, "metadata"), "finalizers"),
                               json_string(finalizer));
 }
 
@@ -43,14 +33,14 @@ static void add_finalizer(json_t *object, const char *finalizer)
 static void set_phase(struct node *n, json_t *claim, const char *phase, const char *reason,
                       const char *message)
 {
-    json_t *status = child(claim, "status", json_object);
+    json_t *status = json_object_at(claim, "status");
     json_object_set_new(status, "phase", json_string(phase));
     struct kube_condition c = {.type = "Bound",
                                .status = str_eq(phase, "Bound") ? "True" : "False",
                                .reason = reason,
                                .message = message,
                                .generation = kube_generation(claim)};
-    kube_condition_set(child(status, "conditions", json_array), &c, n->clock);
+    kube_condition_set(json_array_at(status, "conditions"), &c, n->clock);
 }
 
 static int say(struct node *n, json_t **claim, const char *phase, const struct node_match *match,
@@ -70,12 +60,12 @@ static int say(struct node *n, json_t **claim, const char *phase, const struct n
 static int say_claimed(struct node *n, const json_t *claim, json_t **device, struct err *e)
 {
     json_auto_t *wanted = json_deep_copy(*device);
-    json_t *status = child(wanted, "status", json_object);
+    json_t *status = json_object_at(wanted, "status");
     json_object_set_new(status, "claimState", json_string("Claimed"));
     _cleanup_free_ char *message = mem_printf("the claim %s has it", kube_name(claim));
     struct kube_condition taken = {
         .type = NODE_CLAIMABLE, .status = "False", .reason = "Claimed", .message = message};
-    kube_condition_set(child(status, "conditions", json_array), &taken, n->clock);
+    kube_condition_set(json_array_at(status, "conditions"), &taken, n->clock);
     return node_say(n, &n->device_kind, device, status, e);
 }
 
@@ -84,7 +74,7 @@ static int give(struct node *n, json_t **claim, const char *device, const char *
                 struct err *e)
 {
     json_auto_t *wanted = json_deep_copy(*claim);
-    json_object_set_new(child(wanted, "spec", json_object), "blockDeviceName", json_string(device));
+    json_object_set_new(json_object_at(wanted, "spec"), "blockDeviceName", json_string(device));
     add_finalizer(wanted, API_CLAIM_FINALIZER);
     if (node_write(n, &n->claim_kind, claim, wanted, e) < 0)
         return -1;
@@ -127,7 +117,7 @@ static int finish(struct node *n, json_t **claim, json_t **device, struct err *e
 static int reserve(struct node *n, const json_t *claim, json_t **device, struct err *e)
 {
     json_auto_t *wanted = json_deep_copy(*device);
-    json_t *spec = child(wanted, "spec", json_object);
+    json_t *spec = json_object_at(wanted, "spec");
     json_object_set_new(spec, "claimRef",
                         json_pack("{s:s, s:s, s:s, s:s, s:s}", "apiVersion",
                                   n->claim_kind.api_version, "kind", n->claim_kind.kind,

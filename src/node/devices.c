@@ -76,9 +76,7 @@ static bool is_over(const json_t *claim)
 
 static int set_claim_state(struct node *n, json_t **object, const char *state, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(*object, "status"));
-    if (!status)
-        status = json_object();
+    json_auto_t *status = kube_status_copy(*object);
     json_object_set_new(status, "claimState", json_string(state));
     return node_say(n, &n->device_kind, object, status, e);
 }

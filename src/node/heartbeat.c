@@ -68,11 +68,7 @@ static int renew(struct node *n, struct err *e)
 
 static void set_labels(struct node *n, json_t *metadata)
 {
-    json_t *labels = json_object_get(metadata, "labels");
-    if (!labels) {
-        labels = json_object();
-        json_object_set_new(metadata, "labels", labels);
-    }
+    json_t *labels = json_object_at(metadata, "labels");
     json_auto_t *info = node_machine_info(n->options.places);
     const char *arch = json_str(info, "architecture");
     json_object_set_new(labels, "kubernetes.io/hostname", json_string(n->name.node));
@@ -115,11 +111,7 @@ static bool set_conditions(struct node *n, json_t *status)
          p.pid ? p.pid_text : "there are enough process ids"},
         {"Ready", "True", "NodeReady", "the agent is at work"},
     };
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_t *conditions = json_array_at(status, "conditions");
     bool differs = false;
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         differs |= kube_condition_set(conditions, &wanted[i], n->clock);

@@ -29,11 +29,7 @@ int node_write(struct node *n, const struct kube_resource *r, json_t **object, c
     json_object_del(diff, "status");
     if (!json_object_size(diff))
         return node_say(n, r, object, json_object_get(wanted, "status"), e);
-    json_t *metadata = json_object_get(diff, "metadata");
-    if (!metadata) {
-        metadata = json_object();
-        json_object_set_new(diff, "metadata", metadata);
-    }
+    json_t *metadata = json_object_at(diff, "metadata");
     json_object_set_new(metadata, "resourceVersion", json_string(kube_version(*object)));
     const char *ns = kube_namespace(*object);
     crash_point("object");

@@ -5,16 +5,6 @@
 #include "kube/condition.h"
 #include "node/claim_match.h"
 
-static json_t *child(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    if (!json_is_object(value)) {
-        value = json_object();
-        json_object_set_new(object, key, value);
-    }
-    return value;
-}
-
 static void set_text(json_t *object, const char *key, const char *text)
 {
     if (text && *text)
@@ -72,7 +62,7 @@ static void set_spec(json_t *spec, const struct node_device *d, const struct nod
     set_text(spec, "parentDevice", disk);
     json_object_del(spec, "filesystem");
     if (d->probe.type[0] || d->mounted) {
-        json_t *filesystem = child(spec, "filesystem");
+        json_t *filesystem = json_object_at(spec, "filesystem");
         set_text(filesystem, "fsType", d->probe.type);
         set_text(filesystem, "mountPoint", d->mounted);
     }
@@ -80,12 +70,12 @@ static void set_spec(json_t *spec, const struct node_device *d, const struct nod
 
 static void set_metadata(json_t *metadata, const struct node_device *d, const struct node_name *n)
 {
-    json_t *labels = child(metadata, "labels");
+    json_t *labels = json_object_at(metadata, "labels");
     json_object_set_new(labels, "kubernetes.io/hostname", json_string(n->host));
     json_object_set_new(labels, "ndm.io/blockdevice-type", json_string("blockdevice"));
     if (!json_object_get(labels, "ndm.io/managed")) /* "false" is somebody's wish */
         json_object_set_new(labels, "ndm.io/managed", json_string("true"));
-    json_t *annotations = child(metadata, "annotations");
+    json_t *annotations = json_object_at(metadata, "annotations");
     json_object_set_new(annotations, NODE_SCHEME_ANNOTATION,
                         json_string(node_scheme_name(d->scheme)));
     set_text(annotations, NODE_FSUUID_ANNOTATION, d->probe.uuid);
@@ -96,11 +86,7 @@ static void set_metadata(json_t *metadata, const struct node_device *d, const st
 static void set_condition(json_t *status, bool claimable, const char *reason, const char *message,
                           const struct clock *clock)
 {
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_t *conditions = json_array_at(status, "conditions");
     struct kube_condition c = {.type = NODE_CLAIMABLE,
                                .status = claimable ? "True" : "False",
                                .reason = reason,
@@ -121,7 +107,7 @@ static const char *set_claim_state(json_t *object, json_t *status)
 
 static void set_status(json_t *object, const struct node_device *d, const struct clock *clock)
 {
-    json_t *status = child(object, "status");
+    json_t *status = json_object_at(object, "status");
     const char *claim = set_claim_state(object, status),
                *name = block_device_of(object).spec.claim.name;
     _cleanup_free_ char *why = NULL;
@@ -141,8 +127,8 @@ json_t *node_object_update(const json_t *object, const struct node_device *d,
                            const struct node_name *n, const struct clock *clock)
 {
     json_t *wanted = json_deep_copy(object);
-    set_metadata(child(wanted, "metadata"), d, n);
-    set_spec(child(wanted, "spec"), d, n);
+    set_metadata(json_object_at(wanted, "metadata"), d, n);
+    set_spec(json_object_at(wanted, "spec"), d, n);
     set_status(wanted, d, clock);
     return wanted;
 }
@@ -159,7 +145,7 @@ json_t *node_object_new(const struct node_device *d, const struct node_name *n,
 json_t *node_object_gone(const json_t *object, const struct clock *clock)
 {
     json_t *wanted = json_deep_copy(object);
-    json_t *status = child(wanted, "status");
+    json_t *status = json_object_at(wanted, "status");
     set_claim_state(wanted, status);
     json_object_set_new(status, "state", json_string("Inactive"));
     set_condition(status, false, "Inactive",
@@ -171,7 +157,7 @@ json_t *node_object_gone(const json_t *object, const struct clock *clock)
 
 json_t *node_object_manual(const json_t *object)
 {
-    json_t *wanted = json_deep_copy(object), *status = child(wanted, "status");
+    json_t *wanted = json_deep_copy(object), *status = json_object_at(wanted, "status");
     const char *state = block_device_of(object).status.state;
     set_claim_state(wanted, status);
     if (!*state || str_eq(state, "Unknown"))

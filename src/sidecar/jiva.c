@@ -9,31 +9,35 @@
 
 enum { BLOCK = 4096 };
 
-/* Whole blocks of a quantity, in bytes; 0 when it is none. */
-static uint64_t bytes_of(const char *text)
+/* Whole blocks of a quantity, in bytes; 0 for none, and for a bare number, of which admission makes GiB. */
+static uint64_t bytes_of(struct api_amount amount)
 {
-    return (api_jiva_bytes(text) + BLOCK - 1) / BLOCK * BLOCK;
+    return *amount.text && amount.n > 0 ? ((uint64_t)amount.n + BLOCK - 1) / BLOCK * BLOCK : 0;
+}
+
+/* NULL for "". */
+static const char *some(const char *text)
+{
+    return *text ? text : NULL;
 }
 
 static void read_wanted(const json_t *volume, struct sidecar_wanted *ret)
 {
+    const struct jiva_volume v = jiva_volume_of(volume, NULL);
     const char *id = kube_annotation(volume, API_JIVA_ID);
-    const json_t *taken = json_at(volume, "status", "resize");
-    const json_t *order = json_at(volume, "spec", "resizeOrder");
-    const char *by = json_str(order, "name"), *capacity = json_str(order, "capacity");
     const char *lock = kube_annotation(volume, API_JIVA_RESIZE_LOCK);
     *ret = (struct sidecar_wanted){
-        .create = !json_at(volume, "status", "capacity") && id && str_eq(id, kube_uid(volume)),
-        .size = bytes_of(json_str(json_object_get(volume, "spec"), "capacity")),
-        .replicas = api_jiva_factor(volume),
-        .taken = json_str(taken, "name"),
-        .failed = json_str(taken, "message"),
+        .create = !*v.status.capacity.text && id && str_eq(id, kube_uid(volume)),
+        .size = bytes_of(v.spec.capacity),
+        .replicas = jiva_volume_factor(&v),
+        .taken = some(v.status.resize.name),
+        .failed = some(v.status.resize.message),
     };
     /* Whoever ordered it must still hold the lock. */
-    if (by && lock && str_eq(by, lock) && bytes_of(capacity)) {
-        ret->resize = by;
-        ret->capacity = capacity;
-        ret->grow_to = bytes_of(capacity);
+    if (lock && *lock && str_eq(v.spec.resize.name, lock) && bytes_of(v.spec.resize.capacity)) {
+        ret->resize = v.spec.resize.name;
+        ret->capacity = v.spec.resize.capacity.text;
+        ret->grow_to = bytes_of(v.spec.resize.capacity);
     }
 }
 
@@ -51,17 +55,12 @@ static void write_acknowledgement(json_t *status, const struct sidecar_wanted *w
 static void read_order(const json_t *volume, struct sidecar_order *ret)
 {
     static const char *const words[SIDECAR_COMMANDS] = {"create", "delete", "revert"};
-    const json_t *given = json_at(volume, "spec", "snapshotOrder"),
-                 *said = json_at(volume, "status", "snapshotOrder");
-    const char *command = json_str(given, "command"), *name = json_str(given, "name"),
-               *phase = json_str(said, "phase");
-    *ret = (struct sidecar_order){
-        .generation = json_integer_value(json_object_get(given, "generation")),
-        .name = name ? name : "",
-    };
-    while (ret->command < SIDECAR_COMMANDS && !(command && str_eq(words[ret->command], command)))
+    const struct jiva_volume v = jiva_volume_of(volume, NULL);
+    const char *phase = v.status.snapshot.phase;
+    *ret = (struct sidecar_order){v.spec.snapshot.generation, .name = v.spec.snapshot.name};
+    while (ret->command < SIDECAR_COMMANDS && !str_eq(words[ret->command], v.spec.snapshot.command))
         ret->command++;
-    if (json_integer_value(json_object_get(said, "generation")) == ret->generation && phase)
+    if (v.status.snapshot.generation == ret->generation && *phase)
         ret->phase = str_eq(phase, "Running") ? SIDECAR_RUNNING : SIDECAR_ENDED;
 }
 
@@ -80,29 +79,28 @@ static const char *mode_of(enum sidecar_state state)
 }
 
 /* Where it was last seen, for one that is not there now. */
-static const char *last_address(const json_t *volume, const char *id)
+static const char *last_address(const struct jiva_volume *v, const char *id)
 {
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)(uintptr_t)json_at(volume, "status", "replicaStatus"), i, it) {
-        const char *known = json_str(it, "replicaId"), *address = json_str(it, "address");
-        if (known && str_eq(known, id))
-            return address ? address : "";
+    for (size_t i = 0; i < v->status.replicas.len; i++) {
+        if (str_eq(v->status.replicas.p[i].id, id))
+            return v->status.replicas.p[i].address;
     }
     return "";
 }
 
-static json_t *replica_of(const json_t *volume, const struct sidecar_replica *r)
+static json_t *replica_of(const struct jiva_volume *v, const struct sidecar_replica *r)
 {
-    json_t *o = json_pack("{s:s,s:s,s:s,s:s}", "replicaId", r->id, "address",
-                          *r->address ? r->address : last_address(volume, r->id), "mode",
-                          mode_of(r->state), "state", sidecar_state_word(r->state));
-    if (!sidecar_state_is_rebuilding(r->state))
-        return o;
-    json_object_set_new(o, "rebuildPercent", json_integer(r->percent));
-    json_object_set_new(o, "secondsLeft", json_integer(r->seconds_left));
-    json_object_set_new(o, "lag", json_integer(r->lag));
-    return o;
+    bool rebuilding = sidecar_state_is_rebuilding(r->state);
+    const struct jiva_replica replica = {
+        .id = r->id,
+        .address = *r->address ? r->address : last_address(v, r->id),
+        .mode = mode_of(r->state),
+        .state = sidecar_state_word(r->state),
+        .percent = rebuilding ? r->percent : JIVA_NOT_SAID,
+        .seconds_left = rebuilding ? r->seconds_left : JIVA_NOT_SAID,
+        .lag = rebuilding ? r->lag : JIVA_NOT_SAID,
+    };
+    return jiva_replica_json(&replica);
 }
 
 static json_t *initiators_of(const struct sidecar_shown *shown)
@@ -121,20 +119,16 @@ static json_t *initiators_of(const struct sidecar_shown *shown)
  * A target that has just been started does not know the replicas before enough of them have come:
  * they are still who they were, and none is in sync.
  */
-static json_t *replicas_of(const json_t *volume, const struct sidecar_volume *v)
+static json_t *replicas_of(const struct jiva_volume *volume, const struct sidecar_volume *v)
 {
-    const json_t *before = json_at(volume, "status", "replicaStatus");
-    json_t *list = json_array(), *it;
-    size_t i;
-    for (i = 0; v && i < v->replicas.len; i++)
+    json_t *list = json_array();
+    for (size_t i = 0; v && i < v->replicas.len; i++)
         json_array_append_new(list, replica_of(volume, &v->replicas.p[i]));
-    if (json_array_size(list))
-        return list;
-    json_array_foreach((json_t *)(uintptr_t)before, i, it) {
-        json_t *replica = json_deep_copy(it);
-        json_object_set_new(replica, "state", json_string(sidecar_state_word(SIDECAR_OFFLINE)));
-        json_object_set_new(replica, "mode", json_string(mode_of(SIDECAR_OFFLINE)));
-        json_array_append_new(list, replica);
+    for (size_t i = 0; !(v && v->replicas.len) && i < volume->status.replicas.len; i++) {
+        struct jiva_replica replica = volume->status.replicas.p[i];
+        replica.state = sidecar_state_word(SIDECAR_OFFLINE);
+        replica.mode = mode_of(SIDECAR_OFFLINE);
+        json_array_append_new(list, jiva_replica_json(&replica));
     }
     return list;
 }
@@ -162,29 +156,37 @@ static struct health health_of(const struct sidecar_volume *v)
     return h;
 }
 
-static const char *phase_of(const struct health *h, unsigned factor, bool made)
+/* Whether it has been served before. */
+static bool is_made(const struct jiva_volume *volume)
 {
-    if (!h->members && !made)
-        return "Pending";
-    return h->serving && h->healthy == h->members && h->members == factor ? "Ready" : "Syncing";
+    return *volume->status.capacity.text;
 }
 
-static void set_serving(json_t *conditions, const struct health *h, unsigned factor, bool made,
-                        const struct clock *clock)
+static const char *phase_of(const struct health *h, const struct jiva_volume *volume)
+{
+    if (!h->members && !is_made(volume))
+        return "Pending";
+    return h->serving && h->healthy == h->members && h->members == jiva_volume_factor(volume)
+               ? "Ready"
+               : "Syncing";
+}
+
+static void set_serving(json_t *conditions, const struct health *h,
+                        const struct jiva_volume *volume, const struct clock *clock)
 {
     struct kube_condition c = {.type = "Serving", .status = h->serving ? "True" : "False"};
     char text[200];
     if (h->serving) {
         c.reason = h->healthy == h->members ? "AllReplicas" : "SomeReplicas";
         snprintf(text, sizeof(text), "%u of %u replicas have all data", h->healthy, h->members);
-    } else if (!h->members && made) {
+    } else if (!h->members && is_made(volume)) {
         c.reason = "WaitsForReplicas";
         snprintf(text, sizeof(text),
                  "I/O waits: the target has been started and waits for its replicas");
     } else if (!h->members) {
         c.reason = "WaitsForReplicas";
         snprintf(text, sizeof(text), "The volume is made when %u replicas have come: %u are here",
-                 factor, h->guests);
+                 jiva_volume_factor(volume), h->guests);
     } else {
         c.reason = "QuorumLost";
         snprintf(text, sizeof(text),
@@ -236,18 +238,16 @@ static json_t *snapshots_of(const struct sidecar_shown *shown)
     return list;
 }
 
-static void write_shown(json_t *status, const json_t *volume, const struct sidecar_shown *shown)
+static void write_shown(json_t *status, const struct jiva_volume *volume,
+                        const struct sidecar_shown *shown, const struct health *h)
 {
-    const struct sidecar_volume *v = sidecar_shown_volume(shown);
-    struct health h = health_of(v);
-    bool made = json_at(volume, "status", "capacity");
-    json_object_set_new(status, "phase", json_string(phase_of(&h, api_jiva_factor(volume), made)));
-    json_object_set_new(status, "status", json_string(h.serving ? "RW" : "Offline"));
-    json_object_set_new(status, "replicaCount", json_integer(h.connected));
-    json_object_set_new(status, "replicaStatus", replicas_of(volume, v));
+    json_object_set_new(status, "phase", json_string(phase_of(h, volume)));
+    json_object_set_new(status, "status", json_string(h->serving ? "RW" : "Offline"));
+    json_object_set_new(status, "replicaCount", json_integer(h->connected));
+    json_object_set_new(status, "replicaStatus", replicas_of(volume, sidecar_shown_volume(shown)));
     json_object_set_new(status, "initiators", initiators_of(shown));
     json_object_set_new(status, "operation", json_string(shown->operation));
-    if (h.members)
+    if (h->members)
         json_object_set_new(status, "snapshots", snapshots_of(shown));
     /* The size is known, and is the volume's, once it has been served. */
     if (shown->ready)
@@ -257,24 +257,17 @@ static void write_shown(json_t *status, const json_t *volume, const struct sidec
 static json_t *make_status(const json_t *volume, const struct sidecar_shown *shown, const char *why,
                            const struct clock *clock)
 {
-    json_t *o = json_deep_copy(json_object_get(volume, "status"));
-    if (!json_is_object(o)) {
-        json_decref(o);
-        o = json_object();
-    }
-    json_t *conditions = json_object_get(o, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(o, "conditions", conditions);
-    }
+    _cleanup_(arena_done) struct arena arena = {0};
+    const struct jiva_volume v = jiva_volume_of(volume, &arena);
+    json_t *o = kube_status_copy(volume);
+    json_t *conditions = json_array_at(o, "conditions");
     set_reachable(conditions, shown ? NULL : why, clock);
     if (shown) {
         struct health h = health_of(sidecar_shown_volume(shown));
-        write_shown(o, volume, shown);
-        set_serving(conditions, &h, api_jiva_factor(volume), json_at(volume, "status", "capacity"),
-                    clock);
+        write_shown(o, &v, shown, &h);
+        set_serving(conditions, &h, &v, clock);
         set_authenticated(conditions, shown->chap, clock);
-    } else if (json_object_get(o, "capacity")) {
+    } else if (is_made(&v)) {
         json_object_set_new(o, "phase", json_string("Unknown"));
         json_object_set_new(o, "status", json_string("Offline"));
     }

@@ -107,6 +107,21 @@ static int take_steps(struct sidecar *m, json_t **volume, const struct sidecar_s
     return busy || step || sidecar_is_busy(shown) || !shown->ready;
 }
 
+/* A phase that changes is told as an event, as the published controller does. */
+static int write_shown(struct sidecar *m, json_t **volume, const json_t *status, struct err *e)
+{
+    const char *before = json_str(json_object_get(*volume, "status"), "phase"),
+               *phase = json_str(status, "phase");
+    bool moves = m->o->kind->tells_phase && phase && *phase && !(before && str_eq(before, phase));
+    if (sidecar_write_status(m, volume, status, "status", e) < 0)
+        return -1;
+    if (moves && m->o->kind->tells_phase(phase))
+        kube_event_normal(m->recorder, *volume, phase, "Volume is in %s state", phase);
+    else if (moves)
+        kube_event_warning(m->recorder, *volume, phase, "Volume is in %s state", phase);
+    return 0;
+}
+
 static int look_at_target(struct sidecar *m, json_t **volume, struct kube_result *ret,
                           struct err *e)
 {
@@ -117,7 +132,7 @@ static int look_at_target(struct sidecar *m, json_t **volume, struct kube_result
     if (answer)
         sidecar_shown_read(answer, &shown);
     json_auto_t *status = m->o->kind->status(*volume, answer ? &shown : NULL, why.msg, m->clock);
-    int busy = sidecar_write_status(m, volume, status, "status", e);
+    int busy = write_shown(m, volume, status, e);
     if (busy == 0 && answer)
         busy = take_steps(m, volume, &shown, e);
     if (busy > 0)
@@ -150,6 +165,19 @@ static bool is_asked(const struct kube_object *old, const struct kube_object *no
                        json_at(after, "metadata", "annotations"));
 }
 
+/* Nobody will look at the target after this. What cannot be said now, the controller says. */
+static void say_last(void *context)
+{
+    struct sidecar *m = context;
+    struct err why = {0};
+    json_t *volume = kube_get(m->client, &m->r, m->o->ns, m->o->name, &why);
+    if (volume && !kube_deleting(volume)) {
+        json_auto_t *status = m->o->kind->last_status(volume, m->clock);
+        sidecar_write_status(m, &volume, status, "last status", &why);
+    }
+    json_decref(volume);
+}
+
 int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e)
 {
     const struct kube_manager_options mo = {
@@ -174,12 +202,14 @@ int sidecar_run(const struct sidecar_options *o, int stop_fd, struct err *e)
     if (!c)
         return -1;
     kube_controller_watch(c, (struct kube_source){.informer = m.volumes, .predicate = is_asked});
+    if (o->kind->last_status)
+        kube_manager_before_end(km, say_last, &m);
     return kube_manager_run(km, stop_fd, e);
 }
 
 const struct sidecar_kind *sidecar_kind_find(const char *name)
 {
-    static const struct sidecar_kind *const kinds[] = {&sidecar_jiva};
+    static const struct sidecar_kind *const kinds[] = {&sidecar_jiva, &sidecar_cstor};
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         if (str_eq(kinds[i]->kind, name))
             return kinds[i];

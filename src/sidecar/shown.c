@@ -41,6 +41,12 @@ static const struct api_field replica[] = {
     {"rebuildPercent", API_INT, API_NUMBER_AT(R, percent)},
     {"rebuildSecondsLeft", API_INT, API_NUMBER_AT(R, seconds_left)},
     {"lag", API_INT, API_NUMBER_AT(R, lag)},
+    {"checkpointedIOSeq", API_STRING, API_TEXT(R, checkpointed)},
+    {"inflightRead", API_STRING, API_TEXT(R, reads)},
+    {"inflightWrite", API_STRING, API_TEXT(R, writes)},
+    {"inflightSync", API_STRING, API_TEXT(R, syncs)},
+    {"quorum", API_STRING, API_TEXT(R, quorum)},
+    {"upTime", API_INT, API_NUMBER_AT(R, up_time)},
     {0},
 };
 
@@ -53,6 +59,7 @@ static const struct api_field guest[] = {
 static const struct api_field volume[] = {
     {"serving", API_BOOL, API_TRUTH(V, serving)},
     {"consistencyFactor", API_INT, API_NUMBER_AT(V, needed)},
+    {"replicationFactor", API_INT, API_NUMBER_AT(V, voters)},
     {"replicaStatus", API_OBJECT, API_LIST, .fields = replica, API_ARRAY(V, replicas)},
     {"guests", API_OBJECT, API_LIST, .fields = guest, API_ARRAY(V, guests)},
     {0},

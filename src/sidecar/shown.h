@@ -26,6 +26,9 @@ struct sidecar_replica {
     enum sidecar_state state; /* of the word */
     bool voter;
     int64_t percent, seconds_left, lag; /* of a rebuild; lag: writes that it has not answered */
+    /* As CStorVolume's status has them, in its words. */
+    const char *checkpointed, *reads, *writes, *syncs, *quorum;
+    int64_t up_time; /* seconds */
 };
 
 struct sidecar_guest {
@@ -45,6 +48,7 @@ struct sidecar_snapshot {
 struct sidecar_volume {
     bool serving;
     int64_t needed; /* replicas that must have every write */
+    int64_t voters; /* replicas that count */
     API_ITEMS(struct sidecar_replica) replicas;
     API_ITEMS(struct sidecar_guest) guests; /* who is there and is no member */
 };

@@ -25,11 +25,20 @@
 #include "kube/manager.h"
 #include "sidecar/shown.h"
 
+enum { SIDECAR_LEAVING = 16 };
+
 /* What the object asks for. Texts are the object's. */
 struct sidecar_wanted {
     bool create; /* it was never made */
     uint64_t size;
-    unsigned replicas;
+    unsigned replicas, consistency; /* consistency: 0: more than half */
+    /*
+     * Replicas are known by name, and who is to go is said; the target lets go of nobody else. The
+     * name is the first half of a replica's id, so that one whose data was lost has the same.
+     */
+    bool named;
+    uint64_t leaving[SIDECAR_LEAVING];
+    unsigned leaving_n;
     /* An order to grow; NULL: none. */
     const char *resize, *capacity;
     uint64_t grow_to;
@@ -53,6 +62,11 @@ struct sidecar_kind {
     /* The status as it should be: what it was, with what is shown. shown NULL: no answer, `why`. */
     json_t *(*status)(const json_t *volume, const struct sidecar_shown *shown, const char *why,
                       const struct clock *clock);
+    /* Whether a phase is good news, in the event of its change; NULL: there are no such events. */
+    bool (*tells_phase)(const char *phase);
+    /* The status of a target that ends; NULL: it is left as it is. */
+    json_t *(*last_status)(const json_t *volume, const struct clock *clock);
+    /* NULL: the kind has no orders about snapshots. */
     void (*order)(const json_t *volume, struct sidecar_order *ret);
     /* Writes into a status how far the order is: "Running", "Done" or "Failed". */
     void (*answer)(json_t *status, int64_t generation, const char *phase, const char *message);
@@ -60,7 +74,8 @@ struct sidecar_kind {
     void (*acknowledge)(json_t *status, const struct sidecar_wanted *wanted, const char *failure);
 };
 
-extern const struct sidecar_kind sidecar_jiva; /* jiva.c */
+extern const struct sidecar_kind sidecar_jiva;  /* jiva.c */
+extern const struct sidecar_kind sidecar_cstor; /* cstor.c */
 /* By its name; NULL. */
 const struct sidecar_kind *sidecar_kind_find(const char *name);
 
@@ -99,3 +114,15 @@ int sidecar_write_status(struct sidecar *m, json_t **volume, const json_t *statu
  */
 json_t *sidecar_next_request(const struct sidecar_shown *shown,
                              const struct sidecar_wanted *wanted);
+/*
+ * The two numbers of a replica that is known by name: which replica it is, and which data set. False
+ * when it is no such id.
+ */
+bool sidecar_split_id(const char *id, uint64_t *ret_name, uint64_t *ret_data);
+bool sidecar_is_leaving(const struct sidecar_wanted *wanted, uint64_t name);
+/* cstor.c: the phase by the rule of the published controller. */
+struct sidecar_health {
+    unsigned members, healthy, degraded, connected, needed, voters;
+    bool serving;
+};
+const char *sidecar_cstor_phase(const struct sidecar_health *h, bool made);

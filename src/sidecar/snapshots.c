@@ -44,8 +44,9 @@ static int carry_out(struct sidecar *m, json_t **volume, enum sidecar_command co
 int sidecar_follow_order(struct sidecar *m, json_t **volume, const struct sidecar_shown *shown,
                          struct err *e)
 {
-    struct sidecar_order o;
-    m->o->kind->order(*volume, &o);
+    struct sidecar_order o = {0};
+    if (m->o->kind->order)
+        m->o->kind->order(*volume, &o);
     bool running = o.phase == SIDECAR_RUNNING;
     if (!o.generation || o.phase == SIDECAR_ENDED || !shown->ready)
         return 0;

@@ -18,24 +18,18 @@ static double memory_of(json_int_t pid)
     return !resident ? 0 : strtod(resident, NULL) * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_str(object, key);
-    return text ? text : "";
-}
-
 static void show_program(const json_t *program, bool in_use)
 {
     json_int_t pid = json_integer_value(json_object_get(program, "pid"));
-    const char *state = in_use ? text_of(program, "state") : "gone";
+    const char *state = in_use ? json_text(program, "state") : "gone";
     bool runs = str_eq(state, "running");
     char age[AGE_MAX];
-    age_since(text_of(program, "since"), clock_real_ns(clock_system()), age);
-    printf("%-12s %s%-11s%s %7lld  %6.1f MB  %-9s %8lld  %s\n", text_of(program, "name"),
+    age_since(json_text(program, "since"), clock_real_ns(clock_system()), age);
+    printf("%-12s %s%-11s%s %7lld  %6.1f MB  %-9s %8lld  %s\n", json_text(program, "name"),
            ui_colour(stdout, runs ? UI_GREEN : UI_RED), state, ui_colour(stdout, UI_PLAIN),
            (long long)(runs ? pid : 0), runs ? memory_of(pid) : 0, runs ? age : "-",
            (long long)json_integer_value(json_object_get(program, "restarts")),
-           text_of(program, "ended"));
+           json_text(program, "ended"));
 }
 
 static bool all_run(const json_t *programs)
@@ -43,7 +37,7 @@ static bool all_run(const json_t *programs)
     size_t i;
     json_t *program;
     json_array_foreach(programs, i, program) {
-        if (!str_eq(text_of(program, "state"), "running"))
+        if (!str_eq(json_text(program, "state"), "running"))
             return false;
     }
     return json_array_size(programs) > 0;
@@ -75,7 +69,7 @@ static int run_status(const struct cli_args *args)
                !in_use                                         ? "stopped"
                : json_is_true(json_object_get(state, "ready")) ? "ready"
                                                                : "starting",
-               text_of(state, "url"), place.folder);
+               json_text(state, "url"), place.folder);
         printf("%-12s %-11s %7s  %9s  %-9s %8s  %s\n", "PROGRAM", "STATE", "PID", "MEMORY",
                "RUNS FOR", "RESTARTS", "ENDED LAST");
         size_t i;

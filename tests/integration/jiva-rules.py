@@ -71,6 +71,35 @@ def make(v, nodes):
     nodes.add("n4")
 
 
+def share(v):
+    """Somebody adds an item to a list of a child: it stays, and only what is the controller's is put back."""
+    service = "/api/v1/namespaces/default/services/a-svc"
+    theirs = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a-svc"}, "spec": {"ports": [
+        {"name": "theirs", "port": 7000, "protocol": "TCP"}]}}
+    reply = v.client.ask("PATCH", f"{service}?fieldManager=theirs", theirs,
+                         content_type="application/apply-patch+yaml")
+    tap.equal(reply.status, 200, "somebody adds a port to a volume's Service")
+
+    def ports():
+        return {p["name"]: p["targetPort"] for p in v.client.ask("GET", service).json["spec"]["ports"]}
+
+    def repaired():
+        events = v.client.ask("GET", "/api/v1/namespaces/default/events").json["items"]
+        return sum(e.get("count", 1) for e in events if e["reason"] == "Repaired")
+    v.client.ask("PATCH", service, {"metadata": {"annotations": {"orlop.io/forward": "true"}}}, content_type=STATUS)
+    tap.ok(wait_for(lambda: v.client.ask("GET", service).json["metadata"]["annotations"]["orlop.io/forward"] == "false",
+                    PATIENCE), "what somebody changed beside it is put back")
+    tap.ok(wait_for(repaired, PATIENCE), "and an event says so")
+    tap.equal(ports().get("theirs"), 7000, "the added port stays")
+    version = v.client.ask("GET", service).json["metadata"]["resourceVersion"]
+    portal = v.get("a")["iscsi"]["targetPortal"]
+    v.client.ask("PATCH", f"{VOLUMES}/a", {"iscsi": {"targetPortal": "127.0.0.9:3260"}}, content_type=STATUS)
+    tap.ok(wait_for(lambda: v.get("a")["iscsi"]["targetPortal"] == portal, PATIENCE),
+           "the controller looks at the volume again")
+    tap.equal((repaired(), v.client.ask("GET", service).json["metadata"]["resourceVersion"]), (1, version),
+              "and repairs nothing, as nothing of its own is missing")
+
+
 def lose(v, nodes):
     """The node is silent, and what the targets see of that."""
     nodes.silent.add(LOST)
@@ -86,6 +115,7 @@ def lose(v, nodes):
 
 def main(v, nodes, controller):
     make(v, nodes)
+    share(v)
     lose(v, nodes)
     tap.ok(wait_for(lambda: v.rehomed("a", "b"), PATIENCE), "a volume goes elsewhere")
     first = v.rehomed("a", "b")

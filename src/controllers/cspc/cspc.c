@@ -50,11 +50,7 @@ static void take_answer(json_t *object, json_t *now)
 int cspc_patch(struct cspc *c, const struct kube_resource *resource, json_t *object, json_t *patch,
                const char *what, struct err *e)
 {
-    json_t *metadata = json_object_get(patch, "metadata");
-    if (!metadata) {
-        metadata = json_object();
-        json_object_set_new(patch, "metadata", metadata);
-    }
+    json_t *metadata = json_object_at(patch, "metadata");
     json_object_set_new(metadata, "resourceVersion", json_string(kube_version(object)));
     crash_point(what);
     json_auto_t *now = kube_patch(c->client, resource, kube_namespace(object), kube_name(object),

@@ -57,14 +57,8 @@ int cspc_say_unknown(struct cspc_run *r, json_t *instance, const char *phase, co
                                      .reason = reason,
                                      .message = message,
                                      .generation = kube_generation(instance)};
-    json_auto_t *status = json_deep_copy(json_object_get(instance, "status"));
-    if (!status)
-        status = json_object();
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_auto_t *status = kube_status_copy(instance);
+    json_t *conditions = json_array_at(status, "conditions");
     kube_condition_set(conditions, &c, r->c->clock);
     json_object_set_new(status, "phase", json_string(phase));
     return cspc_say(r->c, &r->c->instances_r, instance, status, reason, e);

@@ -232,11 +232,7 @@ int cspc_write_status(struct cspc_run *r, struct err *e)
 {
     struct counts n = count(r);
     json_auto_t *status = status_of(r);
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_t *conditions = json_array_at(status, "conditions");
     if (!kube_deleting(r->cluster))
         json_object_set_new(status, "instances", records_of(r));
     json_object_set_new(status, "phase", json_string(phase_word(r, &n)));

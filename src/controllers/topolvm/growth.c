@@ -21,39 +21,26 @@ const char *growth_progress(const json_t *claim)
     return str_eq(word, "NodeResizeFailed") ? "NodeResizeInfeasible" : word;
 }
 
-static json_t *member(json_t *object, const char *key, json_t *otherwise)
-{
-    json_t *it = json_object_get(object, key);
-    if (!it) {
-        it = otherwise;
-        json_object_set_new(object, key, it);
-    } else {
-        json_decref(otherwise);
-    }
-    return it;
-}
-
 int growth_write(struct growth *g, const char *progress, const json_t *allocated,
                  const json_t *capacity, const struct kube_condition *condition, struct err *e)
 {
     static const char *const conditions[] = {"Resizing", "ControllerResizeError",
                                              "FileSystemResizePending"};
-    json_auto_t *was = json_deep_copy(json_object_get(g->claim, "status"));
-    json_t *status = was;
+    json_auto_t *status = kube_status_copy(g->claim);
     if (progress)
-        json_object_set_new(member(status, "allocatedResourceStatuses", json_object()),
-                            GROWTH_STORAGE, json_string(progress));
+        json_object_set_new(json_object_at(status, "allocatedResourceStatuses"), GROWTH_STORAGE,
+                            json_string(progress));
     else
         json_object_del(json_object_get(status, "allocatedResourceStatuses"), GROWTH_STORAGE);
     if (!json_object_size(json_object_get(status, "allocatedResourceStatuses")))
         json_object_del(status, "allocatedResourceStatuses");
     if (allocated)
-        json_object_set(member(status, "allocatedResources", json_object()), GROWTH_STORAGE,
+        json_object_set(json_object_at(status, "allocatedResources"), GROWTH_STORAGE,
                         (json_t *)(uintptr_t)allocated);
     if (capacity)
-        json_object_set(member(status, "capacity", json_object()), GROWTH_STORAGE,
+        json_object_set(json_object_at(status, "capacity"), GROWTH_STORAGE,
                         (json_t *)(uintptr_t)capacity);
-    json_t *list = member(status, "conditions", json_array());
+    json_t *list = json_array_at(status, "conditions");
     for (size_t i = 0; i < ARRAY_SIZE(conditions); i++) {
         if (!condition || !str_eq(condition->type, conditions[i]))
             kube_condition_remove(list, conditions[i]);

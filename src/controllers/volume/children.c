@@ -14,7 +14,7 @@
 #include "controllers/volume/volume.h"
 
 int volume_apply_child(struct volume_work *w, const struct kube_children *of, json_t *wanted,
-                       const json_t *birth, json_t **ret_live, struct err *e)
+                       const struct kube_birth *birth, json_t **ret_live, struct err *e)
 {
     json_auto_t *want = wanted;
     const struct kube_child child = {.of = of, .owner = w->volume, .wanted = want, .birth = birth};
@@ -33,17 +33,15 @@ int volume_apply_child(struct volume_work *w, const struct kube_children *of, js
 }
 
 /* The key that target and replicas share. */
-static int apply_key(struct volume_work *w, json_t **ret_secret, struct err *e)
+static json_t *make_key(const json_t *volume, struct err *e)
 {
+    (void)volume, (void)e;
     _cleanup_(str_done) struct str key = {0};
     for (int i = 0; i < 2; i++) {
         const struct uuid random = uuid_random();
         base64_format(random.bytes, sizeof(random.bytes), BASE64_STD, &key);
     }
-    json_auto_t *birth = json_pack("{s:s}", "key", str_get(&key));
-    return volume_apply_child(w, &w->c->secrets,
-                              volume_child(w->c->engine, w->volume, VOLUME_KEY, e), birth,
-                              ret_secret, e);
+    return json_pack("{s:s}", "key", str_get(&key));
 }
 
 /* What every initiator takes, and every URL as it is: 16 letters and digits, of 95 bits. */
@@ -65,18 +63,22 @@ static int make_password(char ret[17], struct err *e)
     return 0;
 }
 
-static int apply_chap(struct volume_work *w, json_t **ret_secret, struct err *e)
+static json_t *make_chap(const json_t *volume, struct err *e)
 {
     char password[17], target_password[17];
     if (make_password(password, e) < 0 || make_password(target_password, e) < 0)
-        return -1;
-    json_auto_t *birth = volume_chap_data(w->volume, password, target_password);
-    int status =
-        volume_apply_child(w, &w->c->secrets, volume_child(w->c->engine, w->volume, VOLUME_CHAP, e),
-                           birth, ret_secret, e);
+        return NULL;
+    json_t *data = volume_chap_data(volume, password, target_password);
     explicit_bzero(password, sizeof(password));
     explicit_bzero(target_password, sizeof(target_password));
-    return status;
+    return data;
+}
+
+static int apply_secret(struct volume_work *w, enum volume_child which,
+                        const struct kube_birth *birth, json_t **ret_secret, struct err *e)
+{
+    return volume_apply_child(w, &w->c->secrets, volume_child(w->c->engine, w->volume, which, e),
+                              birth, ret_secret, e);
 }
 
 /*
@@ -85,11 +87,15 @@ static int apply_chap(struct volume_work *w, json_t **ret_secret, struct err *e)
  */
 static int apply_secrets(struct volume_work *w, json_t **ret_key, json_t **ret_chap, struct err *e)
 {
+    static const char *const keys[] = {"key", NULL};
+    static const struct kube_birth key_birth = {keys, make_key},
+                                   chap_birth = {volume_chap_keys, make_chap};
     bool chap = volume_look(w).authenticated;
     _cleanup_free_ char *key_name = mem_printf("%s-key", w->name);
     _cleanup_free_ char *chap_name = mem_printf("%s-chap", w->name);
     const char *const names[] = {key_name, chap ? chap_name : NULL, NULL};
-    if (apply_key(w, ret_key, e) < 0 || (chap && apply_chap(w, ret_chap, e) < 0))
+    if (apply_secret(w, VOLUME_KEY, &key_birth, ret_key, e) < 0 ||
+        (chap && apply_secret(w, VOLUME_CHAP, &chap_birth, ret_chap, e) < 0))
         return -1;
     return kube_prune_children(w->c->client, &w->c->secrets, w->volume, names, e);
 }

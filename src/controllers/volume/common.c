@@ -1,8 +1,6 @@
 #include "api/format.h"
-#include "base/quantity.h"
 #include "controllers/controllers.h"
 #include "controllers/volume/volume.h"
-#include "kinds/jiva.h"
 
 struct volume_settings volume_settings = {
     .dir = "/var/lib/orlop/jiva",
@@ -15,8 +13,7 @@ struct volume_settings volume_settings = {
 
 const char *volume_text(const json_t *object, const char *part, const char *key)
 {
-    const char *text = json_str(json_object_get(object, part), key);
-    return text ? text : "";
+    return json_text(object, part, key);
 }
 
 const char *volume_annotation(const json_t *object, const char *key)
@@ -42,9 +39,15 @@ struct volume_view volume_look(const struct volume_work *w)
     return view;
 }
 
+uint64_t volume_amount(struct api_amount quantity)
+{
+    return *quantity.text && quantity.n > 0 ? (uint64_t)quantity.n : 0;
+}
+
 uint64_t volume_bytes(const json_t *quantity)
 {
-    return api_jiva_bytes(json_string_value(quantity));
+    return volume_amount(
+        (struct api_amount){json_text_or_empty(quantity), api_quantity_int(quantity)});
 }
 
 json_t *volume_list(const json_t *volume, const char *annotation)
@@ -109,11 +112,7 @@ void volume_again(struct volume_work *w, int64_t ns)
 
 int volume_patch(struct volume_work *w, json_t *patch, const char *what, struct err *e)
 {
-    json_t *metadata = json_object_get(patch, "metadata");
-    if (!metadata) {
-        metadata = json_object();
-        json_object_set_new(patch, "metadata", metadata);
-    }
+    json_t *metadata = json_object_at(patch, "metadata");
     json_object_set_new(metadata, "resourceVersion", json_string(kube_version(w->volume)));
     crash_point(what);
     json_t *now = kube_patch(w->c->client, &w->c->volumes_r, w->ns, w->name, KUBE_MERGE_PATCH,
@@ -159,14 +158,8 @@ int volume_write_status(struct volume_controller *v, const struct kube_resource 
 int volume_say(struct volume_work *w, enum volume_state state,
                const struct kube_condition *condition, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(w->volume, "status"));
-    if (!status)
-        status = json_object();
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_auto_t *status = kube_status_copy(w->volume);
+    json_t *conditions = json_array_at(status, "conditions");
     bool differs = kube_condition_set(conditions, condition, w->c->clock);
     if (state != VOLUME_SAID)
         w->c->engine->tell_state(w->volume, state, status, w->c->clock);

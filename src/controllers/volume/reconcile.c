@@ -9,6 +9,7 @@
  */
 #include "api/format.h"
 #include "controllers/volume/volume.h"
+#include "kinds/jiva.h"
 
 enum { WORKERS = 4 };
 
@@ -64,16 +65,15 @@ static int take_capacity(struct volume_work *w, struct err *e)
     json_auto_t *resize =
         lock && *lock ? kube_informer_json(w->c->resizes, w->ns, lock, NULL) : NULL;
     const char *about = resize ? kube_label(resize, names->about) : NULL;
-    const json_t *wanted = json_at(resize, "spec", "capacity");
-    if (!resize || !about || !str_eq(about, w->name) ||
-        !str_eq(volume_text(resize, "status", "phase"), "SUCCEEDED") ||
-        volume_look(w).size >= volume_bytes(wanted))
+    const struct jiva_resize r = jiva_resize_of(resize, NULL);
+    if (!resize || !about || !str_eq(about, w->name) || !str_eq(r.status.phase, "SUCCEEDED") ||
+        volume_look(w).size >= volume_amount(r.spec.capacity))
         return 0;
-    json_auto_t *patch = json_pack("{s:{s:O}}", "spec", "capacity", wanted);
+    json_auto_t *patch = json_pack("{s:{s:s}}", "spec", "capacity", r.spec.capacity.text);
     if (volume_patch(w, patch, "capacity", e) < 0)
         return -1;
     kube_event_normal(w->c->recorder, w->volume, "Resized", "The volume has %s now, by %s",
-                      json_string_value(wanted), kube_name(resize));
+                      r.spec.capacity.text, kube_name(resize));
     return 0;
 }
 
@@ -121,6 +121,8 @@ static int reconcile_volume(void *context, const char *ns, const char *name,
         struct err why = {0}; /* that this is not said is no other failure */
         tell_configured(&w, e, &why);
         volume_again(&w, 30 * CLOCK_SECOND);
+        if (!why.code && e->code == ERR_RESOURCE_EXHAUSTED)
+            e->code = ERR_FAILED_PRECONDITION; /* it is said, and looked at when a pool changes */
     } else if (status == 0) {
         status = tell_configured(&w, NULL, e);
     }

@@ -114,9 +114,9 @@ int volume_remove(struct volume_work *w, struct err *e)
     if (x->erase_data && wants_erasure(w)) {
         gone = x->erase_data(w, e);
         if (gone <= 0)
-            return gone < 0
-                       ? -1
-                       : volume_say_ending(w, "DataGoes", "The replicas' data is erased where it is", e);
+            return gone < 0 ? -1
+                            : volume_say_ending(w, "DataGoes",
+                                                "The replicas' data is erased where it is", e);
     }
     w->result->again_ns = 0;
     return volume_hold(w->c, &w->c->volumes_r, &w->volume, w->c->engine->finalizer, false, e);

@@ -30,33 +30,40 @@
 enum { WORKERS = 4 };
 static const int64_t LOOK_AGAIN = 30 * CLOCK_SECOND;
 
-static const char *phase_of(const json_t *resize)
+static bool is_at(const struct resizing *g, const char *phase)
 {
-    return volume_text(resize, "status", "phase");
+    return str_eq(resizing_look(g).status.phase, phase);
 }
 
-bool resizing_is_over(const json_t *resize)
+static bool is_over(const struct resizing *g)
 {
-    return str_eq(phase_of(resize), "COMPLETED") || str_eq(phase_of(resize), "FAILED");
+    const struct jiva_resize resize = resizing_look(g);
+    return jiva_resize_is_over(&resize);
 }
 
 /* Telling. */
+
+/* This moment, as the API writes it. */
+static json_t *make_time(const struct resizing *g)
+{
+    char text[RFC3339_MAX];
+    rfc3339_format(rfc3339_from_ns(clock_real_ns(g->w.c->clock)), RFC3339_SECONDS, text);
+    return json_string(text);
+}
 
 /* Writes phase, reason and message, and what is in `more` (taken over; may be NULL). */
 static int tell_phase(struct resizing *g, const char *phase, const char *reason,
                       const char *message, json_t *more, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(g->resize, "status"));
-    if (!status)
-        status = json_object();
+    json_auto_t *status = kube_status_copy(g->resize);
     if (more)
         json_object_update_new(status, more);
-    bool moved = !str_eq(phase_of(g->resize), phase);
+    bool moved = !is_at(g, phase);
     json_object_set_new(status, "phase", json_string(phase));
     json_object_set_new(status, "reason", json_string(reason));
     json_object_set_new(status, "message", json_string(message));
     if (moved && (str_eq(phase, "COMPLETED") || str_eq(phase, "FAILED")))
-        json_object_set_new(status, "completionTime", resizing_now(g));
+        json_object_set_new(status, "completionTime", make_time(g));
     int r = volume_write_status(g->w.c, &g->w.c->resizes_r, &g->resize, status, e);
     if (r == 0 && moved && str_eq(phase, "FAILED"))
         kube_event_warning(g->w.c->recorder, g->resize, reason, "%s", message);
@@ -65,17 +72,10 @@ static int tell_phase(struct resizing *g, const char *phase, const char *reason,
     return r;
 }
 
-json_t *resizing_now(const struct resizing *g)
-{
-    char text[RFC3339_MAX];
-    rfc3339_format(rfc3339_from_ns(clock_real_ns(g->w.c->clock)), RFC3339_SECONDS, text);
-    return json_string(text);
-}
-
 int resizing_wait(struct resizing *g, const char *reason, const char *message, struct err *e)
 {
     volume_again(&g->w, LOOK_AGAIN);
-    const char *phase = phase_of(g->resize);
+    const char *phase = resizing_look(g).status.phase;
     return tell_phase(g, *phase ? phase : "INIT", reason, message, NULL, e);
 }
 
@@ -134,10 +134,9 @@ static int begin_resize(struct resizing *g, struct err *e)
 {
     _cleanup_(str_done) struct str text = {0};
     const char *reason = NULL;
-    if (!json_at(g->resize, "status", "startTime")) {
-        json_t *more =
-            json_pack("{s:O,s:o}", "fromCapacity", json_at(g->w.volume, "spec", "capacity"),
-                      "startTime", resizing_now(g));
+    if (!*resizing_look(g).status.start_time) {
+        json_t *more = json_pack("{s:s,s:o}", "fromCapacity", volume_look(&g->w).capacity,
+                                 "startTime", make_time(g));
         if (tell_phase(g, "INIT", "Locked", "Has the volume's lock", more, e) < 0)
             return -1;
     }
@@ -157,11 +156,9 @@ static int take_turn(struct resizing *g, struct err *e)
 }
 
 /* Whether orlop-sidecar has taken our order. */
-static const json_t *get_growth(const struct resizing *g)
+static bool is_growing(const struct resizing *g)
 {
-    const json_t *growth = volume_look(&g->w).growth;
-    const char *name = json_str(growth, "name");
-    return name && str_eq(name, kube_name(g->resize)) ? growth : NULL;
+    return str_eq(volume_look(&g->w).growth, kube_name(g->resize));
 }
 
 static bool has_grown(const struct resizing *g)
@@ -179,23 +176,23 @@ static int follow_growth(struct resizing *g, struct err *e)
     int locked = resizing_lock(g, e); /* taken off by hand: it is taken again, or waited for */
     if (locked <= 0)
         return locked;
-    const json_t *growth = get_growth(g);
-    const char *failure = json_str(growth, "message");
+    bool growing = is_growing(g);
+    const char *failure = volume_look(&g->w).growth_failure;
     if (has_grown(g))
         return tell_phase(g, "SUCCEEDED", "Grown", "Target and replicas have the new size",
                           list_progress(g), e);
-    if (failure && *failure) {
+    if (growing && *failure) {
         _cleanup_free_ char *text = mem_printf("The target could not grow: %s", failure);
         return fail_resize(g, "GrowthFailed", text, e);
     }
-    const char *wanted = volume_text(g->resize, "spec", "capacity");
+    const char *wanted = resizing_look(g).spec.capacity.text;
     if (!str_eq(volume_look(&g->w).order, wanted)) {
         json_auto_t *patch = g->w.c->engine->resize->order(kube_name(g->resize), wanted);
         if (volume_patch(&g->w, patch, "order", e) < 0)
             return -1;
     }
     return tell_phase(g, "IN-PROGRESS", "Growing",
-                      growth ? "The target grows" : "The target was told", list_progress(g), e);
+                      growing ? "The target grows" : "The target was told", list_progress(g), e);
 }
 
 static int end_resize(struct resizing *g, struct err *e)
@@ -230,7 +227,7 @@ static int take_step(struct resizing *g, struct err *e)
                  {"COMPLETED", resizing_unlock},
                  {"FAILED", resizing_unlock}};
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-        if (str_eq(steps[i].phase, phase_of(g->resize)))
+        if (is_at(g, steps[i].phase))
             return steps[i].step(g, e);
     }
     return 0;
@@ -238,16 +235,15 @@ static int take_step(struct resizing *g, struct err *e)
 
 static int advance_resize(struct resizing *g, struct err *e)
 {
-    bool begun = str_eq(phase_of(g->resize), "SUCCEEDED") ||
-                 (str_eq(phase_of(g->resize), "IN-PROGRESS") && resizing_holds_lock(g) &&
-                  (has_grown(g) || get_growth(g)));
+    bool begun = is_at(g, "SUCCEEDED") || (is_at(g, "IN-PROGRESS") && resizing_holds_lock(g) &&
+                                           (has_grown(g) || is_growing(g)));
     if (!kube_deleting(g->resize))
         return hold_resize(g, true, e) < 0 ? -1 : take_step(g, e);
     if (!kube_finalizer_has(g->resize, g->w.c->engine->resize->finalizer))
         return 0;
     if (begun && take_step(g, e) < 0)
         return -1;
-    if (begun && !resizing_is_over(g->resize))
+    if (begun && !is_over(g))
         return 0;
     return resizing_unlock(g, e) < 0 ? -1 : hold_resize(g, false, e);
 }
@@ -264,7 +260,7 @@ static int reconcile_resize(void *context, const char *ns, const char *name,
     _cleanup_free_ char *volume_name = mem_strdup(volume ? volume : "");
     g.w.name = volume_name;
     g.w.volume = kube_informer_json(v->volumes, ns, volume_name, NULL);
-    g.wanted = volume_bytes(json_at(g.resize, "spec", "capacity"));
+    g.wanted = volume_amount(resizing_look(&g).spec.capacity);
     int status = advance_resize(&g, e);
     json_decref(g.resize);
     json_decref(g.w.volume);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "controllers/volume/volume.h"
+#include "kinds/jiva.h"
 
 struct resizing {
     struct volume_work w; /* of the volume, which may be NULL */
@@ -11,10 +12,13 @@ struct resizing {
     uint64_t wanted;      /* bytes */
 };
 
+/* What the resize says now. */
+static inline struct jiva_resize resizing_look(const struct resizing *g)
+{
+    return jiva_resize_of(g->resize, NULL);
+}
+
 /* resize.c */
-/* This moment, as the API writes it. */
-json_t *resizing_now(const struct resizing *g);
-bool resizing_is_over(const json_t *resize);
 /* It waits: the phase stays, and it is said for what. */
 int resizing_wait(struct resizing *g, const char *reason, const char *message, struct err *e);
 

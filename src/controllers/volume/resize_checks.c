@@ -26,7 +26,7 @@ const char *resizing_why_never(const struct resizing *g, char text[RESIZING_TEXT
     const struct volume_view view = volume_look(&g->w);
     if (g->wanted < view.size) {
         snprintf(text, RESIZING_TEXT_MAX, "%s \"%s\" has %s, and a volume does not shrink to %s",
-                 x->kind, g->w.name, view.capacity, volume_text(g->resize, "spec", "capacity"));
+                 x->kind, g->w.name, view.capacity, resizing_look(g).spec.capacity.text);
         return "CannotShrink";
     }
     return NULL;
@@ -36,11 +36,10 @@ const char *resizing_why_not_now(const struct resizing *g, const char **ret_reas
                                  struct str *text)
 {
     const struct volume_view view = volume_look(&g->w);
-    const char *earlier = json_str(view.growth, "name");
-    if (earlier) {
+    if (*view.growth) {
         *ret_reason = "WaitsForTarget";
         str_appendf(text, "Waits until the target is through with the resize before, \"%s\"",
-                    earlier);
+                    view.growth);
     } else if (view.snapshotting) {
         *ret_reason = "SnapshotRunning";
         str_append(text, "Waits for the snapshot that is being taken of the volume");

@@ -27,7 +27,8 @@ static char *who_is_before(struct resizing *g)
         int order = strcmp(volume_text(it, "metadata", "creationTimestamp"), ours);
         if (!order)
             order = strcmp(kube_name(it), kube_name(g->resize));
-        if (order < 0 && !resizing_is_over(it) && !kube_deleting(it))
+        const struct jiva_resize other = jiva_resize_of(it, NULL);
+        if (order < 0 && !jiva_resize_is_over(&other) && !kube_deleting(it))
             return mem_strdup(kube_name(it));
     }
     return NULL;

@@ -14,6 +14,12 @@ void volume_set_text(json_t *values, const char *key, const char *text)
     json_object_set_new(values, key, json_string(text));
 }
 
+void volume_set_some(json_t *values, const char *key, const char *text)
+{
+    if (*text)
+        volume_set_text(values, key, text);
+}
+
 void volume_set_value(json_t *values, const char *key, const json_t *value)
 {
     if (value)
@@ -75,21 +81,20 @@ json_t *volume_service(const struct volume_engine *x, const json_t *volume, cons
     return fill_template(x->service, values, e);
 }
 
+#define SESSION   "node.session.auth."
+#define DISCOVERY "discovery.sendtargets.auth."
+const char *const volume_chap_keys[] = {
+    SESSION "username",      SESSION "password",      SESSION "username_in",
+    SESSION "password_in",   DISCOVERY "username",    DISCOVERY "password",
+    DISCOVERY "username_in", DISCOVERY "password_in", NULL};
+
 json_t *volume_chap_data(const json_t *volume, const char *password, const char *target_password)
 {
-    static const char *const prefixes[] = {"node.session", "discovery.sendtargets"};
     _cleanup_free_ char *target = mem_printf("%s-target", kube_name(volume));
-    const char *const words[][2] = {{"username", kube_name(volume)},
-                                    {"password", password},
-                                    {"username_in", target},
-                                    {"password_in", target_password}};
+    const char *const words[] = {kube_name(volume), password, target, target_password};
     json_t *data = json_object();
-    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
-        for (size_t k = 0; k < ARRAY_SIZE(words); k++) {
-            _cleanup_free_ char *key = mem_printf("%s.auth.%s", prefixes[i], words[k][0]);
-            volume_set_text(data, key, words[k][1]);
-        }
-    }
+    for (size_t i = 0; volume_chap_keys[i]; i++)
+        volume_set_text(data, volume_chap_keys[i], words[i % ARRAY_SIZE(words)]);
     return data;
 }
 

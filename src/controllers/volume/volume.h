@@ -28,6 +28,7 @@
 
 #include <pthread.h>
 
+#include "api/decode.h"
 #include "base/crash.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -70,7 +71,8 @@ struct volume_view {
     const json_t *node_selector;  /* where replicas may run; NULL: everywhere */
     const char *order;            /* the size that the target is told to grow to; "" */
     uint64_t ordered;             /* the same in bytes */
-    const json_t *growth;         /* the order that the target has taken; NULL */
+    /* The resize whose order the target has taken, and why it has failed; "". */
+    const char *growth, *growth_failure;
     struct volume_member {
         const char *id, *address, *state;
         bool healthy, offline;
@@ -216,7 +218,8 @@ const char *volume_id(const struct volume_engine *x,
                       const json_t *volume); /* "" before it has one */
 /* Whether it can be a part of a path and an argument. */
 bool volume_id_is_sound(const struct volume_engine *x, const json_t *volume);
-/* Bytes of a quantity; 0 when it is none. */
+/* Bytes of a quantity; 0 for none, and for a bare number, of which admission makes GiB. */
+uint64_t volume_amount(struct api_amount quantity);
 uint64_t volume_bytes(const json_t *quantity);
 /* The text at a path of two; "". */
 const char *volume_text(const json_t *object, const char *part, const char *key);
@@ -228,7 +231,8 @@ const char *volume_text(const json_t *object, const char *part, const char *key)
 /* What all templates may name. */
 json_t *volume_values(const struct volume_engine *x, const json_t *volume);
 void volume_set_text(json_t *values, const char *key, const char *text);
-/* One that may be missing: then the template leaves it out. */
+/* One that may be "", or missing: then the template leaves it out. */
+void volume_set_some(json_t *values, const char *key, const char *text);
 void volume_set_value(json_t *values, const char *key, const json_t *value);
 enum volume_child { VOLUME_KEY, VOLUME_CHAP, VOLUME_ACCOUNT, VOLUME_ROLE, VOLUME_ROLE_BINDING };
 json_t *volume_child(const struct volume_engine *x, const json_t *volume, enum volume_child which,
@@ -236,8 +240,9 @@ json_t *volume_child(const struct volume_engine *x, const json_t *volume, enum v
 /* With the address that it had before; NULL: any. */
 json_t *volume_service(const struct volume_engine *x, const json_t *volume, const char *address,
                        struct err *e);
-/* What initiators need to prove who they are, and the target for its own proof. */
+/* What initiators need to prove who they are, and the target for its own proof; its keys. */
 json_t *volume_chap_data(const json_t *volume, const char *password, const char *target_password);
+extern const char *const volume_chap_keys[];
 json_t *volume_target(const struct volume_engine *x, const json_t *volume, const char *address,
                       const struct volume_uids *uids, struct err *e);
 
@@ -248,7 +253,7 @@ int volume_ensure_children(struct volume_work *w, struct err *e);
  * if given, is what there is then. `birth` as in kube/child.h.
  */
 int volume_apply_child(struct volume_work *w, const struct kube_children *of, json_t *wanted,
-                       const json_t *birth, json_t **ret_live, struct err *e);
+                       const struct kube_birth *birth, json_t **ret_live, struct err *e);
 
 /* replicas.c: replicas that are pods of a Deployment, one a node. */
 /* How many pods there are to be, when there are `now`: it changes by one at a time. */

@@ -15,16 +15,6 @@ static const struct api_kind binding_kind = {
     .versions = API_VERSION("", "v1"),
 };
 
-static json_t *member(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    if (!json_is_object(value)) {
-        value = json_object();
-        json_object_set_new(object, key, value);
-    }
-    return value;
-}
-
 /* The target of a binding; NULL with problems in c->report or c->err. */
 static const char *target_of(struct call *c, const json_t *binding)
 {
@@ -81,10 +71,11 @@ static void bind_pod(struct call *c, json_t *pod, const json_t *binding, const c
 {
     char now[RFC3339_MAX];
     registry_now(&c->server->registry, now);
-    json_object_set_new(member(pod, "spec"), "nodeName", json_string(node));
+    json_object_set_new(json_object_at(pod, "spec"), "nodeName", json_string(node));
     json_t *annotations = json_object_get(json_object_get(binding, "metadata"), "annotations");
     if (json_object_size(annotations))
-        json_object_update(member(member(pod, "metadata"), "annotations"), annotations);
+        json_object_update(json_object_at(json_object_at(pod, "metadata"), "annotations"),
+                           annotations);
     json_t *conditions = json_array(), *value;
     size_t i;
     json_array_foreach((json_t *)json_at(pod, "status", "conditions"), i, value) {
@@ -94,7 +85,7 @@ static void bind_pod(struct call *c, json_t *pod, const json_t *binding, const c
     }
     json_array_append_new(conditions, json_pack("{s:s,s:s,s:s}", "type", "PodScheduled", "status",
                                                 "True", "lastTransitionTime", now));
-    json_object_set_new(member(pod, "status"), "conditions", conditions);
+    json_object_set_new(json_object_at(pod, "status"), "conditions", conditions);
 }
 
 /* One try: 0, -1 with c->err, or 1 when somebody else was faster. */

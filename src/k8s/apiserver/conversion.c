@@ -133,12 +133,6 @@ static const json_t *check_response(const struct task *t, const json_t *answer, 
     return NULL;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_str(json_object_get(object, "metadata"), key);
-    return text ? text : "";
-}
-
 /* Labels or annotations that came back: a map of strings, or nothing. */
 static int check_map(const struct task *t, const json_t *map, const char *key, size_t i,
                      struct err *e)
@@ -179,11 +173,12 @@ static int take_back(const struct task *t, const json_t *sent, json_t *got, size
                       i, t->kind->kind, kind ? kind : "");
     const json_t *metadata = json_object_get(got, "metadata");
     for (size_t j = 0; fixed[j]; j++) {
-        if (!str_eq(text_of(sent, fixed[j]), text_of(got, fixed[j])))
+        if (!str_eq(json_text(sent, "metadata", fixed[j]), json_text(got, "metadata", fixed[j])))
             return failed(t, e,
                           "returned invalid converted object at index %zu: must have the same %s: "
                           "%s != %.100s",
-                          i, words[j], text_of(sent, fixed[j]), text_of(got, fixed[j]));
+                          i, words[j], json_text(sent, "metadata", fixed[j]),
+                          json_text(got, "metadata", fixed[j]));
     }
     if (!json_is_object(metadata))
         return failed(t, e, "returned invalid metadata in object at index %zu: it has none", i);

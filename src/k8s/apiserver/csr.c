@@ -68,8 +68,7 @@ const char *csr_is_node(const json_t *object, const struct pki_csr *csr)
 
 static const char *signer_of(const json_t *object)
 {
-    const char *signer = json_str(json_object_get(object, "spec"), "signerName");
-    return signer ? signer : "";
+    return json_text(object, "spec", "signerName");
 }
 
 /* Who asks is known by their credentials, whatever they say. */

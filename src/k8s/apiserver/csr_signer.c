@@ -69,16 +69,8 @@ static void write_back(struct apiserver *a, const struct apiserver_object *o, js
 
 static void add_condition(json_t *object, const char *type, const char *reason, const char *message)
 {
-    json_t *status = json_object_get(object, "status");
-    if (!status) {
-        status = json_object();
-        json_object_set_new(object, "status", status);
-    }
-    json_t *list = json_object_get(status, "conditions");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(status, "conditions", list);
-    }
+    json_t *status = json_object_at(object, "status");
+    json_t *list = json_array_at(status, "conditions");
     json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "type", type, "status", "True",
                                           "reason", reason, "message", message));
 }

@@ -140,11 +140,7 @@ bool apiserver_condition_is_true(const json_t *conditions, const char *type)
 bool apiserver_condition_set(json_t *status, const char *type, bool is, const char *reason,
                              const char *message, const char *now)
 {
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!conditions) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_t *conditions = json_array_at(status, "conditions");
     json_t *condition = find_condition(conditions, type);
     const char *word = is ? "True" : "False";
     const char *was = json_str(condition, "status"), *why = json_str(condition, "reason");

@@ -243,11 +243,7 @@ static bool set_status(struct apiserver *a, struct definitions *d, const struct 
 {
     char now[RFC3339_MAX];
     registry_now(&a->registry, now);
-    json_t *status = json_object_get(object, "status");
-    if (!status) {
-        status = json_object();
-        json_object_set_new(object, "status", status);
-    }
+    json_t *status = json_object_at(object, "status");
     json_auto_t *before = json_deep_copy(status);
     struct apiserver_names names = accept_names(d, k, object);
     apiserver_condition_set(status, "NamesAccepted", !names.conflict,

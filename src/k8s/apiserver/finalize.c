@@ -18,11 +18,7 @@ void call_finalize(struct call *c)
         err_set(&c->err, ERR_NOT_FOUND, "NotFound", "not found");
     } else if (body) {
         const char *revision = json_str(json_at(body, "metadata"), "resourceVersion");
-        json_t *spec = json_object_get(object, "spec");
-        if (!spec) {
-            spec = json_object();
-            json_object_set_new(object, "spec", spec);
-        }
+        json_t *spec = json_object_at(object, "spec");
         if (finalizers)
             json_object_set(spec, "finalizers", finalizers);
         else

@@ -73,24 +73,18 @@ void managed_read(struct arena *a, const char *text, struct managed *ret_managed
         ret_managed->list = json_incref(list);
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_str(object, key);
-    return text ? text : "";
-}
-
 int managed_decode(struct arena *a, const json_t *list, struct managed *ret_managed, struct err *e)
 {
     size_t i;
     json_t *item;
     *ret_managed = (struct managed){0};
     json_array_foreach((json_t *)list, i, item) {
-        const char *operation = text_of(item, "operation");
+        const char *operation = json_text(item, "operation");
         struct managed_entry entry = {
-            .manager = text_of(item, "manager"),
-            .version = text_of(item, "apiVersion"),
-            .subresource = text_of(item, "subresource"),
-            .time = text_of(item, "time"),
+            .manager = json_text(item, "manager"),
+            .version = json_text(item, "apiVersion"),
+            .subresource = json_text(item, "subresource"),
+            .time = json_text(item, "time"),
             .applied = str_eq(operation, "Apply"),
         };
         const json_t *fields = json_object_get(item, "fieldsV1");
@@ -100,7 +94,7 @@ int managed_decode(struct arena *a, const json_t *list, struct managed *ret_mana
             err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "too many entries");
         else if (!*entry.version)
             err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "apiVersion must not be empty");
-        else if (!str_eq(text_of(item, "fieldsType"), "FieldsV1"))
+        else if (!str_eq(json_text(item, "fieldsType"), "FieldsV1"))
             err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "fieldsType must be FieldsV1");
         else if (!fields || fieldset_decode(a, fields, &entry.fields, e) == 0) {
             vec_push(&ret_managed->entries, entry);

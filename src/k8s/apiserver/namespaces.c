@@ -114,11 +114,7 @@ static void set_conditions(const struct apiserver_registry *g, json_t *status,
 {
     char now[RFC3339_MAX];
     registry_now(g, now);
-    json_t *list = json_object_get(status, "conditions");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(status, "conditions", list);
-    }
+    json_t *list = json_array_at(status, "conditions");
     set_condition(list, now, "NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered",
                   "All resources successfully discovered");
     set_condition(list, now, "NamespaceDeletionGroupVersionParsingFailure", false,

@@ -122,11 +122,7 @@ static bool add_members(json_t *object, const char *key, const json_t *members)
 
 static json_t *own_list(json_t *object, const char *key)
 {
-    json_t *list = json_object_get(object, key);
-    if (!json_is_array(list)) {
-        list = json_array();
-        json_object_set_new(object, key, list);
-    }
+    json_t *list = json_array_at(object, key);
     return list;
 }
 

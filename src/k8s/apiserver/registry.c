@@ -124,11 +124,7 @@ static int admit(struct apiserver_admission *a, struct err *e)
 
 static json_t *metadata_of(json_t *object, struct err *e)
 {
-    json_t *metadata = json_object_get(object, "metadata");
-    if (!metadata) {
-        metadata = json_object();
-        json_object_set_new(object, "metadata", metadata);
-    }
+    json_t *metadata = json_object_at(object, "metadata");
     if (json_is_object(metadata))
         return metadata;
     err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "metadata must be an object");

@@ -39,11 +39,7 @@ static json_t *read_config(const struct apiserver_request *r, const json_t *give
                            struct arena *a, struct api_report *report, struct err *e)
 {
     json_auto_t *config = json_deep_copy(given);
-    json_t *metadata = json_object_get(config, "metadata");
-    if (!metadata) {
-        metadata = json_object();
-        json_object_set_new(config, "metadata", metadata);
-    }
+    json_t *metadata = json_object_at(config, "metadata");
     const char *name = json_str(metadata, "name");
     if (!json_is_object(metadata))
         err_set(e, ERR_INVALID_ARGUMENT, "BadRequest", "metadata must be an object");

@@ -48,11 +48,7 @@ void registry_remove_finalizer(json_t *metadata, const char *finalizer)
 
 static void add_finalizer(json_t *metadata, const char *finalizer)
 {
-    json_t *list = json_object_get(metadata, "finalizers");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(metadata, "finalizers", list);
-    }
+    json_t *list = json_array_at(metadata, "finalizers");
     json_array_append_new(list, json_string(finalizer));
 }
 
@@ -97,11 +93,7 @@ static void mark_deleted(const struct apiserver_registry *g, const struct api_ki
     registry_bump_generation(metadata);
     if (!(kind->flags & API_FINALIZE))
         return;
-    json_t *status = json_object_get(object, "status");
-    if (!status) {
-        status = json_object();
-        json_object_set_new(object, "status", status);
-    }
+    json_t *status = json_object_at(object, "status");
     json_object_set_new(status, "phase", json_string("Terminating"));
 }
 

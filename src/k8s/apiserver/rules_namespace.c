@@ -37,17 +37,6 @@ int rules_namespace_exists(struct apiserver_admission *a, struct err *e)
     return 0;
 }
 
-/* The member, made an object where there is none; what is no object is left for others to refuse. */
-static json_t *member(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    if (value)
-        return value;
-    value = json_object();
-    json_object_set_new(object, key, value);
-    return value;
-}
-
 /* What is the server's in a namespace: its label, its phase, and who has to empty it. */
 int rules_namespace_fill(struct apiserver_admission *a, struct err *e)
 {
@@ -57,14 +46,15 @@ int rules_namespace_fill(struct apiserver_admission *a, struct err *e)
     json_t *metadata = json_object_get(a->object, "metadata");
     const char *name = json_str(metadata, "name");
     if (name)
-        json_object_set_new(member(metadata, "labels"), name_label, json_string(name));
+        json_object_set_new(json_object_at(metadata, "labels"), name_label, json_string(name));
     if (a->operation == APISERVER_OP_CREATE) {
-        json_object_set_new(member(a->object, "spec"), "finalizers", json_pack("[s]", finalizer));
+        json_object_set_new(json_object_at(a->object, "spec"), "finalizers",
+                            json_pack("[s]", finalizer));
         json_object_set_new(a->object, "status", json_pack("{s:s}", "phase", "Active"));
     } else if (a->request->subresource != APISERVER_FINALIZE) {
         json_t *kept = json_deep_copy(json_at(a->old, "spec", "finalizers"));
         if (kept)
-            json_object_set_new(member(a->object, "spec"), "finalizers", kept);
+            json_object_set_new(json_object_at(a->object, "spec"), "finalizers", kept);
         else
             json_object_del(json_object_get(a->object, "spec"), "finalizers");
     }

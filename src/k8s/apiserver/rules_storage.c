@@ -68,11 +68,7 @@ static void protect(struct apiserver_admission *a, const char *finalizer)
     json_t *metadata = json_object_get(a->object, "metadata");
     if (registry_has_finalizer(metadata, finalizer))
         return;
-    json_t *list = json_object_get(metadata, "finalizers");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(metadata, "finalizers", list);
-    }
+    json_t *list = json_array_at(metadata, "finalizers");
     json_array_append_new(list, json_string(finalizer)); /* not to what is no list */
 }
 

@@ -65,11 +65,7 @@ static int set_at(json_t *object, const char *path, json_int_t number)
         path += n;
         if (!*path)
             return json_object_set_new(object, key, json_integer(number));
-        json_t *next = json_object_get(object, key);
-        if (!next) {
-            next = json_object();
-            json_object_set_new(object, key, next);
-        }
+        json_t *next = json_object_at(object, key);
         object = next;
     }
     return -1;

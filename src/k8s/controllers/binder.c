@@ -33,16 +33,13 @@ struct binder {
 
 static const char *phase_of(const json_t *object)
 {
-    const char *phase = json_str(json_object_get(object, "status"), "phase");
-    return phase ? phase : "";
+    return json_text(object, "status", "phase");
 }
 
 static int write_phase(struct binder *b, const struct kube_resource *r, json_t **object,
                        const char *phase, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(*object, "status"));
-    if (!status)
-        status = json_object();
+    json_auto_t *status = kube_status_copy(*object);
     json_object_set_new(status, "phase", json_string(phase));
     return kube_status_write(b->client, r, object, status, e);
 }
@@ -52,11 +49,7 @@ static int patch(struct binder *b, const struct kube_resource *r, json_t **objec
 {
     json_auto_t *own = change;
     const char *ns = kube_namespace(*object);
-    json_t *metadata = json_object_get(own, "metadata");
-    if (!metadata) {
-        metadata = json_object();
-        json_object_set_new(own, "metadata", metadata);
-    }
+    json_t *metadata = json_object_at(own, "metadata");
     json_object_set_new(metadata, "resourceVersion", json_string(kube_version(*object)));
     json_t *now = kube_patch(b->client, r, *ns ? ns : NULL, kube_name(*object), KUBE_MERGE_PATCH,
                              own, NULL, e);
@@ -96,9 +89,7 @@ static int take_claim(struct binder *b, json_t **claim, const json_t *volume, st
         return -1;
     if (str_eq(phase_of(*claim), "Bound"))
         return 0;
-    json_auto_t *status = json_deep_copy(json_object_get(*claim, "status"));
-    if (!status)
-        status = json_object();
+    json_auto_t *status = kube_status_copy(*claim);
     json_object_set_new(status, "phase", json_string("Bound"));
     json_object_set(status, "accessModes",
                     (json_t *)(uintptr_t)json_at(volume, "spec", "accessModes"));

@@ -47,21 +47,13 @@ static json_t *pod_of(const json_t *set, const char *node, const char *hash)
     _cleanup_free_ char *name = mem_printf("%.57s-%s", kube_name(set), suffix);
     json_t *pod = pods_from_template(set, template, name);
     json_t *spec = json_object_get(pod, "spec"), *metadata = json_object_get(pod, "metadata");
-    json_t *tolerations = json_object_get(spec, "tolerations");
-    if (!tolerations) {
-        tolerations = json_array();
-        json_object_set_new(spec, "tolerations", tolerations);
-    }
+    json_t *tolerations = json_array_at(spec, "tolerations");
     for (size_t i = 0; i < ARRAY_SIZE(always); i++)
         json_array_append_new(tolerations,
                               json_pack("{s:s,s:s,s:s}", "key", always[i].key, "operator", "Exists",
                                         "effect", always[i].effect));
     json_object_set_new(spec, "nodeName", json_string(node));
-    json_t *labels = json_object_get(metadata, "labels");
-    if (!labels) {
-        labels = json_object();
-        json_object_set_new(metadata, "labels", labels);
-    }
+    json_t *labels = json_object_at(metadata, "labels");
     json_object_set_new(labels, DAEMONSET_HASH, json_string(hash));
     return pod;
 }
@@ -199,9 +191,7 @@ static int roll(struct daemons *d, const json_t *set, const struct counts *n, st
 
 static int write_status(struct daemons *d, json_t **set, const struct counts *n, struct err *e)
 {
-    json_auto_t *status = json_deep_copy(json_object_get(*set, "status"));
-    if (!status)
-        status = json_object();
+    json_auto_t *status = kube_status_copy(*set);
     const struct {
         const char *key;
         int64_t value;

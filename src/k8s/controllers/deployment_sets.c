@@ -184,11 +184,7 @@ static json_t *new_set(struct deploying *g, int64_t replicas)
     json_object_set_new(json_object_get(json_object_get(template, "metadata"), "labels"), HASH,
                         json_string(hash));
     json_auto_t *selector = json_deep_copy(json_object_get(spec, "selector"));
-    json_t *labels = json_object_get(selector, "matchLabels");
-    if (!labels) {
-        labels = json_object();
-        json_object_set_new(selector, "matchLabels", labels);
-    }
+    json_t *labels = json_object_at(selector, "matchLabels");
     json_object_set_new(labels, HASH, json_string(hash));
     json_auto_t *annotations = json_object();
     copy_annotations(g->deployment, annotations);

@@ -61,11 +61,7 @@ static void set(const struct deploying *g, json_t *status, const struct kube_con
                              "lastUpdateTime", now, "lastTransitionTime", since ? since : now,
                              "reason", c->reason, "message", c->message);
     drop(status, c->type);
-    json_t *list = json_object_get(status, "conditions");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(status, "conditions", list);
-    }
+    json_t *list = json_array_at(status, "conditions");
     json_array_append_new(list, made);
 }
 
@@ -87,9 +83,7 @@ static void put(json_t *status, const char *key, int64_t n)
 
 static json_t *count(const struct deploying *g)
 {
-    json_t *status = json_deep_copy(json_object_get(g->deployment, "status"));
-    if (!status)
-        status = json_object();
+    json_t *status = kube_status_copy(g->deployment);
     int64_t available = sum(g, "status", "availableReplicas");
     int64_t missing = sum(g, "spec", "replicas") - available;
     put(status, "observedGeneration", kube_generation(g->deployment));

@@ -25,8 +25,7 @@ bool endpoints_select(const json_t *service, const json_t *pod)
 
 static const char *address_of(const json_t *pod)
 {
-    const char *address = json_str(json_object_get(pod, "status"), "podIP");
-    return address ? address : "";
+    return json_text(pod, "status", "podIP");
 }
 
 static bool is_ended(const json_t *pod)
@@ -113,11 +112,7 @@ static json_t *group_for(json_t *groups, json_t *ports, const char *key)
 
 static json_t *list_of(json_t *group, const char *key)
 {
-    json_t *list = json_object_get(group, key);
-    if (!list) {
-        list = json_array();
-        json_object_set_new(group, key, list);
-    }
+    json_t *list = json_array_at(group, key);
     return list;
 }
 

@@ -83,14 +83,8 @@ static const char *ready_of(const json_t *object)
 static int mark_node(struct nodelife *n, json_t **node, struct err *e)
 {
     static const char *const types[] = {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"};
-    json_auto_t *status = json_deep_copy(json_object_get(*node, "status"));
-    if (!status)
-        status = json_object();
-    json_t *conditions = json_object_get(status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(status, "conditions", conditions);
-    }
+    json_auto_t *status = kube_status_copy(*node);
+    json_t *conditions = json_array_at(status, "conditions");
     bool was_ready = kube_condition_is_true(*node, "Ready");
     for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
         bool has = kube_condition_get(*node, types[i]);

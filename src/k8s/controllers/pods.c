@@ -8,12 +8,6 @@
 #include "kube/condition.h"
 #include "kube/object.h"
 
-static const char *text_at(const json_t *object, const char *part, const char *key)
-{
-    const char *text = json_str(json_object_get(object, part), key);
-    return text ? text : "";
-}
-
 int64_t pods_integer(const json_t *object, const char *part, const char *key, int64_t otherwise)
 {
     const json_t *value = json_at(object, part, key);
@@ -22,7 +16,7 @@ int64_t pods_integer(const json_t *object, const char *part, const char *key, in
 
 bool pods_is_active(const json_t *pod)
 {
-    const char *phase = text_at(pod, "status", "phase");
+    const char *phase = json_text(pod, "status", "phase");
     return !str_eq(phase, "Succeeded") && !str_eq(phase, "Failed") && !kube_deleting(pod);
 }
 
@@ -33,7 +27,7 @@ bool pods_is_ready(const json_t *pod)
 
 const char *pods_node(const json_t *pod)
 {
-    return text_at(pod, "spec", "nodeName");
+    return json_text(pod, "spec", "nodeName");
 }
 
 static int64_t time_of(const char *text)
@@ -76,7 +70,7 @@ struct rank {
 
 static int64_t phase_rank(const json_t *pod)
 {
-    const char *phase = text_at(pod, "status", "phase");
+    const char *phase = json_text(pod, "status", "phase");
     return str_eq(phase, "Running") ? 2 : str_eq(phase, "Unknown") ? 1 : 0;
 }
 
@@ -133,7 +127,7 @@ void pods_sort_for_deletion(json_t *pods)
             (struct rank){json_incref(pod),
                           {*pods_node(pod) ? 1 : 0, phase_rank(pod), ready, deletion_cost(pod),
                            -neighbours(pods, pods_node(pod)), -ready_since(pod), -restarts(pod),
-                           -time_of(text_at(pod, "metadata", "creationTimestamp"))}};
+                           -time_of(json_text(pod, "metadata", "creationTimestamp"))}};
     }
     qsort(ranks, n, sizeof(*ranks), compare);
     json_array_clear(pods);

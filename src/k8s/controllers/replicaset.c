@@ -180,9 +180,7 @@ static json_t *status_of(struct replicas *r, const json_t *set, const json_t *po
         if (wait && (!*ret_wait_ns || wait < *ret_wait_ns))
             *ret_wait_ns = wait;
     }
-    json_t *status = json_deep_copy(json_object_get(set, "status"));
-    if (!status)
-        status = json_object();
+    json_t *status = kube_status_copy(set);
     const struct {
         const char *key;
         int64_t value;

@@ -28,12 +28,6 @@ bool schedule_concerns(const json_t *pod)
            (!scheduler || !*scheduler || str_eq(scheduler, "default-scheduler"));
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_str(object, key);
-    return text ? text : "";
-}
-
 bool schedule_tolerates(const json_t *tolerations, const json_t *taint, int64_t *ret_seconds)
 {
     bool tolerated = false;
@@ -41,11 +35,11 @@ bool schedule_tolerates(const json_t *tolerations, const json_t *taint, int64_t 
     json_t *t;
     *ret_seconds = -1;
     json_array_foreach((json_t *)tolerations, i, t) {
-        const char *effect = text_of(t, "effect"), *key = text_of(t, "key");
-        bool exists = str_eq(text_of(t, "operator"), "Exists");
-        if ((*effect && !str_eq(effect, text_of(taint, "effect"))) ||
-            (*key && !str_eq(key, text_of(taint, "key"))) || (!*key && !exists) ||
-            (!exists && !str_eq(text_of(t, "value"), text_of(taint, "value"))))
+        const char *effect = json_text(t, "effect"), *key = json_text(t, "key");
+        bool exists = str_eq(json_text(t, "operator"), "Exists");
+        if ((*effect && !str_eq(effect, json_text(taint, "effect"))) ||
+            (*key && !str_eq(key, json_text(taint, "key"))) || (!*key && !exists) ||
+            (!exists && !str_eq(json_text(t, "value"), json_text(taint, "value"))))
             continue;
         const json_t *seconds = json_object_get(t, "tolerationSeconds");
         int64_t n = json_is_integer(seconds) ? json_integer_value(seconds) : -1;
@@ -75,10 +69,10 @@ static void filter_taints(const json_t *pod, const json_t *node, struct schedule
         return;
     }
     json_array_foreach((json_t *)json_at(node, "spec", "taints"), i, taint) {
-        if (str_eq(text_of(taint, "effect"), "PreferNoSchedule") || tolerates(pod, taint))
+        if (str_eq(json_text(taint, "effect"), "PreferNoSchedule") || tolerates(pod, taint))
             continue;
         schedule_add_reason(r, "node(s) had untolerated taint {%.60s: %.20s}",
-                            text_of(taint, "key"), text_of(taint, "value"));
+                            json_text(taint, "key"), json_text(taint, "value"));
         return;
     }
     /* Before somebody has put the taint on it. */
@@ -93,11 +87,11 @@ static bool takes_port(const json_t *pod, const json_t *port)
     json_t *container, *own;
     json_array_foreach((json_t *)json_at(pod, "spec", "containers"), i, container) {
         json_array_foreach(json_object_get(container, "ports"), j, own) {
-            const char *a = text_of(own, "hostIP"), *b = text_of(port, "hostIP");
+            const char *a = json_text(own, "hostIP"), *b = json_text(port, "hostIP");
             bool any = !*a || !*b || str_eq(a, "0.0.0.0") || str_eq(b, "0.0.0.0");
             if (json_integer_value(json_object_get(own, "hostPort")) ==
                     json_integer_value(json_object_get(port, "hostPort")) &&
-                str_eq(text_of(own, "protocol"), text_of(port, "protocol")) &&
+                str_eq(json_text(own, "protocol"), json_text(port, "protocol")) &&
                 (any || str_eq(a, b)))
                 return true;
         }
@@ -162,7 +156,7 @@ static int64_t disliked(const json_t *pod, const json_t *node)
     size_t i;
     json_t *taint;
     json_array_foreach((json_t *)json_at(node, "spec", "taints"), i, taint)
-        count += str_eq(text_of(taint, "effect"), "PreferNoSchedule") && !tolerates(pod, taint);
+        count += str_eq(json_text(taint, "effect"), "PreferNoSchedule") && !tolerates(pod, taint);
     return count;
 }
 

@@ -243,9 +243,7 @@ static int write_status(struct keeping *k, struct err *e)
         of_current = of_update; /* all have come over */
         current = updated;
     }
-    json_auto_t *status = json_deep_copy(json_object_get(k->set, "status"));
-    if (!status)
-        status = json_object();
+    json_auto_t *status = kube_status_copy(k->set);
     const struct {
         const char *key;
         int64_t value;

@@ -15,21 +15,11 @@ int64_t statefulset_ordinal(const json_t *set, const json_t *pod)
     return strtoll(name + n + 1, NULL, 10);
 }
 
-static json_t *member(json_t *object, const char *key, bool list)
-{
-    json_t *value = json_object_get(object, key);
-    if (!value) {
-        value = list ? json_array() : json_object();
-        json_object_set_new(object, key, value);
-    }
-    return value;
-}
-
 /* The claims of the templates in place of volumes of the same name. */
 static void add_volumes(const json_t *set, json_t *spec, int64_t ordinal)
 {
     json_auto_t *claims = json_incref((json_t *)json_at(set, "spec", "volumeClaimTemplates"));
-    json_t *volumes = member(spec, "volumes", true), *claim, *volume;
+    json_t *volumes = json_array_at(spec, "volumes"), *claim, *volume;
     size_t i, j;
     json_array_foreach(claims, i, claim) {
         json_array_foreach(volumes, j, volume) {
@@ -54,7 +44,7 @@ json_t *statefulset_pod(const json_t *set, const json_t *template, int64_t ordin
     _cleanup_free_ char *name = mem_printf("%s-%" PRId64, kube_name(set), ordinal);
     json_t *pod = pods_from_template(set, template, name);
     json_t *spec = json_object_get(pod, "spec");
-    json_t *labels = member(json_object_get(pod, "metadata"), "labels", false);
+    json_t *labels = json_object_at(json_object_get(pod, "metadata"), "labels");
     json_object_set_new(labels, STATEFULSET_HASH, json_string(revision));
     json_object_set_new(labels, "statefulset.kubernetes.io/pod-name", json_string(name));
     json_object_set_new(labels, "apps.kubernetes.io/pod-index", json_sprintf("%" PRId64, ordinal));
@@ -71,14 +61,14 @@ json_t *statefulset_claims(const json_t *set, int64_t ordinal)
     size_t i;
     json_array_foreach((json_t *)json_at(set, "spec", "volumeClaimTemplates"), i, template) {
         json_t *claim = json_deep_copy(template);
-        json_t *metadata = member(claim, "metadata", false);
+        json_t *metadata = json_object_at(claim, "metadata");
         json_object_set_new(
             metadata, "name",
             json_sprintf("%s-%s-%" PRId64, kube_name(template), kube_name(set), ordinal));
         json_object_set_new(metadata, "namespace", json_string(kube_namespace(set)));
         json_t *labels = json_deep_copy(json_at(set, "spec", "selector", "matchLabels"));
         if (labels) {
-            json_object_update(member(metadata, "labels", false), labels);
+            json_object_update(json_object_at(metadata, "labels"), labels);
             json_decref(labels);
         }
         json_object_del(claim, "status");

@@ -48,7 +48,7 @@ static void test_normal_form(void **state)
         {CV("'capacity': '1Gi', 'replicationFactor': 1.0"), {"spec", "consistencyFactor"}, "1"},
         {CV("'capacity': 1e9, 'replicationFactor': 4"),
          {"spec"},
-         "{'capacity':1000000000,'replicationFactor':4,'consistencyFactor':3,"
+         "{'capacity':'1000000000','replicationFactor':4,'consistencyFactor':3,"
          "'desiredReplicationFactor':4}"},
         {JIVA("v1alpha1", "'spec': {'capacity': 6, 'lun': null}"),
          {"spec"},

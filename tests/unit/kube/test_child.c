@@ -30,8 +30,10 @@ static void test_has(void **state)
         {"{'rules':[{'verbs':['get']},{'verbs':['*']}]}", "{'rules':[{'verbs':['get']}]}", false},
         {"{'l':[{'n':'a','by default':1}]}", "{'l':[{'n':'a'}]}", true},
         {"{}", "{'l':[]}", true},
-        /* a list whose items have owners of their own */
+        /* a list with an item of somebody else: only a server knows whether that may be */
         {"{'containers':[{'name':'theirs'},{'name':'a','image':'i','x':1}]}",
+         "{'containers':[{'name':'a','image':'i'}]}", false},
+        {"{'containers':[{'name':'a','image':'i','x':1}]}",
          "{'containers':[{'name':'a','image':'i'}]}", true},
         {"{'containers':[{'name':'a','image':'other'}]}",
          "{'containers':[{'name':'a','image':'i'}]}", false},
@@ -76,8 +78,8 @@ struct expected {
     size_t requests;
 };
 
-static void run_apply(const char *wanted, const json_t *birth, const struct fake_step *steps,
-                      size_t n, const struct expected *x)
+static void run_apply(const char *wanted, const struct kube_birth *birth,
+                      const struct fake_step *steps, size_t n, const struct expected *x)
 {
     _cleanup_(fake_freep) struct fake *f = fake_new(steps, n);
     _cleanup_(kube_client_freep) struct kube_client *c = fake_client(f, NULL);
@@ -129,6 +131,31 @@ static void test_apply(void **state)
     }
 }
 
+/* An apply that leaves the child at its version had nothing to put right. */
+static void test_items_of_others(void **state)
+{
+    static const struct {
+        const char *version;
+        enum kube_applied applied;
+    } cases[] = {{"5", KUBE_CHILD_KEPT}, {"6", KUBE_CHILD_REPAIRED}};
+    (void)state;
+    _cleanup_free_ char *text = live_of(wanted_text, "u", true);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *live = parse_json(text), *now = parse_json(text);
+        _cleanup_(str_done) struct str before = {0}, after = {0};
+        json_array_append_new((json_t *)(uintptr_t)json_at(live, "spec", "ports"),
+                              json_pack("{s:s,s:i}", "name", "theirs", "port", 1));
+        json_object_set_new(json_object_get(live, "metadata"), "resourceVersion", json_string("5"));
+        json_object_set_new(json_object_get(now, "metadata"), "resourceVersion",
+                            json_string(cases[i].version));
+        json_format(live, &before);
+        json_format(now, &after);
+        const struct fake_step steps[] = {{"GET " SERVICE " ", 200, .body = str_get(&before)},
+                                          {"&force=true", 200, .body = str_get(&after)}};
+        run_apply(wanted_text, NULL, steps, 2, &(struct expected){true, cases[i].applied, NULL, 2});
+    }
+}
+
 /* What an earlier version wrote without applying it becomes ours by an apply, once. */
 static void test_take_over(void **state)
 {
@@ -164,6 +191,16 @@ static void test_take_over(void **state)
     }
 }
 
+static unsigned born;
+
+static json_t *make_birth(const json_t *owner, struct err *e)
+{
+    (void)e;
+    born++;
+    assert_string_equal(kube_name(owner), "v");
+    return json_pack("{s:s}", "key", "secret");
+}
+
 /* What a Secret has from its birth is written by a create, and never over another. */
 static void test_birth(void **state)
 {
@@ -175,8 +212,10 @@ static void test_birth(void **state)
     _cleanup_free_ char *old = live_of(secret, "u", false);
     _cleanup_free_ char *older =
         mem_printf("%.*s,\"data\":{\"key\":\"eA==\"}}", (int)(strlen(old) - 1), old);
-    json_auto_t *birth = parse_quoted("{'key':'secret'}");
+    const struct kube_birth *birth =
+        &(const struct kube_birth){(const char *const[]){"key", NULL}, make_birth};
     (void)state;
+    born = 0;
     const struct fake_step creates[] = {
         {"GET ", 404, .body = NOT_FOUND},
         {"\"stringData\":{\"key\":\"secret\"}", 201, .body = full},
@@ -195,6 +234,7 @@ static void test_birth(void **state)
         {"\"type\":\"Opaque\"}", 200, .body = full},
     };
     run_apply(secret, birth, changes, 2, &(struct expected){true, KUBE_CHILD_CHANGED, NULL, 2});
+    assert_int_equal(born, 2); /* by those that tried to create it */
     const struct fake_step mends[] = {
         {"GET ", 200, .body = bare},
         {"\"stringData\":{\"key\":\"secret\"}", 200, .body = full},
@@ -246,8 +286,11 @@ static void test_prune(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_has),       cmocka_unit_test(test_apply),
-        cmocka_unit_test(test_take_over), cmocka_unit_test(test_birth),
+        cmocka_unit_test(test_has),
+        cmocka_unit_test(test_apply),
+        cmocka_unit_test(test_items_of_others),
+        cmocka_unit_test(test_take_over),
+        cmocka_unit_test(test_birth),
         cmocka_unit_test(test_prune),
     };
     return cmocka_run_group_tests_name("child", tests, NULL, NULL);

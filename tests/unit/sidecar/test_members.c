@@ -62,6 +62,64 @@ static void test_next(void **state)
     }
 }
 
+/* An id whose first half is a name of one letter, and whose second half another. */
+#define ID(name, data) "00000000-0000-00" name "-0000-0000000000" data
+
+static void test_named(void **state)
+{
+    static const struct {
+        const char *name, *shown;
+        unsigned wanted;
+        uint64_t leaving; /* 0: nobody is */
+        const char *next;
+    } cases[] = {
+        {"nothing to do", "H" ID("aa", "01") " H" ID("bb", "01"), 2, 0, NULL},
+        {"one is away, and another waits",
+         "H" ID("aa", "01") " O" ID("bb", "01") " +" ID("cc", "01"), 2, 0, NULL},
+        {"its data was lost", "H" ID("aa", "01") " O" ID("bb", "01") " +" ID("bb", "02"), 2, 0,
+         "{'command':'add','replica':'" ID("bb", "02") "','instead':'" ID("bb", "01") "'}"},
+        {"a twin of one that is there", "H" ID("aa", "01") " H" ID("bb", "01") " +" ID("bb", "02"),
+         2, 0, NULL},
+        {"one more", "H" ID("aa", "01") " H" ID("bb", "01") " +" ID("cc", "01"), 3, 0,
+         "{'command':'add','replica':'" ID("cc", "01") "'}"},
+        {"one in the place of another that is well",
+         "H" ID("aa", "01") " H" ID("bb", "01") " +" ID("cc", "01"), 2, 0xbb,
+         "{'command':'add','replica':'" ID("cc", "01") "'}"},
+        {"which goes then", "H" ID("aa", "01") " H" ID("bb", "01") " H" ID("cc", "01"), 2, 0xbb,
+         "{'command':'remove','replica':'" ID("bb", "01") "'}"},
+        {"and not before", "H" ID("aa", "01") " H" ID("bb", "01") " R" ID("cc", "01"), 2, 0xbb,
+         NULL},
+        {"in the place of one that is lost",
+         "H" ID("aa", "01") " O" ID("bb", "01") " +" ID("cc", "01"), 2, 0xbb,
+         "{'command':'add','replica':'" ID("cc", "01") "','instead':'" ID("bb", "01") "'}"},
+        {"that was interrupted", "H" ID("aa", "01") " O" ID("bb", "01") " L" ID("cc", "01"), 2,
+         0xbb, "{'command':'add','replica':'" ID("cc", "01") "','instead':'" ID("bb", "01") "'}"},
+        {"who has left waits in vain", "H" ID("aa", "01") " H" ID("cc", "01") " +" ID("bb", "01"),
+         3, 0xbb, NULL},
+        {"fewer, and the last that leaves is lost", "H" ID("aa", "01") " O" ID("bb", "01"), 1, 0xbb,
+         "{'command':'remove','replica':'" ID("bb", "01") "'}"},
+        {"fewer, while one that stays is ill", "R" ID("aa", "01") " H" ID("bb", "01"), 1, 0xbb,
+         NULL},
+        {"who was coming in is to leave", "H" ID("aa", "01") " L" ID("bb", "01"), 1, 0xbb,
+         "{'command':'remove','replica':'" ID("bb", "01") "'}"},
+        {"nobody says who: nobody goes", "H" ID("aa", "01") " H" ID("bb", "01"), 1, 0, NULL},
+        {"without a quorum nothing is changed",
+         "!H" ID("aa", "01") " O" ID("bb", "01") " +" ID("cc", "01"), 2, 0xbb, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_(sidecar_shown_done) struct sidecar_shown shown = shown_from(cases[i].shown, "");
+        json_auto_t *expected = cases[i].next ? parse_quoted(cases[i].next) : json_null();
+        const struct sidecar_wanted wanted = {.named = true,
+                                              .replicas = cases[i].wanted,
+                                              .leaving = {cases[i].leaving},
+                                              .leaving_n = cases[i].leaving != 0};
+        json_t *next = sidecar_next_request(&shown, &wanted);
+        json_auto_t *got = next ? next : json_null();
+        assert_json(got, expected, cases[i].name);
+    }
+}
+
 static void test_create_and_wait(void **state)
 {
     (void)state;
@@ -78,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_next),
+        cmocka_unit_test(test_named),
         cmocka_unit_test(test_create_and_wait),
     };
     return cmocka_run_group_tests_name("members", tests, NULL, NULL);

@@ -45,8 +45,8 @@ struct cstor_pool {
 struct cstor_wish {
     const char *cluster, *capacity;
     uint64_t size;
-    const char *near;               /* the node that is preferred; "" */
-    const char *const *named;       /* the pools that are allowed; NULL: all */
+    const char *near;         /* the node that is preferred; "" */
+    const char *const *named; /* the pools that are allowed; NULL: all */
     size_t named_n;
 };
 
@@ -68,10 +68,10 @@ struct cstor_replica {
     const char *pool; /* the pool's name */
     int at;           /* its pool among the world's; -1: it is gone */
     bool deleting;
-    bool leaving; /* in spec.leavingReplicas */
-    bool removed; /* in status.removedReplicas */
-    bool known;   /* in status' knownReplicas */
-    bool healthy; /* a member that has all data */
+    bool leaving;  /* in spec.leavingReplicas */
+    bool removed;  /* in status.removedReplicas */
+    bool known;    /* in status' knownReplicas */
+    bool healthy;  /* a member that has all data */
     bool unwanted; /* it is to go elsewhere, if it may */
 };
 
@@ -98,7 +98,7 @@ void cstor_watch(struct volume_controller *v, struct kube_controller *c);
 
 /* What is to be done about the replicas. */
 struct cstor_plan {
-    unsigned add;                 /* replicas to place */
+    unsigned add;                   /* replicas to place */
     bool leave[2 * CSTOR_MEMBERS];  /* by replica: becomes leaving */
     bool stay[2 * CSTOR_MEMBERS];   /* by replica: is not leaving after all */
     bool remove[2 * CSTOR_MEMBERS]; /* by replica: its object is deleted */
@@ -109,8 +109,8 @@ void cstor_plan(const struct cstor_replica *r, size_t n, unsigned wanted, bool m
 
 /* replicas.c */
 int cstor_check(struct volume_work *w, struct err *e);
-int cstor_apply_replicas(struct volume_work *w, const char *address,
-                         const struct volume_uids *uids, struct err *e);
+int cstor_apply_replicas(struct volume_work *w, const char *address, const struct volume_uids *uids,
+                         struct err *e);
 int cstor_end_replicas(struct volume_work *w, struct err *e);
 /* Says of replicas whose pool is silent that they are Offline. */
 int cstor_tell_silent(struct volume_work *w, const struct cstor_world *world, struct err *e);
@@ -121,4 +121,4 @@ int cstor_raise_replicas(struct volume_work *w, const struct cstor_world *world,
                          const char *capacity, struct err *e);
 
 /* grow.c */
-int cstor_grow(struct volume_work *w, const struct cstor_world *world, struct err *e);
+int cstor_grow(struct volume_work *w, struct cstor_world *world, struct err *e);

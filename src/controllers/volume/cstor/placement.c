@@ -41,9 +41,9 @@ bool cstor_pool_holds(const struct cstor_pool *p, uint64_t more, bool already, s
     char text[QUANTITY_TEXT_MAX];
     if (p->thick ? room_of(p) >= more : p->free > 0 || (already && !more))
         return true;
-    str_appendf(why, p->thick ? "pool %s has %s that are neither used nor promised"
-                              : "pool %s has %s free",
-                p->name, size_text(room_of(p), text));
+    str_appendf(
+        why, p->thick ? "pool %s has %s that are neither used nor promised" : "pool %s has %s free",
+        p->name, size_text(room_of(p), text));
     return false;
 }
 

@@ -138,7 +138,8 @@ static int64_t lost_for(struct volume_controller *v, const json_t *object,
         return INT64_MAX;
     if (serves(p) || !*p->status.phase)
         return 0;
-    if (!since || kube_condition_is_true(object, "Available") || rfc3339_parse(since, &at, NULL) < 0)
+    if (!since || kube_condition_is_true(object, "Available") ||
+        rfc3339_parse(since, &at, NULL) < 0)
         return 1;
     _cleanup_free_ char *key = mem_printf("lost pool %s", kube_uid(object));
     int64_t ns = kube_ages_now(v->ages, key, rfc3339_to_ns(at)) - rfc3339_to_ns(at);

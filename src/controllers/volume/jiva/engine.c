@@ -11,66 +11,58 @@ extern const struct kube_template controllers_volume_jiva_eraser, controllers_vo
 
 /* Reading. */
 
-/* A boolean of the policy, or what is usual. */
-static bool policy_says(const json_t *policy, const char *key, bool usually)
-{
-    const json_t *said = json_object_get(policy, key);
-    return said ? json_is_true(said) : usually;
-}
-
 /* Whether the target is at a snapshot, or has been told to be. */
-static bool is_snapshotting(const json_t *volume)
+static bool is_snapshotting(const struct jiva_volume *v)
 {
     static const char *const operations[] = {"Snapshot", "SnapshotDeletion", "Revert", NULL};
-    const json_t *order = json_at(volume, "spec", "snapshotOrder", "generation"),
-                 *said = json_at(volume, "status", "snapshotOrder");
-    const json_t *answered = json_object_get(said, "generation");
-    const char *phase = json_str(said, "phase");
-    bool open =
-        order && (!answered || !json_equal(answered, order) || !phase || str_eq(phase, "Running"));
-    return open || str_in(volume_text(volume, "status", "operation"), operations);
+    const char *phase = v->status.snapshot.phase;
+    bool open = v->spec.snapshot.generation &&
+                (v->status.snapshot.generation != v->spec.snapshot.generation || !*phase ||
+                 str_eq(phase, "Running"));
+    return open || str_in(v->status.operation, operations);
 }
 
-static void read_members(const json_t *volume, struct volume_view *ret)
+static void read_members(const struct jiva_volume *v, struct volume_view *ret)
 {
-    const json_t *it, *all = json_at(volume, "status", "replicaStatus");
-    for (size_t i = 0; i < VOLUME_MEMBERS && (it = json_array_get(all, i)); i++) {
-        const char *id = json_str(it, "replicaId"), *address = json_str(it, "address"),
-                   *state = json_str(it, "state");
-        struct volume_member *m = &ret->member[ret->members++];
-        *m = (struct volume_member){
-            .id = id ? id : "", .address = address ? address : "", .state = state ? state : ""};
-        m->healthy = str_eq(m->state, "Healthy");
-        m->offline = str_eq(m->state, "Offline") || !*m->state;
-        ret->healthy += m->healthy;
+    for (size_t i = 0; i < VOLUME_MEMBERS && i < v->status.replicas.len; i++) {
+        const struct jiva_replica *r = &v->status.replicas.p[i];
+        ret->member[ret->members++] = (struct volume_member){
+            .id = r->id,
+            .address = r->address,
+            .state = r->state,
+            .healthy = str_eq(r->state, "Healthy"),
+            .offline = str_eq(r->state, "Offline") || !*r->state,
+        };
+        ret->healthy += str_eq(r->state, "Healthy");
     }
 }
 
 static void read_volume(const json_t *volume, struct volume_view *ret)
 {
-    const json_t *policy = json_at(volume, "spec", "policy");
-    const char *order = json_str(json_at(volume, "spec", "resizeOrder"), "capacity");
+    _cleanup_(arena_done) struct arena arena = {0};
+    const struct jiva_volume v = jiva_volume_of(volume, &arena);
     *ret = (struct volume_view){
-        .factor = api_jiva_factor(volume),
-        .size = volume_bytes(json_at(volume, "spec", "capacity")),
-        .has = volume_bytes(json_at(volume, "status", "capacity")),
-        .capacity = volume_text(volume, "spec", "capacity"),
-        .phase = volume_text(volume, "status", "phase"),
-        .made = json_at(volume, "status", "capacity") != NULL,
-        .serving = str_eq(volume_text(volume, "status", "status"), "RW"),
-        .snapshotting = is_snapshotting(volume),
-        .authenticated = !str_eq(api_jiva_authentication(volume), "None"),
-        .monitored = !policy_says(json_object_get(policy, "target"), "disableMonitor", false),
-        .rehomes = policy_says(policy, "autoScaling", true),
-        .portal = volume_text(volume, "iscsi", "targetPortal"),
-        .pv = volume_text(volume, "spec", "pv"),
-        .node_selector = json_at(policy, "replica", "nodeSelector"),
-        .order = order ? order : "",
-        .growth = json_at(volume, "status", "resize"),
+        .factor = jiva_volume_factor(&v),
+        .size = volume_amount(v.spec.capacity),
+        .has = volume_amount(v.status.capacity),
+        .capacity = v.spec.capacity.text,
+        .phase = v.status.phase,
+        .made = *v.status.capacity.text,
+        .serving = str_eq(v.status.status, "RW"),
+        .ready = str_eq(v.status.phase, "Ready"),
+        .snapshotting = is_snapshotting(&v),
+        .authenticated = jiva_volume_is_authenticated(&v),
+        .monitored = !v.spec.policy.target.unmonitored,
+        .rehomes = v.spec.policy.rehomes,
+        .portal = v.iscsi.portal,
+        .pv = v.spec.pv,
+        .node_selector = v.spec.policy.replica.node_selector,
+        .order = v.spec.resize.capacity.text,
+        .ordered = volume_amount(v.spec.resize.capacity),
+        .growth = v.status.resize.name,
+        .growth_failure = v.status.resize.message,
     };
-    ret->ready = str_eq(ret->phase, "Ready");
-    ret->ordered = api_jiva_bytes(ret->order);
-    read_members(volume, ret);
+    read_members(&v, ret);
 }
 
 static void tell_state(const json_t *volume, enum volume_state state, json_t *status,
@@ -152,58 +144,54 @@ static json_t *order_growth(const char *by, const char *capacity)
 static int tell_policy(struct volume_work *w, struct err *e)
 {
     static const char type[] = "PolicyHonoured";
-    const char *class = json_str(json_at(w->volume, "spec", "policy"), "replicaSC");
+    const char *class = jiva_volume_of(w->volume, NULL).spec.policy.replica_class;
     _cleanup_free_ char *text = mem_printf(
         "policy.replicaSC \"%s\" has no effect: replicas keep their data in folders of the nodes, "
         "below %s; mount there what they are to use",
-        class ? class : "", volume_settings.dir);
+        class, volume_settings.dir);
     const struct kube_condition ignored = {type, "False", "ReplicaSCIgnored", text, 0},
                                 honoured = {type, "True", "Honoured", "The policy is followed", 0};
-    bool asked = class && *class;
-    if (!asked && !kube_condition_get(w->volume, type))
+    if (!*class && !kube_condition_get(w->volume, type))
         return 0;
-    return volume_say(w, VOLUME_SAID, asked ? &ignored : &honoured, e);
+    return volume_say(w, VOLUME_SAID, *class ? &ignored : &honoured, e);
 }
 
 /* Templates. */
 
 /* What the policy says of the pods of one part. */
-static void set_policy(json_t *values, const json_t *volume, const char *part)
+static void set_policy(json_t *values, const struct jiva_volume *v, const struct jiva_part *part)
 {
-    const json_t *policy = json_at(volume, "spec", "policy"), *own = json_object_get(policy, part);
-    const json_t *priority = json_object_get(own, "priorityClassName");
-    volume_set_value(values, "priorityClassName",
-                     priority ? priority : json_object_get(policy, "priorityClassName"));
-    volume_set_value(values, "nodeSelector", json_object_get(own, "nodeSelector"));
-    volume_set_value(values, "tolerations", json_object_get(own, "tolerations"));
-    volume_set_value(values, "resources", json_object_get(own, "resources"));
-    volume_set_value(values, "affinity", json_object_get(own, "affinity"));
-    volume_set_value(values, "nodeAffinity", json_at(own, "affinity", "nodeAffinity"));
-    volume_set_value(values, "podAffinity", json_at(own, "affinity", "podAffinity"));
+    volume_set_some(values, "priorityClassName",
+                    *part->priority_class ? part->priority_class : v->spec.policy.priority_class);
+    volume_set_value(values, "nodeSelector", part->node_selector);
+    volume_set_value(values, "tolerations", part->tolerations);
+    volume_set_value(values, "resources", part->resources);
+    volume_set_value(values, "affinity", part->affinity);
+    volume_set_value(values, "nodeAffinity", json_object_get(part->affinity, "nodeAffinity"));
+    volume_set_value(values, "podAffinity", json_object_get(part->affinity, "podAffinity"));
 }
 
 static void set_target_values(const json_t *volume, json_t *values)
 {
-    _cleanup_free_ char *lun =
-        mem_printf("%d", (int)json_integer_value(json_at(volume, "spec", "lun")));
-    volume_set_text(values, "iqn", volume_text(volume, "iscsi", "iqn"));
+    const struct jiva_volume v = jiva_volume_of(volume, NULL);
+    _cleanup_free_ char *lun = mem_printf("%d", (int)v.spec.lun);
+    volume_set_text(values, "iqn", v.iscsi.iqn);
     volume_set_text(values, "lun", lun);
-    volume_set_value(values, "auxResources",
-                     json_at(volume, "spec", "policy", "target", "auxResources"));
-    set_policy(values, volume, "target");
+    volume_set_value(values, "auxResources", v.spec.policy.target.side_resources);
+    set_policy(values, &v, &v.spec.policy.target);
 }
 
 json_t *volume_jiva_replicas(const json_t *volume, const char *address, const char *key,
                              unsigned replicas, struct err *e)
 {
-    const json_t *policy = json_at(volume, "spec", "policy");
+    const struct jiva_volume v = jiva_volume_of(volume, NULL);
     json_auto_t *values = volume_values(&volume_jiva, volume);
     volume_set_text(values, "keyUid", key);
     volume_set_text(values, "address", address);
     json_object_set_new(values, "count", json_integer(replicas));
-    json_object_set_new(values, "direct", json_boolean(!policy_says(policy, "enableBufio", true)));
-    volume_set_value(values, "serviceAccountName", json_object_get(policy, "serviceAccountName"));
-    set_policy(values, volume, "replica");
+    json_object_set_new(values, "direct", json_boolean(!v.spec.policy.buffered));
+    volume_set_some(values, "serviceAccountName", v.spec.policy.service_account);
+    set_policy(values, &v, &v.spec.policy.replica);
     return kube_template_fill(&controllers_volume_jiva_replicas, values, e);
 }
 
