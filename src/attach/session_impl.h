@@ -37,7 +37,7 @@ struct attach_session {
 };
 
 /* The session is of no use any more; the first reason is remembered. */
-void attach_lose(struct attach_session *s, const char *why);
+void attach_lose(struct attach_session *s, const char *what);
 /* An I/O has ended: 0 or an errno. */
 void attach_finish(struct attach_io *io, int error);
 /* Whoever waits for a rescan is told. */
