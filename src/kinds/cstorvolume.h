@@ -44,6 +44,7 @@ struct cstor_volume {
         const json_t *known;             /* a map: replica id -> GUID of its data set */
         API_ITEMS(const char *) leaving; /* replica ids */
         API_ITEMS(struct cstor_pool_choice) pools;
+        const json_t *policy; /* cstor_policy_of(); NULL: none */
         struct {
             const char *name;
             struct api_amount capacity;

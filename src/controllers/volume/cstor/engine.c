@@ -4,6 +4,7 @@
 #include "base/rfc3339.h"
 #include "controllers/volume/cstor/cstor.h"
 #include "json/patch.h"
+#include "kinds/cvc.h"
 #include "kinds/pool_names.h"
 
 extern const struct kube_template controllers_volume_cstor_service, controllers_volume_cstor_target;
@@ -49,7 +50,7 @@ static void read_volume(const json_t *volume, struct volume_view *ret)
         .made = v.status.capacity.n > 0,
         .serving = str_eq(v.status.phase, "Healthy") || str_eq(v.status.phase, "Degraded"),
         .authenticated = !str_eq(v.spec.authentication, "None"),
-        .monitored = true,
+        .monitored = cstor_policy_of(v.spec.policy, &arena).target.monitored,
         .rehomes = true,
         .portal = v.spec.portal,
         .pv = "",
@@ -138,7 +139,19 @@ static json_t *make_portal(const json_t *volume, const char *portal)
 
 static void set_target_values(const json_t *volume, json_t *values)
 {
-    volume_set_text(values, "iqn", volume_text(volume, "spec", "iqn"));
+    const struct cstor_volume v = cstor_volume_of(volume, NULL);
+    struct arena arena = {0};
+    const struct cstor_policy p = cstor_policy_of(v.spec.policy, &arena);
+    volume_set_text(values, "iqn", v.spec.iqn);
+    volume_set_some(values, "queueDepth", p.target.queue_depth);
+    json_object_set_new(values, "limited", json_boolean(*p.target.queue_depth));
+    volume_set_some(values, "priorityClassName", p.target.priority_class);
+    volume_set_value(values, "nodeSelector", p.target.node_selector);
+    volume_set_value(values, "tolerations", p.target.tolerations);
+    volume_set_value(values, "resources", p.target.resources);
+    volume_set_value(values, "auxResources", p.target.sidecar_resources);
+    volume_set_value(values, "podAffinity", p.target.affinity);
+    arena_done(&arena);
 }
 
 /*
