@@ -144,7 +144,6 @@ static void set_target_values(const json_t *volume, json_t *values)
     const struct cstor_policy p = cstor_policy_of(v.spec.policy, &arena);
     volume_set_text(values, "iqn", v.spec.iqn);
     volume_set_some(values, "queueDepth", p.target.queue_depth);
-    json_object_set_new(values, "limited", json_boolean(*p.target.queue_depth));
     volume_set_some(values, "priorityClassName", p.target.priority_class);
     volume_set_value(values, "nodeSelector", p.target.node_selector);
     volume_set_value(values, "tolerations", p.target.tolerations);

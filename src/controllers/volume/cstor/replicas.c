@@ -8,6 +8,7 @@
  * leaves is said before another is made in its place.
  */
 #include "controllers/volume/cstor/cstor.h"
+#include "kinds/cvc.h"
 #include "kinds/pool_names.h"
 
 extern const struct kube_template controllers_volume_cstor_keyrole,
@@ -193,6 +194,17 @@ int cstor_check(struct volume_work *w, struct err *e)
 
 /* Objects. */
 
+static void set_policy(const json_t *volume, json_t *values)
+{
+    struct arena arena = {0};
+    const struct cstor_policy p = cstor_policy_of(json_at(volume, "spec", "policy"), &arena);
+    volume_set_some(values, "compression", p.replica.compression);
+    volume_set_some(values, "zvolWorkers", p.replica.workers);
+    if (p.block_size)
+        json_object_set_new(values, "blockSize", json_integer(p.block_size));
+    arena_done(&arena);
+}
+
 json_t *cstor_replica_object(const json_t *volume, const struct cstor_pool *pool,
                              const char *address, const char *capacity, struct err *e)
 {
@@ -208,6 +220,7 @@ json_t *cstor_replica_object(const json_t *volume, const struct cstor_pool *pool
     volume_set_text(values, "capacity", capacity);
     volume_set_text(values, "replicaid", id);
     json_object_set_new(values, "thick", json_boolean(pool->thick));
+    set_policy(volume, values);
     if (apart)
         volume_set_text(values, "apart", apart);
     if (rather)
