@@ -45,6 +45,33 @@ static void set_numbers(json_t *status, const struct pool_replica_view *view)
         json_object_del(status, "rebuildPercent");
 }
 
+/* By their names, which only a replica that runs knows. */
+static void set_snapshots(json_t *status, const struct pool_replica_view *view)
+{
+    if (!view->known || !view->open)
+        return;
+    json_t *here = json_object(), *pending = json_object();
+    for (unsigned i = 0; i < view->snapshots; i++) {
+        if (*view->snapshot[i].name)
+            json_object_set_new(
+                here, view->snapshot[i].name,
+                json_pack("{s:I}", "logicalReferenced", (json_int_t)view->snapshot[i].logical));
+    }
+    for (unsigned i = 0; i < view->pending; i++)
+        json_object_set_new(pending, view->pending_name[i], json_object());
+    const struct {
+        const char *key;
+        json_t *map;
+    } maps[] = {{"snapshots", here}, {"pendingSnapshots", pending}};
+    for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+        if (json_object_size(maps[i].map))
+            json_object_set(status, maps[i].key, maps[i].map);
+        else
+            json_object_del(status, maps[i].key);
+        json_decref(maps[i].map);
+    }
+}
+
 json_t *pool_cvr_status(const struct volume_replica *object, const struct pool_cvr_verdict *v,
                         const struct pool_replica_view *view, const struct clock *clock)
 {
@@ -58,6 +85,7 @@ json_t *pool_cvr_status(const struct volume_replica *object, const struct pool_c
     set_guid(status, "poolGuid", v->pool_guid);
     set_text(status, "recreate", v->recreate);
     set_numbers(status, view);
+    set_snapshots(status, view);
     if (!str_eq(v->phase, object->status.phase))
         json_object_set_new(status, "lastTransitionTime", json_string(now));
     json_object_set_new(status, "lastUpdateTime", json_string(now));

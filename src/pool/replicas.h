@@ -27,7 +27,7 @@
 #include "base/err.h"
 #include "base/uuid.h"
 
-enum { POOL_REPLICA_SNAPSHOTS = 36 };
+enum { POOL_REPLICA_SNAPSHOTS = 36, POOL_REPLICA_NAME = 48 };
 
 enum pool_replica_want {
     POOL_REPLICA_KEEP, /* a zvol that is there is opened, if it has the GUID of the wish */
@@ -57,6 +57,8 @@ struct pool_replica_wish {
 
 struct pool_replica_snapshot {
     uint64_t id, size, used, logical;
+    char name
+        [POOL_REPLICA_NAME]; /* as the volume calls it; "": not known, or the volume has it no more */
 };
 
 /* What is so. Each fact is as of when it was last looked at, which is at most a few seconds ago. */
@@ -86,6 +88,8 @@ struct pool_replica_view {
     uint64_t mended;     /* ranges that were written back from another replica since */
     unsigned snapshots;
     struct pool_replica_snapshot snapshot[POOL_REPLICA_SNAPSHOTS];
+    unsigned pending; /* snapshots that the volume has, and this replica has yet to get */
+    char pending_name[POOL_REPLICA_SNAPSHOTS][POOL_REPLICA_NAME];
 };
 
 struct pool_replicas;

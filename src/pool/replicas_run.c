@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "pool/replicas_impl.h"
+#include "repl/view.h"
 
 static const int64_t TICK_NS = CLOCK_SECOND / 2, LIST_NS = 5 * CLOCK_SECOND,
                      PATIENCE_NS = 8 * CLOCK_SECOND, RETRY_FIRST = CLOCK_SECOND / 5,
@@ -58,6 +59,28 @@ static void fill_space(const struct replica *r, struct pool_replica_view *v)
     memcpy(v->snapshot, r->snapshots, sizeof(v->snapshot));
 }
 
+_Static_assert((int)POOL_REPLICA_NAME >= (int)REPL_SNAP_NAME &&
+                   (int)POOL_REPLICA_SNAPSHOTS >= (int)REPL_HELD,
+               "all names of snapshots fit");
+
+/* Snapshots by the names that the volume has for them, and those of the volume that are not here yet. */
+static void fill_names(const struct repl_super *super, struct pool_replica_view *v)
+{
+    const struct repl_snaps *snaps = &super->view.snaps;
+    for (unsigned i = 0; i < v->snapshots; i++) {
+        int at = repl_snap_find(snaps, v->snapshot[i].id);
+        if (at >= 0)
+            memcpy(v->snapshot[i].name, snaps->at[at].name, REPL_SNAP_NAME);
+    }
+    for (unsigned i = 0; i < snaps->n; i++) {
+        bool held = false;
+        for (unsigned j = 0; j < super->held.n; j++)
+            held |= super->held.id[j] == snaps->at[i].id;
+        if (!held)
+            memcpy(v->pending_name[v->pending++], snaps->at[i].name, REPL_SNAP_NAME);
+    }
+}
+
 static void fill_running(const struct replica *r, struct pool_replica_view *v)
 {
     struct replio_replica_status s;
@@ -71,6 +94,7 @@ static void fill_running(const struct replica *r, struct pool_replica_view *v)
     v->fresh = s.core.fresh;
     v->rebuilding = v->connected && s.core.rebuilding;
     v->percent = v->rebuilding ? s.core.percent : 0;
+    fill_names(s.core.super, v);
     v->full = data.full || meta.full;
     v->size = s.core.store_size > v->size ? s.core.store_size : v->size;
     v->damaged = data.damaged;

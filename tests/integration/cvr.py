@@ -334,15 +334,22 @@ def test_rebuild(bench):
         r.serve(3)
         r.reaches("Healthy")
         r.write()
+        tap.ran(r.ask_target("snapshot", "--name", "monday"), "a snapshot")
+        tap.ok(wait_for(lambda: r.status().get("snapshots", {}).get("monday", {}).get("logicalReferenced", 0) > 1 << 20),
+               "is shown by its name", r.status())
         pool.kill()
+        tap.ran(r.ask_target("snapshot", "--name", "tuesday"), "another, while it is away")
         r.write("random")
         tap.ran(r.ask_target("rate", "--rebuild-rate", "1"), "rebuilds wait")
         pool.start()
         r.reaches("Degraded", "lacks data")
+        tap.ok(wait_for(lambda: list(r.status().get("pendingSnapshots", {})) == ["tuesday"]), "which it has yet to get", r.status())
         tap.ran(r.ask_target("rate", "--rebuild-rate", "4Mi"), "rebuilds go on")
         r.reaches("Rebuilding")
         tap.ran(r.ask_target("rate", "--rebuild-rate", "0"), "rebuilds are fast")
         r.reaches("Healthy")
+        tap.ok(wait_for(lambda: set((s := r.status()).get("snapshots", {})) == {"monday", "tuesday"} and
+                        "pendingSnapshots" not in s), "and has then", r.status())
         seen = bench.phases.of(r.name)
         tap.equal(seen[seen.index("Healthy"):], ["Healthy", "Offline", "Degraded", "Rebuilding", "Healthy"],
                   "its phases, in this order")

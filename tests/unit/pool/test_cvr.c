@@ -327,6 +327,39 @@ static void test_status(void **state)
     assert_int_equal(pool_cvr_compare(NULL, first), POOL_CVR_STATE);
 }
 
+/* Snapshots by their names, while it runs; when it does not, those that were there stay. */
+static void test_snapshots(void **state)
+{
+    (void)state;
+    const struct row row = {.was = "Rebuilding", .remembers = true, .facts = ""};
+    json_auto_t *object = object_of(&row, false);
+    const struct volume_replica r = volume_replica_of(object);
+    struct pool_replica_view view = view_of("kzocr");
+    struct pool_cvr_verdict v;
+    view.snapshots = 2;
+    view.snapshot[0] = (struct pool_replica_snapshot){.id = 1, .logical = 4096, .name = "monday"};
+    view.snapshot[1] = (struct pool_replica_snapshot){.id = 2, .logical = 8192}; /* nobody's */
+    view.pending = 1;
+    snprintf(view.pending_name[0], sizeof(view.pending_name[0]), "tuesday");
+    judge(&row, object, &view, &v);
+    json_auto_t *status = pool_cvr_status(&r, &v, &view, clock_system());
+    json_auto_t *snapshots = parse_quoted("{'monday': {'logicalReferenced': 4096}}");
+    json_auto_t *pending = parse_quoted("{'tuesday': {}}");
+    assert_true(json_equal(json_object_get(status, "snapshots"), snapshots));
+    assert_true(json_equal(json_object_get(status, "pendingSnapshots"), pending));
+
+    json_object_set(object, "status", status);
+    const struct volume_replica later = volume_replica_of(object);
+    view.open = view.connected = false;
+    view.snapshots = view.pending = 0;
+    json_auto_t *closed = pool_cvr_status(&later, &v, &view, clock_system());
+    assert_true(json_equal(json_object_get(closed, "snapshots"), snapshots));
+    view.open = true;
+    json_auto_t *none = pool_cvr_status(&later, &v, &view, clock_system());
+    assert_null(json_object_get(none, "snapshots"));
+    assert_null(json_object_get(none, "pendingSnapshots"));
+}
+
 /* A request is answered once, and a pool that is another one answers none. */
 static void test_requests(void **state)
 {
@@ -372,10 +405,15 @@ static void test_numbers_of_replicas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phases),   cmocka_unit_test(test_every_phase_has_a_cause),
-        cmocka_unit_test(test_wants),    cmocka_unit_test(test_guids),
-        cmocka_unit_test(test_gone),     cmocka_unit_test(test_status),
-        cmocka_unit_test(test_requests), cmocka_unit_test(test_numbers_of_replicas),
+        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_every_phase_has_a_cause),
+        cmocka_unit_test(test_wants),
+        cmocka_unit_test(test_guids),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_numbers_of_replicas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
