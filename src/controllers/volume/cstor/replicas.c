@@ -359,10 +359,12 @@ static int write_leaving(struct pass *p, struct err *e)
     return volume_patch(p->w, patch, "leaving", e);
 }
 
-/* Without its pool's object nobody else would ever say that the data is gone. */
-static int release(struct volume_work *w, const struct cstor_replica *r, struct err *e)
+/* Of a pool that is gone, or was forgotten, nobody else would ever say that the data is gone. */
+static int release(struct volume_work *w, const struct cstor_world *world,
+                   const struct cstor_replica *r, struct err *e)
 {
-    if (!r->deleting || r->at >= 0 || !kube_finalizer_has(r->object, API_CSTOR_FINALIZER))
+    bool gone = r->at < 0 || world->pools[r->at].lost_ns == INT64_MAX;
+    if (!r->deleting || !gone || !kube_finalizer_has(r->object, API_CSTOR_FINALIZER))
         return 0;
     kube_event_warning(w->c->recorder, w->volume, "PoolGone",
                        "Pool %s is gone, so the replica in it is forgotten", r->pool);
@@ -382,7 +384,7 @@ static int remove_objects(struct pass *p, struct err *e)
         if (p->plan.remove[i] &&
             volume_delete(p->w->c, &p->w->c->replicas.r, r->object, false, e) < 0)
             return -1;
-        if (release(p->w, r, e) < 0)
+        if (release(p->w, &p->world, r, e) < 0)
             return -1;
     }
     return 0;
@@ -483,7 +485,7 @@ int cstor_end_replicas(struct volume_work *w, struct err *e)
     int status = cstor_world_read(w, true, &world, e);
     for (size_t i = 0; status == 0 && i < world.replicas_n; i++) {
         const struct cstor_replica *r = &world.replicas[i];
-        status = r->deleting ? release(w, r, e)
+        status = r->deleting ? release(w, &world, r, e)
                              : volume_delete(w->c, &w->c->replicas.r, r->object, false, e);
     }
     bool none = status == 0 && !world.replicas_n;
