@@ -3,8 +3,9 @@
  *
  *     CStorPoolInstance ─┐                                     ┌─ zpool: the pool, its devices
  *     BlockDevices      ─┼─> reconcile ── wish ──> engine ─────┤
- *     their claims      ─┘       ^                 │ (thread)  └─ volumes, later
- *                                └── view: status ─┘
+ *     their claims      ─┘       ^                 │ (thread)  └─ zvols: replicas of volumes (replicas.h)
+ *                                └── view: status ─┘              ^
+ *     CStorVolumeReplicas ──────────> cvr.h ── wishes, views ─────┘
  *
  * The API and the pool never wait for each other: what is wanted is handed over as a wish, what is so as
  * a view, and either side goes on when the other does not answer.

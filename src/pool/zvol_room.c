@@ -5,8 +5,8 @@
  *                                        ^                                 │ done: all others are started
  *                                        └───────── ENOSPC ────────────────┘
  *
- * Whoever waits for them waits as for a slow disk: nothing is lost, nothing fails, reads go on. A replica whose writes
- * were answered with an error would have to forget what it knows; if all replicas of a volume did at once, writes that
+ * Whoever waits for them waits as for a slow disk: nothing is lost, and nothing fails. A replica whose writes were
+ * answered with an error would have to forget what it knows; if all replicas of a volume did at once, writes that
  * were acknowledged could no longer be vouched for.
  */
 #include <errno.h>

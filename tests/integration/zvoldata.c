@@ -1,12 +1,13 @@
 /*
  * Data in a volume of a pool that nobody has open, for tests of the programs:
  *
- *     zvoldata write|verify|remove VOLUME MEBIBYTES SEED DEVICE...
+ *     zvoldata write|verify|remove|hold|release VOLUME MEBIBYTES SEED DEVICE...
  *     zvoldata make POOL MEBIBYTES SEED DEVICE...
  *
  * The pool is that of the first device that has one. write makes the volume if there is none and fills it
  * with what follows from the seed; make makes a mirror of that name with the volume "vol", and leaves it as a
- * process does that is killed; verify says how many pages are something else, and fails if any is.
+ * process does that is killed; verify says how many pages are something else, and fails if any is. hold makes a clone
+ * of the volume, without which it cannot be destroyed until release.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,6 +99,21 @@ static uint64_t go_through(struct zpool_volume *v, bool write, uint64_t pages, u
     return wrong + (write && run(v, ZPOOL_FLUSH, 0, NULL, 0) != 0);
 }
 
+/* What is done with a volume that is not opened; -1 of an error, 1 of another mode. */
+static int change(struct zpool *p, const char *mode, const char *name)
+{
+    _cleanup_free_ char *snapshot = mem_printf("%s@held", name);
+    if (str_eq(mode, "remove"))
+        return zpool_volume_destroy(p, name, &e);
+    if (str_eq(mode, "hold"))
+        return zpool_snapshot(p, name, "held", &e) < 0 ? -1
+                                                       : zpool_clone(p, snapshot, "holder", &e);
+    if (str_eq(mode, "release"))
+        return zpool_volume_destroy(p, "holder", &e) < 0 ? -1
+                                                         : zpool_volume_destroy(p, snapshot, &e);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 6)
@@ -116,10 +132,10 @@ int main(int argc, char **argv)
         return fail("pool");
     if (new)
         name = "vol";
-    if (str_eq(mode, "remove")) {
-        if (zpool_volume_destroy(p, name, &e) < 0)
-            return fail("remove");
-    } else {
+    int changed = change(p, mode, name);
+    if (changed < 0)
+        return fail(mode);
+    if (changed > 0) {
         const struct zpool_volume_spec spec = {.size = size};
         if (write && zpool_volume_create(p, name, &spec, &e) < 0 && e.code != ERR_ALREADY_EXISTS)
             return fail("create");

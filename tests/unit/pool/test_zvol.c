@@ -16,6 +16,8 @@ struct bench {
     uint8_t *expected; /* of the largest size there is */
     uint64_t guid;
     atomic_bool full;
+    bool patient;
+    unsigned most;
 };
 
 static pthread_mutex_t engine = PTHREAD_MUTEX_INITIALIZER;
@@ -36,6 +38,8 @@ static void open_store(struct bench *b)
                                   .spec = {.size = SIZE, .block_size = 16384},
                                   .block_size = BLOCK,
                                   .nearly_full = &b->full,
+                                  .patient = b->patient,
+                                  .most = b->most,
                                   .run = run_alone,
                                   .engine = &engine};
     assert_ok((b->store = pool_zvol_open(&o, &e)));
@@ -238,11 +242,112 @@ static void test_changes(void **state)
     end(&b);
 }
 
+/* What the owner stamps on it is there until the data is put back by hand; a revert keeps it. */
+static void test_stamp(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct store_mark mark;
+    begin(&b, IO_AUTO);
+    assert_true(store_mark(b.store, &mark));
+    assert_int_equal(mark.generation, 0);
+    assert_int_equal(await(&b, store_stamp(b.store, 5, changed, &result_)), 0);
+    assert_int_equal(await(&b, store_snapshot(b.store, 1, changed, &result_)), 0);
+    assert_int_equal(await(&b, store_stamp(b.store, 6, changed, &result_)), 0);
+    assert_int_equal(await(&b, store_revert(b.store, 1, changed, &result_)), 0);
+    store_close(b.store);
+    open_store(&b);
+    assert_true(store_mark(b.store, &mark));
+    assert_int_equal(mark.generation, 6);
+    store_close(b.store);
+    assert_ok(zpool_rollback(b.pool, "vol@orlop-1", &e) == 0);
+    open_store(&b);
+    assert_true(store_mark(b.store, &mark));
+    assert_int_equal(mark.generation, 5);
+    assert_int_equal(await(&b, store_snapshot_drop(b.store, 1, changed, &result_)), 0);
+    end(&b);
+}
+
+static void paused(void *context)
+{
+    *(bool *)context = true;
+}
+
+static void pause_store(struct bench *b)
+{
+    bool done = false;
+    store_pause(b->store, paused, &done);
+    while (!done)
+        io_loop_turn(b->loop, -1);
+}
+
+/* A pool without room: writes wait, and go on when something was destroyed. */
+static void test_room(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 8, PIECE = 128 * 1024 };
+    struct bench b;
+    static struct waiter w[AT_ONCE];
+    static uint8_t data[AT_ONCE][PIECE];
+    struct pool_zvol_health health;
+    begin(&b, IO_AUTO);
+    store_close(b.store);
+    b.patient = true;
+    b.most = 3;
+    open_store(&b);
+    const struct zpool_volume_spec ballast = {.size = 256 * MIB, .block_size = 131072};
+    struct zpool_volume *v;
+    assert_ok(zpool_volume_create(b.pool, "ballast", &ballast, &e) == 0);
+    assert_ok((v = zpool_volume_open(b.pool, "ballast", false, &e)));
+    int error = 0;
+    for (uint64_t at = 0; !error && at < ballast.size; at += PIECE) {
+        for (size_t i = 0; i < PIECE; i++)
+            data[0][i] = (uint8_t)(rand() >> 4);
+        struct iovec iov = {data[0], PIECE};
+        const struct zpool_io io = {
+            .volume = v, .op = ZPOOL_WRITE, .offset = at, .length = PIECE, .iov = &iov, .iovs = 1};
+        error = zpool_io_run(&io);
+    }
+    assert_int_equal(error, ENOSPC);
+    zpool_volume_close(v);
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        memset(data[i], (int)i + 1, PIECE);
+        start(&b, &w[i], STORE_WRITE, i * PIECE, PIECE, data[i], 0);
+    }
+    unsigned done = 0;
+    do { /* after a try that failed */
+        io_loop_turn(b.loop, -1);
+        pool_zvol_health(b.store, &health);
+    } while (!health.full);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        done += w[i].done;
+    assert_true(done < AT_ONCE);
+    uint8_t page[BLOCK];
+    assert_int_equal(once(&b, STORE_READ, SIZE - BLOCK, BLOCK, page, 0), 0);
+    assert_ok(zpool_volume_destroy(b.pool, "ballast", &e) == 0);
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        assert_int_equal(finish(&b, &w[i]), 0);
+        memcpy(b.expected + i * PIECE, data[i], PIECE);
+    }
+    pool_zvol_health(b.store, &health);
+    assert_false(health.full);
+    verify(&b, b.expected, SIZE, 0);
+    /* Who is about to close it is told what does not fit. */
+    atomic_store(&b.full, true);
+    start(&b, &w[0], STORE_WRITE, 0, BLOCK, data[0], 0);
+    assert_false(w[0].done);
+    pause_store(&b);
+    assert_int_equal(finish(&b, &w[0]), ENOSPC);
+    end(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_io),
         cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_stamp),
+        cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
 }
