@@ -14,6 +14,7 @@ const struct controller controllers[] = {
      controllers_cspc},
     {"cstor-volume-controller", "targets, replicas and addresses of CStorVolumes", false,
      controllers_cstor_volume},
+    {"cstorvolumeconfig-controller", "CStorVolumes for CStorVolumeConfigs", false, controllers_cvc},
     {"daemonset", "pods of DaemonSets, one on every node", true, embedded_daemon_sets},
     {"deployment", "ReplicaSets of Deployments, and moving from one to the next", true,
      embedded_deployments},

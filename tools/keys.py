@@ -3,8 +3,8 @@
 
 keys.py [TOP]     prints each key that is not, with the nearest that is; exits 1 when there is one
 
-A key counts where json_at(), json_str(), json_object_get(), json_object_set(), json_object_set_new()
-or json_object_del() has it, and in json_pack(). Keys with a slash are labels and annotations. What is
+A key counts where json_at(), json_str(), json_text(), json_object_get(), json_object_at(),
+json_array_at(), json_object_set(), json_object_set_new() or json_object_del() has it, and in json_pack(). Keys with a slash are labels and annotations. What is
 no object of the API, and so in no table, is named below.
 """
 import difflib
@@ -21,6 +21,7 @@ NOT_CHECKED = {
     "src/api/crd": "the same",
     "src/lvm/": "reports of lvm, and the file of device classes",
     "src/target/": "the control socket of a target",
+    "src/attach/": "the control socket of an attached volume, and its request on disk",
     "src/bench/": "results of a measurement",
     "src/up/": "the state of programs, and bootstrap tokens",
     "src/node/join": "a kubeconfig",

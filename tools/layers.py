@@ -18,6 +18,8 @@ BELOW = {
     "http": ["base"],
     "metrics": ["base"],
     "zpool": ["base"],
+    "grpc": ["base"],
+    "csi": ["base", "json", "api", "kinds", "kube", "grpc", "cli"],
     "lvm": ["base", "json"],
     "io": ["base"],
     "store": ["base", "io"],
@@ -37,6 +39,7 @@ BELOW = {
     "ui": ["base"],
     "cli": ["base"],
     "ctl": ["base", "json", "api", "kinds", "kube", "controllers", "ui", "cli", "up"],
+    "attach": ["base", "json", "cli"],
     "bench": ["base", "json", "ui", "cli"],
     # It starts and stops the embedded Kubernetes, so it alone knows of it.
     "up": ["base", "json", "api", "kinds", "pki", "kube", "node", "ui", "cli", "k8s/kubelet"],
@@ -54,8 +57,9 @@ BELOW = {
 }
 # The headers of these libraries appear in one module only.
 OWNERS = {
-    "iscsi/iscsi.h": ["src/bench/session.c"],
-    "iscsi/scsi-lowlevel.h": ["src/bench/session.c"],
+    "iscsi/iscsi.h": ["src/bench/session.c", "src/attach/session.c"],
+    "iscsi/scsi-lowlevel.h": ["src/bench/session.c", "src/attach/session.c"],
+    "fuse3/fuse_lowlevel.h": ["src/attach/file.c"],
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],
     "blkid/blkid.h": ["src/node/probe.c", "src/node/wipe.c", "src/zpool/signature.c"],
@@ -70,6 +74,8 @@ OWNERS = {
     "pcre2.h": ["src/base/pattern.c"],
     "microhttpd.h": ["src/http/server_impl.h"],
     "sqlite3.h": ["src/k8s/apiserver/store_impl.h"],
+    "nghttp2/nghttp2.h": ["src/grpc/impl.h"],
+    "protobuf-c/protobuf-c.h": ["src/grpc/grpc.h"],
     "zlib.h": ["src/http/gzip.c"],
     "liburing.h": ["src/io/uring.c"],
     "isa-l.h": ["src/base/crc.c"],

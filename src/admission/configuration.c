@@ -100,7 +100,8 @@ static json_t *access_webhook(const struct admission_options *o, const char *bun
     return hook;
 }
 
-json_t *admission_webhooks(const struct admission_options *o, const char *bundle)
+/* Its webhooks; a new reference. */
+static json_t *make_webhooks(const struct admission_options *o, const char *bundle)
 {
     static const char *const writes[] = {"CREATE", "UPDATE", NULL};
     static const char *const deletes[] = {"DELETE", NULL};
@@ -196,7 +197,7 @@ int admission_configure(struct kube_client *client, const struct admission_optio
     json_auto_t *wanted =
         json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:o}", "apiVersion", r.api_version, "kind", r.kind,
                   "metadata", "name", o->name, "labels", "app.kubernetes.io/part-of", "orlop",
-                  "webhooks", admission_webhooks(o, bundle));
+                  "webhooks", make_webhooks(o, bundle));
     for (int tries = TRIES;; tries--) {
         struct err why = {0};
         if (write_once(client, o, wanted, ret_changed, &why) == 0)

@@ -41,5 +41,3 @@ int admission_configure(struct kube_client *client, const struct admission_optio
 /* Removes it; one that is gone is fine. */
 int admission_unconfigure(struct kube_client *client, const struct admission_options *o,
                           struct err *e);
-/* Its webhooks; a new reference. */
-json_t *admission_webhooks(const struct admission_options *o, const char *bundle);

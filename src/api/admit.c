@@ -118,8 +118,8 @@ bool api_admit_form(const struct api_kind *kind, json_t *object, enum api_unknow
     return false;
 }
 
-bool api_admit_rules(const struct api_kind *kind, const json_t *object, const json_t *old,
-                     struct api_report *report)
+static bool admit_rules(const struct api_kind *kind, const json_t *object, const json_t *old,
+                        struct api_report *report)
 {
     if (kind->schema)
         kind->schema_rules->validate(kind->schema, object, old, report);
@@ -133,6 +133,5 @@ bool api_admit_rules(const struct api_kind *kind, const json_t *object, const js
 bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
                enum api_unknown unknown, struct api_report *report)
 {
-    return api_admit_form(kind, object, unknown, report) &&
-           api_admit_rules(kind, object, old, report);
+    return api_admit_form(kind, object, unknown, report) && admit_rules(kind, object, old, report);
 }

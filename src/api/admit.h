@@ -29,13 +29,11 @@ const struct api_kind *api_kind_of(const json_t *object, struct api_report *repo
 bool api_admit(const struct api_kind *kind, json_t *object, const json_t *old,
                enum api_unknown unknown, struct api_report *report);
 /*
- * The same in two parts: what a schema can say, and the rules. The first is false when the structure
- * is not the kind's, so that rules cannot be asked; the report may have errors otherwise too.
+ * The first part of it alone, what a schema can say, without the rules. False when the structure is
+ * not the kind's, so that rules cannot be asked; the report may have errors otherwise too.
  */
 bool api_admit_form(const struct api_kind *kind, json_t *object, enum api_unknown unknown,
                     struct api_report *report);
-bool api_admit_rules(const struct api_kind *kind, const json_t *object, const json_t *old,
-                     struct api_report *report);
 
 /* The normal form with defaults, without any check: for reading what is already stored. */
 json_t *api_read(const struct api_kind *kind, const json_t *object);

@@ -25,7 +25,6 @@ static const struct {
     [LOG_LEVEL_INFO] = {"info", "INFO ", "\033[32mINFO \033[0m"},
     [LOG_LEVEL_DEBUG] = {"debug", "DEBUG", "\033[36mDEBUG\033[0m"},
 };
-static const char *const formats[] = {[LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json"};
 
 _Atomic int log_threshold = LOG_LEVEL_INFO;
 
@@ -50,32 +49,6 @@ void log_set_level(enum log_level level)
 void log_set_clock(const struct clock *clock)
 {
     atomic_store(&out_clock, clock);
-}
-
-int log_level_parse(const char *text, enum log_level *ret_level, struct err *e)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
-        if (str_eq(levels[i].name, text)) {
-            *ret_level = (enum log_level)i;
-            return 0;
-        }
-    }
-    return err_set(e, ERR_INVALID_ARGUMENT, "Invalid",
-                   "\"%.*s\" is not a log level: write error, warn, info or debug",
-                   (int)str_cut(text, 40), text);
-}
-
-int log_format_parse(const char *text, enum log_format *ret_format, struct err *e)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        if (str_eq(formats[i], text)) {
-            *ret_format = (enum log_format)i;
-            return 0;
-        }
-    }
-    return err_set(e, ERR_INVALID_ARGUMENT, "Invalid",
-                   "\"%.*s\" is not a log format: write text or json", (int)str_cut(text, 40),
-                   text);
 }
 
 enum { VALUE_MAX = 1536 }; /* of one string, as written: no value may push out all others */

@@ -64,10 +64,6 @@ void log_set_level(enum log_level level);
 /* For tests: whose time stamps the lines. It must outlive all logging. */
 void log_set_clock(const struct clock *clock);
 
-/* "error", "warn", "info", "debug"; "text", "json". */
-int log_level_parse(const char *text, enum log_level *ret_level, struct err *e);
-int log_format_parse(const char *text, enum log_format *ret_format, struct err *e);
-
 extern _Atomic int log_threshold; /* private to the next two */
 
 static inline bool log_enabled(enum log_level level)

@@ -39,6 +39,7 @@ int controllers_device_lifecycle(struct kube_manager *m, struct err *e);
 int controllers_cspc(struct kube_manager *m, struct err *e);
 /* volume/ */
 int controllers_cstor_volume(struct kube_manager *m, struct err *e);
+int controllers_cvc(struct kube_manager *m, struct err *e);
 int controllers_jiva_volume(struct kube_manager *m, struct err *e);
 int controllers_jiva_resize(struct kube_manager *m, struct err *e);
 /* topolvm/ */

@@ -28,9 +28,10 @@ static const char *why_unknown(struct devicelife *d, const char *node)
     json_auto_t *object = kube_informer_json(d->nodes, NULL, node, NULL);
     if (!object)
         return "there is no such node";
-    const char *ready = json_str(kube_condition_get(object, "Ready"), "status");
     /* Its agent has registered it and not yet said more, or says that something is wrong: it lives. */
-    return ready && str_eq(ready, "Unknown") ? "its node is silent" : NULL;
+    return str_eq(json_text(kube_condition_get(object, "Ready"), "status"), "Unknown")
+               ? "its node is silent"
+               : NULL;
 }
 
 static int reconcile(void *context, const char *ns, const char *name, struct kube_result *ret,

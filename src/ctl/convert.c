@@ -55,8 +55,7 @@ static int convert(void *context, const struct manifest *m)
         return 0;
     }
     json_array_append(c->context, m->object);
-    const char *kind = json_str(m->object, "kind");
-    if (kind && str_eq(kind, "CStorPool"))
+    if (str_eq(json_text(m->object, "kind"), "CStorPool"))
         return 0; /* only ever the context of a claim */
     if (api_is_spc(m->object)) {
         json_array_append(c->claims, m->object);

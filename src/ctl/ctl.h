@@ -77,9 +77,7 @@ static inline const struct ctl_settings *ctl_settings(const struct cli_args *arg
 /* The API that the options mean; to be freed. */
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e);
 
-/* forget.c: who we are to the server, for those who ask later; to be freed. NULL with an error. */
-char *ctl_user(struct kube_client *client, struct err *e);
-/* What is written on what is forgotten: {"by", "at", "force"}; NULL with an error. */
+/* forget.c: what is written on what is forgotten: {"by", "at", "force"}; NULL with an error. */
 json_t *ctl_forget_word(struct kube_client *client, bool force, struct err *e);
 /* Seconds since a Lease was renewed, if that is within the time that it promises; else -1. -2: an error. */
 int64_t ctl_lease_age(struct kube_client *client, const char *ns, const char *name, struct err *e);

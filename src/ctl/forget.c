@@ -19,7 +19,8 @@ struct forget {
     size_t volumes, pools;
 };
 
-char *ctl_user(struct kube_client *client, struct err *e)
+/* Who we are to the server, for those who ask later; to be freed. NULL with an error. */
+static char *find_user(struct kube_client *client, struct err *e)
 {
     _cleanup_(str_done) struct str answer = {0};
     json_auto_t *review = json_pack("{s:s,s:s}", "apiVersion", "authentication.k8s.io/v1", "kind",
@@ -36,7 +37,7 @@ json_t *ctl_forget_word(struct kube_client *client, bool force, struct err *e)
 {
     char now[RFC3339_MAX];
     rfc3339_format(rfc3339_from_ns(clock_real_ns(clock_system())), RFC3339_SECONDS, now);
-    _cleanup_free_ char *user = ctl_user(client, e);
+    _cleanup_free_ char *user = find_user(client, e);
     return user ? json_pack("{s:s,s:s,s:b}", "by", user, "at", now, "force", force) : NULL;
 }
 

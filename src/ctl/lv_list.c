@@ -32,8 +32,7 @@ static char *claim_of(const struct logical_volume *lv, const json_t *volumes)
 static void add_row(struct ctl_table *t, const json_t *lv, const json_t *volumes)
 {
     char age[AGE_MAX];
-    const char *created = json_str(json_object_get(lv, "metadata"), "creationTimestamp");
-    age_since(created ? created : "", clock_real_ns(clock_system()), age);
+    age_since(json_text(lv, "metadata", "creationTimestamp"), clock_real_ns(clock_system()), age);
     struct logical_volume v = logical_volume_of(lv);
     _cleanup_free_ char *claim = claim_of(&v, volumes);
     char size[TOPOLVM_SIZE_MAX], current[TOPOLVM_SIZE_MAX];

@@ -49,7 +49,7 @@
 
 enum { GRACE_SECONDS = 2 };
 
-void server_busy(struct http_server *s)
+static void set_busy(struct http_server *s)
 {
     pthread_mutex_lock(&s->lock);
     s->busy++;
@@ -323,7 +323,7 @@ static void request_handle(struct request *r, const char *method)
         reply_text(r, MHD_HTTP_CONTENT_TOO_LARGE, "the body of the request is too long");
         return;
     }
-    server_busy(s);
+    set_busy(s);
     r->busy = true;
     connection_owes(r->connection, false);
     r->pub.method = method;

@@ -84,8 +84,7 @@ static inline struct request *request_of(const struct http_request *r)
 
 /* server.c */
 
-/* Something that stopping waits for. */
-void server_busy(struct http_server *s);
+/* Something that stopping waits for has ended. */
 void server_unbusy(struct http_server *s);
 
 /* connection.c */

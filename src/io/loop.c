@@ -8,18 +8,6 @@
 
 enum { MESSAGES = 1024 };
 
-int io_backend_parse(const char *text, enum io_backend *ret_backend, struct err *e)
-{
-    static const char *const words[] = {"auto", "uring", "epoll"};
-    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-        if (str_eq(text, words[i])) {
-            *ret_backend = (enum io_backend)i;
-            return 0;
-        }
-    }
-    return err_set(e, ERR_INVALID_ARGUMENT, "Usage", "'%s' is none of auto, uring, epoll", text);
-}
-
 /* Messages from other threads. */
 
 static void drain_ring(struct io_loop *loop)

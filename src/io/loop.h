@@ -31,9 +31,6 @@ struct io_loop;
 
 enum io_backend { IO_AUTO, IO_URING, IO_EPOLL };
 
-/* "auto", "uring", "epoll". */
-int io_backend_parse(const char *text, enum io_backend *ret_backend, struct err *e);
-
 /* IO_AUTO: io_uring, or epoll where that is refused. */
 struct io_loop *io_loop_new(enum io_backend backend, struct err *e);
 /* With no stream, watch, timer or request left. */

@@ -44,5 +44,3 @@ size_t json_hint(const char *text, size_t len, const json_error_t *error, struct
 /* json_write.c */
 
 enum { JSON_REAL_MAX = 32 };
-/* The shortest decimal text that reads back as the same number, always with a ".". */
-void json_real_format(double value, char buf[JSON_REAL_MAX]);

@@ -144,24 +144,32 @@ const char *json_text_or_empty(const json_t *value)
     return text ? text : "";
 }
 
-static json_t *find_or_make(json_t *object, const char *key, json_type type)
+json_t *json_find(const json_t *array, const char *key, const char *text)
 {
-    json_t *value = json_object_get(object, key);
-    if (value && json_typeof(value) == type)
-        return value;
-    value = type == JSON_ARRAY ? json_array() : json_object();
-    json_object_set_new(object, key, value);
-    return value;
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        json_t *it = json_array_get(array, i);
+        const char *found = json_str(it, key);
+        if (found && str_eq(found, text))
+            return it;
+    }
+    return NULL;
+}
+
+static json_t *find_or_make(json_t *object, const char *key, json_t *(*make)(void))
+{
+    if (!json_object_get(object, key))
+        json_object_set_new(object, key, make());
+    return json_object_get(object, key);
 }
 
 json_t *json_object_at(json_t *object, const char *key)
 {
-    return find_or_make(object, key, JSON_OBJECT);
+    return find_or_make(object, key, json_object);
 }
 
 json_t *json_array_at(json_t *object, const char *key)
 {
-    return find_or_make(object, key, JSON_ARRAY);
+    return find_or_make(object, key, json_array);
 }
 
 const char *json_type_name(const json_t *value)

@@ -52,7 +52,12 @@ const char *json_str(const json_t *object, const char *key);
 /* The string at a path of keys; "" when it is missing or not a string. Borrowed. */
 const char *json_text_or_empty(const json_t *value);
 #define json_text(value, ...) json_text_or_empty(json_at(value, __VA_ARGS__))
-/* The object, or the array, that is a member; made when there is none. Borrowed. */
+/* The first object of an array that has that text at that key; NULL. Borrowed. */
+json_t *json_find(const json_t *array, const char *key, const char *text);
+/*
+ * The object, or the array, that is a member; made when there is none. What is of another type stays,
+ * for whoever checks that. Borrowed.
+ */
 json_t *json_object_at(json_t *object, const char *key);
 json_t *json_array_at(json_t *object, const char *key);
 

@@ -3,7 +3,8 @@
 #include "base/vec.h"
 #include "json/internal.h"
 
-void json_real_format(double value, char buf[JSON_REAL_MAX])
+/* The shortest decimal text that reads back as the same number, always with a ".". */
+static void format_real(double value, char buf[JSON_REAL_MAX])
 {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(buf, JSON_REAL_MAX, "%.*g", digits, value);
@@ -52,7 +53,7 @@ static void put_scalar(struct str *out, const json_t *value)
         str_appendf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         break;
     case JSON_REAL:
-        json_real_format(json_real_value(value), buf);
+        format_real(json_real_value(value), buf);
         str_append(out, buf);
         break;
     case JSON_TRUE:

@@ -55,8 +55,6 @@ int api_cspc_check_device(const struct api_cspc_view *v, const json_t *device, c
 /* Those for a device of a pool that moves to that node; *ret_fine: nothing was wrong. */
 int api_cspc_check_moved(const struct api_cspc_view *v, const char *device, const json_t *node,
                          const struct api_path *at, bool *ret_fine, struct err *e);
-/* Whether the BlockDevice is on that node. */
-bool api_cspc_is_on(const json_t *bd, const json_t *node);
 /* Those for a group that goes on: what takes whose place there. */
 int api_cspc_check_replaced(const struct api_cspc_view *v, const json_t *old, const json_t *group,
                             const struct api_path *at, struct err *e);

@@ -26,7 +26,8 @@ static const char *node_name(const json_t *bd)
     return *name ? name : api_cspc_label(bd, API_POOL_HOSTNAME);
 }
 
-bool api_cspc_is_on(const json_t *bd, const json_t *node)
+/* Whether the BlockDevice is on that node. */
+static bool is_on(const json_t *bd, const json_t *node)
 {
     const char *name = block_device_of(bd).spec.node_name;
     if (*name)
@@ -96,7 +97,7 @@ static bool is_active(const struct device *d)
 
 static bool is_on_node(const struct device *d)
 {
-    return !d->node || api_cspc_is_on(d->bd, d->node) ||
+    return !d->node || is_on(d->bd, d->node) ||
            REFUSE(d,
                   "is on node \"%s\", and this pool is on node \"%s\"; use a device of that "
                   "node [device-on-node]",
@@ -109,8 +110,7 @@ static const json_t *claimable_of(const json_t *bd)
     size_t i;
     json_t *condition;
     json_array_foreach(json_at(bd, "status", "conditions"), i, condition) {
-        const char *type = json_str(condition, "type");
-        if (type && str_eq(type, "Claimable"))
+        if (str_eq(json_text(condition, "type"), "Claimable"))
             return condition;
     }
     return NULL;
@@ -201,7 +201,7 @@ int api_cspc_check_moved(const struct api_cspc_view *v, const char *name, const 
         return -1;
     const char *state = block_device_of(bd).status.state;
     bool active = str_eq(state, "Active");
-    *ret_fine = active && api_cspc_is_on(bd, node);
+    *ret_fine = active && is_on(bd, node);
     if (!*ret_fine)
         api_problem(v->a->report, at, API_FORBIDDEN, NULL,
                     "the pool cannot move to node \"%s\" yet: its device \"%s\" is %s%s; attach "

@@ -3,6 +3,8 @@
  */
 #include "kinds/cstorvolume.h"
 
+#include "kinds/cvc.h"
+
 #define CV struct cstor_volume
 
 static const struct api_field known_in_spec[] = {
@@ -69,6 +71,8 @@ static const struct api_field spec[] = {
      .doc = "That the target is to grow. Written by the system; status.resize acknowledges it."},
     {"replicaDetails", API_OBJECT, API_INLINE, .fields = known_in_spec,
      .doc = "The replicas that belong to the volume."},
+    {"policy", API_OBJECT, .fields = api_cstor_policy,
+     .doc = "Settings of target and replicas, as a CStorVolumeConfig has them."},
     {"nodeBase", API_STRING, .doc = "Older form: the part of the iqn before the colon."},
     {"status", API_STRING, .doc = "Older form; kept, has no effect."},
     {0},

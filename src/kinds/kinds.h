@@ -12,6 +12,7 @@ extern const struct api_kind api_kubernetes_node, api_kubernetes_pod;
 extern const struct api_kind api_cstor_pool_cluster, api_cstor_pool_instance;
 extern const struct api_kind api_block_device, api_block_device_claim;
 extern const struct api_kind api_cstor_volume, api_cstor_volume_replica;
+extern const struct api_kind api_cstor_volume_config, api_cstor_volume_policy;
 extern const struct api_kind api_jiva_volume, api_jiva_volume_resize;
 extern const struct api_kind api_logical_volume;
 
@@ -40,9 +41,8 @@ struct api_raid_difference {
     size_t gained_index;
 };
 struct api_raid_difference api_raid_compare(const json_t *old, const json_t *group);
-/* The claim by which a cluster has a device, and its name (kinds/pool_claim.c); predecessor or NULL. */
+/* The claim by which a cluster has a device (kinds/pool_claim.c); predecessor or NULL. */
 json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *predecessor);
-char *api_pool_claim_name(const json_t *bd);
 /* What they are among other objects (kinds/cspc_among.c). */
 int api_cstor_pool_cluster_among(const struct api_among *a, struct err *e);
 int api_cstor_pool_instance_among(const struct api_among *a, struct err *e);

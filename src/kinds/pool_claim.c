@@ -4,7 +4,7 @@
  */
 #include "kinds/cspc.h"
 
-char *api_pool_claim_name(const json_t *bd)
+static char *claim_name(const json_t *bd)
 {
     const char *uid = json_str(json_object_get(bd, "metadata"), "uid");
     return mem_printf("bdc-cstor-%s", uid ? uid : api_cspc_object_name(bd));
@@ -23,7 +23,7 @@ json_t *api_pool_claim(const json_t *cluster, const json_t *bd, const char *pred
 {
     const char *ns = json_str(json_object_get(cluster, "metadata"), "namespace");
     const char *host = api_cspc_label(bd, API_POOL_HOSTNAME);
-    _cleanup_free_ char *name = api_pool_claim_name(bd);
+    _cleanup_free_ char *name = claim_name(bd);
     json_t *claim = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}, s:o}, s:{s:s}}", "apiVersion",
                               "openebs.io/v1alpha1", "kind", "BlockDeviceClaim", "metadata", "name",
                               name, "namespace", ns ? ns : "default", "labels", API_POOL_CLUSTER,

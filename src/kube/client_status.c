@@ -78,8 +78,7 @@ int kube_status_error(unsigned status, const char *body, size_t size, struct err
 {
     struct err ignored;
     json_auto_t *value = json_parse(body, size, NULL, &ignored);
-    const char *kind = json_str(value, "kind");
-    if (kind && str_eq(kind, "Status"))
+    if (str_eq(json_text(value, "kind"), "Status"))
         return kube_status_json_error(value, status, e);
     /* Not the API's words: as much of them as a person needs to see who answered. */
     int shown = (int)str_cut(body, size < 200 ? size : 200);

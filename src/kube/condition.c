@@ -4,18 +4,6 @@
 #include "base/str.h"
 #include "json/patch.h"
 
-static json_t *find(const json_t *conditions, const char *type)
-{
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)conditions, i, it) {
-        const char *found = json_str(it, "type");
-        if (found && str_eq(found, type))
-            return it;
-    }
-    return NULL;
-}
-
 /* True when it is another value now. */
 static bool set(json_t *object, const char *key, json_t *value)
 {
@@ -27,7 +15,7 @@ static bool set(json_t *object, const char *key, json_t *value)
 bool kube_condition_set(json_t *conditions, const struct kube_condition *condition,
                         const struct clock *clock)
 {
-    json_t *it = find(conditions, condition->type);
+    json_t *it = json_find(conditions, "type", condition->type);
     if (!it) {
         it = json_pack("{s:s}", "type", condition->type);
         json_array_append_new(conditions, it);
@@ -60,7 +48,7 @@ bool kube_condition_remove(json_t *conditions, const char *type)
 
 const json_t *kube_condition_get(const json_t *object, const char *type)
 {
-    return find(json_at(object, "status", "conditions"), type);
+    return json_find(json_at(object, "status", "conditions"), "type", type);
 }
 
 bool kube_condition_is_true(const json_t *object, const char *type)

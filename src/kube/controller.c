@@ -144,12 +144,6 @@ void kube_controller_watch(struct kube_controller *c, struct kube_source source)
     kube_informer_add_handler(source.informer, (struct kube_handler){on_change, s});
 }
 
-bool kube_generation_changed(const struct kube_object *old, const struct kube_object *now)
-{
-    return !old || !now || old->generation != now->generation || old->deleting != now->deleting ||
-           strcmp(old->uid, now->uid) != 0;
-}
-
 void kube_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind)
 {
     if (strcmp(object->owner_kind, kind) == 0)

@@ -59,8 +59,6 @@ struct kube_source {
 
 /* Before the start, and before the informer's. */
 void kube_controller_watch(struct kube_controller *c, struct kube_source source);
-/* The object itself changed, not only its status or metadata; appeared, gone and deleting count. */
-bool kube_generation_changed(const struct kube_object *old, const struct kube_object *now);
 /* For maps: adds the owner that controls the object, if it is of that kind. */
 void kube_map_owner(struct kube_controller *c, const struct kube_object *object, const char *kind);
 

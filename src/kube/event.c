@@ -179,8 +179,7 @@ static void append_object(const struct note *n, struct str *out)
     static const char *const keys[] = {"apiVersion", "kind",      "namespace",
                                        "name",       "fieldPath", "uid"};
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-        const char *text = json_str(n->about, keys[i]);
-        str_appendf(out, "%s%s", i ? "/" : "", text ? text : "");
+        str_appendf(out, "%s%s", i ? "/" : "", json_text(n->about, keys[i]));
     }
 }
 

@@ -321,15 +321,6 @@ void kube_informer_find(struct kube_informer *i, const char *index, const char *
     pthread_mutex_unlock(&i->lock);
 }
 
-size_t kube_informer_count(const struct kube_informer *i)
-{
-    struct kube_informer *me = (struct kube_informer *)i;
-    pthread_mutex_lock(&me->lock);
-    size_t n = me->cache.entries.count;
-    pthread_mutex_unlock(&me->lock);
-    return n;
-}
-
 json_t *kube_informer_json(struct kube_informer *i, const char *ns, const char *name, struct err *e)
 {
     _cleanup_(kube_object_unrefp) struct kube_object *o = kube_informer_get(i, ns, name);

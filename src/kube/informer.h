@@ -73,7 +73,6 @@ struct kube_object *kube_informer_get_key(struct kube_informer *i, const char *k
 void kube_informer_list(struct kube_informer *i, const char *ns, struct kube_objects *ret_list);
 void kube_informer_find(struct kube_informer *i, const char *index, const char *value,
                         struct kube_objects *ret_list);
-size_t kube_informer_count(const struct kube_informer *i);
 /* The tree of one, or NULL with NOT_FOUND. */
 json_t *kube_informer_json(struct kube_informer *i, const char *ns, const char *name,
                            struct err *e);

@@ -5,7 +5,7 @@
 
 #include "repl/repl.h"
 
-enum { REPL_HEADER = 64, REPL_FRAME_VERSION = 2 };
+enum { REPL_HEADER = 64, REPL_FRAME_VERSION = 3 };
 
 void repl_frame_encode(const struct repl_msg *m, uint8_t header[REPL_HEADER]);
 /*

@@ -372,8 +372,9 @@ size_t repl_log_encode(const struct repl_log *log, bool whole, uint8_t out[REPL_
     size_t bytes = (size_t)(c.p - payload);
     uint64_t crc = crc_32c(payload + LOG_FIXED, bytes - LOG_FIXED);
     field(&sum, &crc, 4);
-    uint64_t sectors =
-        whole ? REPL_LOG_SECTORS : (bytes + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD;
+    uint64_t sectors = (bytes + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD,
+             each = MUTANT(71, REPL_META_BLOCK / REPL_META_SECTOR, 1);
+    sectors = whole ? REPL_LOG_SECTORS : (sectors + each - 1) / each * each;
     slot_encode(log->generation, payload, bytes, sectors, out);
     return sectors * REPL_META_SECTOR;
 }

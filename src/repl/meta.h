@@ -16,6 +16,9 @@
  * something else, perhaps long after it was written: the slot may have been the newer one. Nobody can tell, so the
  * replica must not be trusted with what it once promised ("doubt").
  *
+ * What is written is whole blocks of 4 KiB. Where a block cannot be read any more, as in a pool that found its checksum
+ * wrong, a write to a part of it would fail, and nobody could ever make it good again.
+ *
  * Every page of the map carries a checksum, the identity of the store that it is about, and the generation of the
  * superblock at the time. All pages are written when the map is made, so a page that is missing, or zeros, is damaged,
  * and its regions count as unknown.
@@ -27,14 +30,15 @@
 enum {
     REPL_META_SECTOR = 512,
     REPL_META_PAYLOAD = 488, /* of a sector */
+    REPL_META_BLOCK = 4096,
     REPL_SUPER_SLOT = 8192,
     REPL_LOG_SLOT = 12288,
-    REPL_SUPER_SECTORS = (REPL_SUPER_SIZE + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD,
-    REPL_LOG_SECTORS = (32 + 4 * REPL_ACTIVE + REPL_META_PAYLOAD - 1) / REPL_META_PAYLOAD,
+    REPL_SUPER_SECTORS = REPL_SUPER_SLOT / REPL_META_SECTOR,
+    REPL_LOG_SECTORS = REPL_LOG_SLOT / REPL_META_SECTOR,
     REPL_META_HEAD = 2 * REPL_SUPER_SLOT + 2 * REPL_LOG_SLOT,
 };
-_Static_assert(REPL_SUPER_SECTORS *(int)REPL_META_SECTOR <= (int)REPL_SUPER_SLOT, "a small slot");
-_Static_assert(REPL_LOG_SECTORS *(int)REPL_META_SECTOR <= (int)REPL_LOG_SLOT, "a small slot");
+_Static_assert((int)REPL_SUPER_SIZE <= REPL_SUPER_SECTORS * (int)REPL_META_PAYLOAD, "a small slot");
+_Static_assert(32 + 4 * REPL_ACTIVE <= REPL_LOG_SECTORS * (int)REPL_META_PAYLOAD, "a small slot");
 
 /* A superblock as it is sent. Decodes to generation 0 from zeros. */
 void repl_super_encode(const struct repl_super *s, uint8_t out[REPL_SUPER_SIZE]);
@@ -64,7 +68,7 @@ struct repl_log {
     uint32_t extent[REPL_ACTIVE];
 };
 
-/* Bytes to be written: only as many sectors as it needs, or all of them. */
+/* Bytes to be written: only as many blocks as it needs, or all of them. */
 size_t repl_log_encode(const struct repl_log *log, bool whole, uint8_t out[REPL_LOG_SLOT]);
 /* The log that counts, as this superblock knows it: one that is older than it was is damaged. */
 enum repl_found repl_log_choose(const uint8_t a[REPL_LOG_SLOT], const uint8_t b[REPL_LOG_SLOT],

@@ -46,7 +46,8 @@ enum {
     REPL_PAGE_ENTRIES = 507,  /* regions in a map page */
     REPL_SECTOR = 512,        /* offsets and lengths are multiples of it */
     REPL_PIECE = 128 * 1024,  /* compared and copied at a time in a rebuild */
-    REPL_PIECES = 32,         /* of a rebuild under way at most; BEGIN and DATA say which */
+    REPL_PIECES = 256,        /* of a rebuild begun at most; BEGIN and DATA say which */
+    REPL_FLYING = 32,         /* of them asked for at most, and not yet written */
     REPL_MAX_DATA = 4 << 20,  /* payload of a frame */
     REPL_MAX_ZERO = 64 << 20, /* zeroed by one request */
     REPL_COUNT_BITS = 40,

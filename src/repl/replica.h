@@ -18,7 +18,10 @@
  *    none of its frames may come;
  *  - store(), meta_sync(), log_write() return 1 when done at once, 0 when stored(), meta_synced() or logged() will be
  *    called, and a negative errno;
- *  - a read whose data does not match its checksums at rest fails, unless it is `unverified`;
+ *  - a read whose data does not match its checksums at rest fails, unless it is `unverified`; a read that fails, for whatever
+ *    reason, costs nothing but its answer: the target reads elsewhere, and writes it back;
+ *  - a write to a part of a block that cannot be read may fail; a block of the store is not larger than a region, so that
+ *    a rebuild writes whole ones;
  *  - a new store reads as zeros.
  */
 #pragma once
@@ -85,6 +88,8 @@ struct repl_replica_config {
     struct uuid store;
     uint64_t store_generation;
     bool checked;
+    bool
+        sums_with_data; /* these are durable with the data, never later: a crash leaves none stale */
     /* The store was made just now: it reads as zeros. If there is metadata, that speaks of another one. */
     bool store_new;
     bool lost; /* what was here before cannot be used any more */

@@ -139,6 +139,7 @@ static const char *take_super(struct repl_replica *r, const struct repl_msg *m, 
     if (m->type == REPL_DONE) {
         r->done_lineage = s.lineage;
         r->done_owed = true;
+        pieces_forget(r);
         flush_request(r);
         return NULL;
     }
@@ -224,6 +225,8 @@ static const char *bound_input(struct repl_replica *r, int link, const struct re
         if (m->flags >= REPL_PIECES)
             return "a piece too many";
         r->pieces[m->flags] = (struct piece){.offset = m->offset, .length = m->count};
+        if (r->places <= m->flags)
+            r->places = m->flags + 1u;
         if (m->seq)
             r->pieces[m->flags].need = map_stamp(r, m->offset, m->count, m->seq);
         return NULL;

@@ -62,7 +62,8 @@ static bool is_active(const struct repl_replica *r, uint32_t region)
 
 static void mark_stale(struct repl_replica *r, uint32_t region)
 {
-    if (!r->cfg.checked || r->stale[region / 8] >> region % 8 & 1)
+    bool never = !r->cfg.checked || GUARD(72, r->cfg.sums_with_data);
+    if (never || r->stale[region / 8] >> region % 8 & 1)
         return;
     r->stale[region / 8] |= (uint8_t)(1 << region % 8);
     r->stale_n++;
@@ -429,8 +430,7 @@ void meta_begin(struct repl_replica *r)
         r->sb.log_generation = r->log_generation;
         repl_super_slot(&r->sb, block);
         uint64_t slot = GUARD(3, r->sb.generation % 2 == 0) ? 0 : 1;
-        r->ops->meta_write(r->ctx, repl_super_offset(slot), block,
-                           REPL_SUPER_SECTORS * REPL_META_SECTOR);
+        r->ops->meta_write(r->ctx, repl_super_offset(slot), block, sizeof(block));
         r->sb_dirty = false;
     }
     r->syncs++;

@@ -264,8 +264,8 @@ void repl_replica_stored(struct repl_replica *r, struct repl_req *req, int statu
 
 void pieces_forget(struct repl_replica *r)
 {
-    for (int i = 0; i < REPL_PIECES; i++)
-        r->pieces[i].length = 0;
+    while (r->places)
+        r->pieces[--r->places].length = 0;
 }
 
 /* Notes which sectors of a piece that is being rebuilt a client writes. */
@@ -313,7 +313,7 @@ static void op_init(struct repl_replica *r, struct op *o, const struct repl_msg 
         o->req.length = o->view->size;
     if (m->type == REPL_WRITE || m->type == REPL_ZERO || m->type == REPL_REVERT) {
         r->received = m->seq;
-        for (int i = 0; i < REPL_PIECES; i++)
+        for (uint32_t i = 0; i < r->places; i++)
             note_written(&r->pieces[i], o->offset, o->length);
         uint64_t pos = repl_pos(r->sb.promised, m->seq);
         if (m->type != REPL_REVERT)

@@ -118,7 +118,8 @@ struct repl_target_config {
         scrub_ns; /* the slow scrub reads everything in so long, or as fast as it may; 0: there is none */
     uint64_t rebuild_rate; /* bytes a second; 0: no limit */
     uint8_t place_shift;   /* reads within so many bytes go to one replica; default 22 */
-    uint32_t map_chunk;    /* regions looked at together in a rebuild; default and most 510 */
+    uint32_t map_chunk;    /* regions looked at together in a rebuild; default and most 507 */
+    uint32_t ahead;        /* pieces that it begins before it asks for them; default and most 256 */
 };
 
 struct repl_target *repl_target_new(const struct repl_target_config *c,

@@ -38,11 +38,14 @@ static const char *check_link(const struct repl_target *t, int i)
         return NULL;
     if (p->joined && (p->durable > t->last || p->applied > t->last))
         return "T7: more is durable or applied than was written";
-    int flying = 0;
-    for (int n = 0; n < REPL_PIECES; n++)
-        flying += t->pieces[i][n].state != PIECE_NONE;
+    int begun = 0, flying = 0;
+    for (int n = 0; n < REPL_PIECES; n++) {
+        begun += t->pieces[i][n].state == PIECE_BEGUN;
+        flying += t->pieces[i][n].state > PIECE_BEGUN;
+    }
     bool waits = j->state == JOB_MAP || j->state == JOB_SNAP || j->state == JOB_DONE;
-    if (j->state != JOB_NONE && (flying != j->flying || (waits && flying)))
+    if (j->state != JOB_NONE && (flying != j->flying || begun != (int)(j->begins - j->asks) ||
+                                 (waits && (begun || flying))))
         return "T10: pieces are under way that are not waited for";
     if (j->state != JOB_NONE && (p->ask != ASK_YES || (p->insync && !j->repair)))
         return "T11: a rebuild of who is in sync, or has not promised";

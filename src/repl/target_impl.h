@@ -15,9 +15,10 @@ enum { PIECE_BLOCKS = REPL_PIECE / REPL_SECTOR };
 struct piece {
     enum {
         PIECE_NONE,
-        PIECE_SUMS, /* waits for sums of both */
-        PIECE_READ, /* waits for the source's data */
-        PIECE_KEPT, /* waits for the replica to have written it */
+        PIECE_BEGUN, /* not asked for yet */
+        PIECE_SUMS,  /* waits for sums of both */
+        PIECE_READ,  /* waits for the source's data */
+        PIECE_KEPT,  /* waits for the replica to have written it */
     } state;
     bool have_source, have_own, own_failed;
     bool zeros; /* the replica never had anything there */
@@ -49,7 +50,8 @@ struct job {
     uint32_t first, count; /* regions whose entries are here */
     uint64_t theirs[REPL_PAGE_ENTRIES], own[REPL_PAGE_ENTRIES];
     uint64_t piece, piece_length; /* begun last; 0: none */
-    int flying;                   /* pieces under way */
+    uint32_t begins, asks; /* pieces begun, asked for: numbers of the next, and their places */
+    int flying;            /* pieces asked for and not over */
     uint64_t bytes, copied, marked;
     int64_t since;
 };
@@ -300,6 +302,7 @@ void rebuild_answer(struct repl_target *t, int link, const struct repl_msg *m, c
 /* target_piece.c */
 /* The job's piece; stamp 0: the region's entry stays. zeros: the replica never had anything there. */
 void piece_begin(struct repl_target *t, int link, uint64_t stamp, bool zeros);
+void piece_ask(struct repl_target *t, int link);
 void piece_answer(struct repl_target *t, int link, struct piece *c, bool own,
                   const struct repl_msg *m, const void *payload, struct repl_buf *owner);
 

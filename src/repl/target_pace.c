@@ -64,7 +64,7 @@ static void piece_ended(struct repl_target *t)
 int pace_room(const struct repl_target *t)
 {
     if (!busy(t))
-        return REPL_PIECES;
+        return REPL_FLYING;
     return t->pace.flying || t->now < t->pace.next_at ? 0 : 1;
 }
 

@@ -1,11 +1,12 @@
 /*
  * A piece of a rebuild, or of what a scrub mends, on its way from the source to the replica:
  *
- *     BEGIN, SUMS of both ─> READ from the source ─> DATA ─> next run that differs ... ───┬─> READ of its last sector: kept
- *     BEGIN, READ: all of it, if the replica has only zeros there ─> DATA of what is not ─┘
+ *     BEGIN ─┬─> SUMS of both ─> READ from the source ─> DATA ─> next run that differs ... ───┬─> READ of its last sector: kept
+ *            └─> READ: all of it, if the replica has only zeros there ─> DATA of what is not ─┘
  *
- * BEGIN goes out before sums or data are asked for, at the same point of the order. A piece is over when the replica has
- * written it, so no more than REPL_PIECES wait in memory for a slow one.
+ * BEGIN goes out long before sums or data are asked for: data waits for its stamp on the replica's disk, and many stamps share
+ * a sync. Sums of both are asked for at one point of the order. A piece is over when the replica has written it, so no more
+ * than REPL_FLYING wait in memory for a slow one. Pieces have their places in turn, and are asked for in the same order.
  */
 #include "repl/frame.h"
 #include "repl/target_impl.h"
@@ -13,9 +14,7 @@
 void piece_begin(struct repl_target *t, int link, uint64_t stamp, bool zeros)
 {
     struct job *j = &t->peer[link].job;
-    uint16_t n = 0;
-    while (t->pieces[link][n].state != PIECE_NONE)
-        n++;
+    uint16_t n = (uint16_t)(j->begins++ % REPL_PIECES);
     struct piece *c = &t->pieces[link][n];
     c->offset = j->piece;
     c->length = j->piece_length;
@@ -23,18 +22,25 @@ void piece_begin(struct repl_target *t, int link, uint64_t stamp, bool zeros)
     c->zeros = zeros;
     c->from = 0;
     c->at = c->zeros ? c->length : 0;
-    c->tag = rebuild_tag(t);
-    c->state = c->zeros ? PIECE_READ : PIECE_SUMS;
+    c->state = PIECE_BEGUN;
     struct repl_msg m = {
         .type = REPL_BEGIN, .flags = n, .seq = stamp, .offset = c->offset, .count = c->length};
     target_send(t, link, &m, NULL, 0, NULL);
+    j->begun = true;
+}
+
+void piece_ask(struct repl_target *t, int link)
+{
+    struct job *j = &t->peer[link].job;
+    struct piece *c = &t->pieces[link][j->asks++ % REPL_PIECES];
+    c->tag = rebuild_tag(t);
+    c->state = c->zeros ? PIECE_READ : PIECE_SUMS;
     if (!c->zeros)
         rebuild_ask(t, link, REPL_SUMS, c->tag, c->offset, c->length);
     rebuild_ask_source(t, j, c->zeros ? REPL_READ : REPL_SUMS, c->tag, c->offset, c->length);
     t->rate_tokens -= (int64_t)c->length;
     j->bytes += c->length;
     j->flying++;
-    j->begun = true;
 }
 
 /* Asked of the replica after all data of the piece: the answer says that it is written. */

@@ -1,7 +1,7 @@
 /*
  * Rebuilds: each replica that is not in sync has a job, which goes through the regions in order.
  *
- *     JOIN ─> READY ─> MAP: entries of 510 regions of both ─> READY: pieces of the regions in delta ─┐
+ *     JOIN ─> READY ─> MAP: entries of 507 regions of both ─> READY: pieces of the regions in delta ─┐
  *               ^                                                                                    │
  *               └──────────────────────────── no piece is under way ─────────────────────────────────┘
  *             end: DONE ─> in sync
@@ -272,7 +272,22 @@ static bool next_piece(struct repl_target *t, struct peer *p)
     return true;
 }
 
-/* True: a piece was begun. */
+/* Many at a time, and while as many are still to be asked for: the replica syncs once for all their stamps. */
+static void begin_pieces(struct repl_target *t, int link)
+{
+    struct peer *p = &t->peer[link];
+    struct job *j = &p->job;
+    if (j->begins - j->asks > t->cfg.ahead / 2)
+        return;
+    while (j->begins - j->asks < t->cfg.ahead &&
+           t->pieces[link][j->begins % REPL_PIECES].state == PIECE_NONE &&
+           (j->repair ? !j->begun : j->count && next_piece(t, p))) {
+        bool zeros = !j->repair && has_zeros(p, j->region);
+        piece_begin(t, link, j->repair ? 0 : stamp_of(t, p, j->region), zeros);
+    }
+}
+
+/* True: a piece was asked for. */
 static bool step(struct repl_target *t, int link)
 {
     struct peer *p = &t->peer[link];
@@ -295,9 +310,9 @@ static bool step(struct repl_target *t, int link)
             j->state = JOB_NONE;
         return false;
     }
-    if (j->repair ? !j->begun : j->count && next_piece(t, p)) {
-        bool zeros = !j->repair && has_zeros(p, j->region);
-        piece_begin(t, link, j->repair ? 0 : stamp_of(t, p, j->region), zeros);
+    begin_pieces(t, link);
+    if (j->asks != j->begins) {
+        piece_ask(t, link);
         return true;
     }
     if (!GUARD(44, !j->flying))
@@ -328,6 +343,7 @@ static void again(struct repl_target *t, int link)
         pieces[n].state = PIECE_NONE;
     }
     j->flying = 0;
+    j->begins = j->asks = 0;
     j->source = -1;
     j->tag = 0;
     j->piece_length = 0;
@@ -396,7 +412,7 @@ void rebuild_turn(struct repl_target *t)
     {
         struct job *j = &t->peer[i].job;
         while (turn & bit(i) && j->state == JOB_READY && t->now >= j->retry_at &&
-               (t->peer[i].joined || j->snap) && j->flying < REPL_PIECES && pace_room(t) > 0 &&
+               (t->peer[i].joined || j->snap) && j->flying < REPL_FLYING && pace_room(t) > 0 &&
                (!t->cfg.rebuild_rate || t->rate_tokens > 0) && step(t, i))
             pace_turn(t);
     }

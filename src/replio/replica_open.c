@@ -180,6 +180,7 @@ static void describe_store(const struct replio_replica *r, struct repl_replica_c
     config->store = mark.id;
     config->store_generation = mark.generation;
     config->checked = r->store->checked;
+    config->sums_with_data = r->store->sums_with_data;
     config->store_size = r->store->size;
 }
 

@@ -133,6 +133,7 @@ struct store {
     bool read_only;      /* writes are answered EROFS */
     bool volatile_cache; /* writes may be lost in a crash until a FLUSH is done */
     bool checked;        /* reads are compared with checksums */
+    bool sums_with_data; /* these are durable with the data, never later */
     uint32_t
         atomic; /* bytes: a write of so many is there whole or not at all, even after a crash */
 };

@@ -9,7 +9,6 @@
 
 enum ui_colour { UI_PLAIN, UI_BOLD, UI_RED, UI_YELLOW, UI_GREEN, UI_DIM };
 
-bool ui_has_colour(FILE *f);
 /* Whether the locale's characters are Unicode. */
 bool ui_has_unicode(void);
 /* How much of something is done, percent from 0 to 100: [#####-----] */

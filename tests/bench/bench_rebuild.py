@@ -88,9 +88,9 @@ def warm(folder, size):
 
 
 def fill(volume):
-    """Writes everything in order, with a flush; seconds."""
+    """Writes everything in order, and has it made durable at the end, as a rebuild does; seconds."""
     began = time.monotonic()
-    client = volume.bench("--fill", "-b", "64Ki", "-p", "sequential", "-r", "0", "-q", "16", wait=False)
+    client = volume.bench("--fill", "-b", "64Ki", "-p", "sequential", "-r", "0", "-q", "16", "--flush-every", "1000000", wait=False)
     errors = client.communicate(timeout=3600)[1]
     if client.returncode:
         raise RuntimeError(errors)

@@ -162,7 +162,7 @@ def check_strangers(volume):
                        f"127.0.0.1:{REPLICA_PORT}", "--key-file", volume.key).start()
     tap.ok(wait_for(lambda: not impostor.alive()) and "belongs to another volume" in impostor.text(),
            "its folder is not taken for one of this volume", impostor.text())
-    frame = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 2, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
+    frame = struct.pack("<4sBBHII16sIIQQQ", b"OrRp", 3, 1, 0, 0, 0, bytes(16), 0, 0, 0, 0, 0)
     for words, name in ((b"GET / HTTP/1.0\r\n\r\n" * 10, "another protocol"), (os.urandom(4096), "noise"),
                         (frame, "a frame without a key")):
         with socket.create_connection(("127.0.0.1", REPLICA_PORT), timeout=20) as peer:

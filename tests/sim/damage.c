@@ -3,7 +3,7 @@
  *   - its store is lost or cut short, is another replica's, or was put back from an older copy;
  *   - its metadata was put back from an older copy, is another replica's, or has sectors that are flipped or zeros;
  *   - its data alone, without the checksums, has sectors that are flipped, old or another's;
- * and single sectors of its data rot while it runs.
+ * and single sectors of its data rot while it runs. In a pool of ZFS what is flipped or rots cannot be read instead (pool.c).
  *
  * What may happen: such a replica refuses to start, and its operator wipes it; or it sets its store aside and is rebuilt as
  * a lost one; or its reads fail and it is mended. What may not: that the volume returns something wrong, or that a good copy is
@@ -121,7 +121,7 @@ static void put_meta(struct disk *d, const uint8_t *meta)
     memcpy(d->meta_sure, meta, sizeof(d->meta));
 }
 
-/* Sectors of a superblock, of a log, of the map, or of everything; few or many. */
+/* Sectors of a superblock, of a log (more often), of the map, or of everything; few or many. */
 static void harm_sectors(struct sim *s, int i)
 {
     static const uint64_t start[] = {0,
@@ -131,7 +131,8 @@ static void harm_sectors(struct sim *s, int i)
                                      REPL_META_HEAD,
                                      META_SIZE};
     struct disk *d = &s->replica[i].disk;
-    int part = (int)sim_below(s, 6), share = sim_chance(s, 30) ? 100 : 1 + (int)sim_below(s, 30);
+    static const int parts[] = {0, 1, 2, 2, 3, 3, 4, 5};
+    int part = parts[sim_below(s, 8)], share = sim_chance(s, 30) ? 100 : 1 + (int)sim_below(s, 30);
     bool zeros = sim_chance(s, 50);
     uint64_t first = part == 5 ? 0 : start[part], end = part == 5 ? META_SIZE : start[part + 1];
     for (uint64_t at = first; at < end; at += META_GRAIN) {
@@ -142,6 +143,11 @@ static void harm_sectors(struct sim *s, int i)
         else
             flip(s, d->meta + at);
     }
+    if (s->replica[i].pool)
+        zeros = true; /* what cannot be read counts as that */
+    for (uint64_t at = first; at < end; at += REPL_META_BLOCK)
+        if (s->replica[i].pool && memcmp(d->meta + at, d->meta_sure + at, REPL_META_BLOCK) != 0)
+            memset(d->meta + at, 0, REPL_META_BLOCK);
     uint64_t page = repl_page_offset(0);
     s->replica[i].bad_page =
         memcmp(d->meta + page, d->meta_sure + page, sizeof(d->meta) - page) != 0;
@@ -192,9 +198,32 @@ uint64_t damage_value(const struct sim_replica *r, uint64_t sector)
     return damage_rotten(r, sector) ? r->was[sector] : word_of(r->disk.data + sector * SECTOR);
 }
 
+/* A block of a pool cannot be read any more, nor can the snapshots read it that it was not written since. */
+static void spoil_block(struct sim *s, struct sim_replica *r, uint64_t sector)
+{
+    struct disk *d = &r->disk;
+    uint64_t first, end = pool_block(s, sector, &first), size = (end - first) * SECTOR;
+    int oldest = d->snaps;
+    while (oldest > 0 &&
+           memcmp(d->snap[oldest - 1].data + first * SECTOR, d->data + first * SECTOR, size) == 0)
+        oldest--;
+    for (uint64_t at = first; at < end; at++) {
+        uint64_t bit = (uint64_t)1 << at % 64;
+        r->was[at] = word_of(d->data + at * SECTOR);
+        r->rotten[at / 64] |= bit;
+        for (int k = oldest; k < d->snaps; k++)
+            d->snap[k].rotten[at / 64] |= bit;
+    }
+    r->erred = true;
+}
+
 /* A sector is something else; NULL: with some bits flipped. */
 static void spoil(struct sim *s, struct sim_replica *r, uint64_t at, const uint8_t *other)
 {
+    if (r->pool) {
+        spoil_block(s, r, at);
+        return;
+    }
     uint8_t *sector = r->disk.data + at * SECTOR;
     uint64_t was = damage_value(r, at);
     if (other && memcmp(other, sector, SECTOR) == 0)
@@ -224,7 +253,10 @@ static void harm_data(struct sim *s, int i)
     for (uint64_t at = 0; at < s->size / SECTOR; at++)
         if (sim_chance(s, share))
             spoil(s, r, at, other ? other + at * SECTOR : NULL);
-    sim_trace(s, "replica %d: its data is %s", i, other ? "not its own" : "flipped");
+    sim_trace(s, "replica %d: its data %s", i,
+              r->pool ? "cannot be read"
+              : other ? "is not its own"
+                      : "is flipped");
 }
 
 void damage_store(struct sim *s, int i)
@@ -258,15 +290,24 @@ void damage_refused(struct sim *s, int i)
     world_event(s, s->now + sim_between(s, MS, 30 * MS), EV_START_REPLICA, i, 0, 0, NULL);
 }
 
+static bool is_durable(const struct sim_replica *r, uint64_t at)
+{
+    const struct disk *d = &r->disk;
+    for (const struct unsynced *u = d->data_log; u; u = u->next)
+        if (at * SECTOR < u->offset + u->length && u->offset < (at + 1) * SECTOR)
+            return false;
+    return memcmp(d->data + at * SECTOR, d->data_sure + at * SECTOR, SECTOR) == 0;
+}
+
 /* A sector that is durable and was written: a hole does not rot. */
 static void rot_sector(struct sim *s, int i, uint64_t at)
 {
     struct sim_replica *r = &s->replica[i];
-    const uint8_t *sector = r->disk.data + at * SECTOR;
-    if (!damage_value(r, at) || memcmp(sector, r->disk.data_sure + at * SECTOR, SECTOR) != 0)
+    uint64_t first = at, end = r->pool ? pool_block(s, at, &first) : at + 1;
+    if (!damage_value(r, at))
         return;
-    for (const struct unsynced *u = r->disk.data_log; u; u = u->next)
-        if (at * SECTOR < u->offset + u->length && u->offset < (at + 1) * SECTOR)
+    for (uint64_t k = first; k < end; k++)
+        if (!is_durable(r, k))
             return;
     spoil(s, r, at, NULL);
     sim_trace(s, "replica %d: sector %lu rots", i, at);
@@ -282,6 +323,16 @@ void damage_rot(struct sim *s, int i)
         rot_sector(s, i, sim_below(s, s->size / SECTOR));
 }
 
+/* At the end, before the last scrub. */
+void damage_corrupt(struct sim *s, int i, uint64_t sector)
+{
+    struct sim_replica *r = &s->replica[i];
+    if (r->pool)
+        spoil_block(s, r, sector);
+    else
+        memset(r->disk.data + sector * SECTOR, 0xee, SECTOR);
+}
+
 /*
  * A volume may wait for data that nobody can read: its truth was just elected, nobody else is in sync yet, and all others
  * must be compared with what it cannot read. No rule promises that it goes on by itself; here the disk is repaired.
@@ -292,13 +343,18 @@ void damage_relieve(struct sim *s)
         struct sim_replica *r = &s->replica[i];
         if (damage_rots(r))
             sim_trace(s, "replica %d: the volume waits for it, and its disk is repaired", i);
-        damage_mended(r, 0, s->size);
+        damage_mended(r, 0, sizeof(r->disk.data));
+        for (int k = 0; k < r->disk.snaps; k++)
+            memset(r->disk.snap[k].rotten, 0, sizeof(r->rotten));
     }
 }
 
 /* It is written, or nobody can tell: it is as it should be. */
 void damage_mended(struct sim_replica *r, uint64_t offset, uint64_t length)
 {
+    /* What lies in the last block of a pool beyond the end of the volume is written along. */
+    if (r->pool && offset + length >= r->s->size)
+        length = sizeof(r->disk.data) - offset;
     for (uint64_t at = offset / SECTOR; at < (offset + length) / SECTOR; at++) {
         if (!damage_rotten(r, at))
             continue;
@@ -333,6 +389,8 @@ bool damage_obvious(const struct sim_replica *r)
 {
     uint64_t zeros = repl_sum((const uint8_t[SECTOR]){0}, SECTOR);
     int looked = 0, wrong = 0;
+    if (r->pool)
+        return false; /* it is there for what can be read */
     for (uint64_t at = 0; at < r->disk.size / SECTOR; at++) {
         if (r->disk.sums[at] == zeros || repl_replica_stale(r->core, at * SECTOR, SECTOR))
             continue;

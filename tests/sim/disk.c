@@ -76,6 +76,7 @@ bool disk_snapshot(struct disk *d, uint64_t id)
     if (d->snaps == DISK_SNAPS || disk_find(d, id) >= 0)
         return false;
     d->snap[d->snaps].id = id;
+    memset(d->snap[d->snaps].rotten, 0, sizeof(d->snap[0].rotten));
     d->snap[d->snaps].data = mem_alloc(sizeof(d->data));
     memcpy(d->snap[d->snaps++].data, d->data, sizeof(d->data));
     return true;

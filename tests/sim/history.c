@@ -8,6 +8,7 @@
  *   - a region whose entry is not above the position has the content at the position;
  *   - below a mark, one whose entry is not above the mark's position has the content at the mark's;
  *   - below the mark of a snapshot's rebuild everything is the snapshot's;
+ *   - when the position has risen, no region is older than it, whatever its entry is, unless another target writes;
  *   - the entry of a region is that of the last write to it, or higher;
  * whatever becomes of writes that are not synced. In memory the same is true of the position when it is told to a new
  * target; one that says that it is complete has all of the content at its position. A snapshot has the same content
@@ -263,6 +264,57 @@ void history_check_disk(struct sim *s, int replica)
     if (snap >= 0)
         check_range(s, r, "as its mark of a snapshot says", h->snap[snap].value, super->snap_region,
                     REPL_UNKNOWN);
+}
+
+/* A sector at a position, or as one of the writes since has made it. */
+static bool since(const struct sim *s, const struct reign *r, uint64_t pos, uint64_t at,
+                  uint64_t value)
+{
+    for (uint64_t k = repl_pos_count(pos); k < r->n; k++) {
+        const struct written *w = &r->w[k];
+        if (w->snap >= 0 ? s->history->snap[w->snap].value[at] == value
+                         : at >= w->first && at < w->first + w->n && w->value == value)
+            return true;
+    }
+    return false;
+}
+
+/* What a crash would leave of a sector is at least as new as a position. */
+static bool as_new(const struct sim *s, const struct disk *d, const struct reign *r, uint64_t pos,
+                   uint64_t at, uint64_t value)
+{
+    uint64_t is = value_of(d->data_sure + at * SECTOR);
+    if (is != value && !since(s, r, pos, at, is))
+        return false;
+    for (const struct unsynced *u = d->data_log; u; u = u->next) {
+        if (at * SECTOR < u->offset || at * SECTOR >= u->offset + u->length)
+            continue;
+        is = value_of(u->data + at * SECTOR - u->offset);
+        if (is != value && !since(s, r, pos, at, is))
+            return false;
+    }
+    return true;
+}
+
+void history_check_durable(struct sim *s, int replica)
+{
+    struct sim_replica *r = &s->replica[replica];
+    const struct repl_super *super = &r->sure.super;
+    struct content c;
+    if (!super->view.version || s->stage >= SCRUB || r->damaged ||
+        repl_pos_epoch(super->pos) != super->promised) /* else the next target writes already */
+        return;
+    const struct reign *reign = reign_at(s, r, &super->lineage, super->pos);
+    if (!content_at(s, reign, super->pos, &c))
+        return;
+    for (uint64_t at = 0; at < super->view.size / SECTOR; at++) {
+        if (damage_rotten(r, at) || as_new(s, &r->disk, reign, super->pos, at, c.value[at]))
+            continue;
+        sim_fail(
+            s, "replica %d, sector %lu: after a crash now it would be older than %lx, its position",
+            r->i, at, super->pos);
+        return;
+    }
 }
 
 void history_check_memory(struct sim *s, int replica, bool all)

@@ -31,7 +31,7 @@ int sim_limit(const struct sim *s)
 /* Something that it had is not there. */
 bool sim_impaired(const struct sim_replica *r)
 {
-    return r->weak || r->wiped || damage_rots(r);
+    return r->weak || r->wiped || damage_rots(r) || pool_snapshots_rot(r);
 }
 
 int sim_without_memory(const struct sim *s)
@@ -472,8 +472,7 @@ static void damage(struct sim *s)
         healthy += strcmp(st.replica[m].mode, "Healthy") == 0;
     if (healthy >= 3 && healthy == st.n) {
         int link = st.replica[chosen].link;
-        uint8_t *sector = s->replica[link].disk.data + sim_below(s, s->size / SECTOR) * SECTOR;
-        memset(sector, 0xee, SECTOR);
+        damage_corrupt(s, link, sim_below(s, s->size / SECTOR));
         s->corrupt = link;
         sim_trace(s, "replica %d is damaged", link);
     }
@@ -660,12 +659,17 @@ static void plan(struct sim *s)
     s->disk_delay = delays[sim_below(s, 3)];
     s->meta_delay = delays[sim_below(s, 3)];
     s->region_shift = (uint8_t)(9 + sim_below(s, 4));
+    /* A block is not larger than a region. */
+    s->pool_sectors = s->region_shift > 9 && sim_chance(s, 50) ? 2 : 1;
     s->extent_shift = (uint8_t)(s->region_shift + sim_below(s, 3));
     s->fault_every = sim_between(s, 10 * MS, s->behind ? 50 * MS : 120 * MS);
     s->depth = s->splits ? IOS : 1 + (int)sim_below(s, IOS);
     plan_swarm(s);
     s->named = sim_chance(s, 70);
     s->buried = s->split_reader = -1;
+    /* How many of a hundred are in a pool of ZFS. */
+    static const int pools[] = {0, 50, 50, 100};
+    int in_pools = pools[sim_below(s, 4)];
     /* Any RF of them have a member in common with any other RF. */
     int spare = s->named || sim_chance(s, 40) ? 0 : s->rf - 1;
     for (int i = 0; i < REPLICAS; i++) {
@@ -675,6 +679,7 @@ static void plan(struct sim *s)
         r->id.bytes[0] = (uint8_t)(i + 1);
         r->p.rate = 0.92 + (double)sim_below(s, 17) / 100;
         r->used = i < s->rf + spare;
+        r->pool = sim_chance(s, in_pools);
         s->first[i] = r->id;
         replica_wipe(s, i);
     }

@@ -6,7 +6,7 @@
  *        │                                                              │
  *        └── model: every read, every acknowledged write ───────────────┘ bytes at the end
  *
- * world.c owns time and processes, net.c connections, disk.c disks, storage.c what is asked of them; model.c knows what
+ * world.c owns time and processes, net.c connections, disk.c disks, pool.c those in a pool of ZFS, storage.c what is asked of them; model.c knows what
  * reads may return, history.c what replicas must have, claims.c whether what is said is true, snaps.c what is in
  * snapshots; life.c is the plan of a seed: clients, healing, the end; faults.c what goes wrong meanwhile.
  */
@@ -86,15 +86,18 @@ struct disk {
     uint64_t sums[SECTORS_MAX], sums_sure[SECTORS_MAX];
     struct {
         const void *of; /* the flush; NULL: none */
+        uint64_t order; /* when it began */
         uint64_t sums[SECTORS_MAX];
     } sums_flush[2];
+    uint64_t sums_orders, sums_order; /* the last order given out; that of sums_sure */
     struct uuid store;
     uint64_t generation; /* that it was stamped with */
     bool missing;        /* it cannot be opened */
     struct {
         uint64_t id;
         uint8_t *data;
-    } snap[DISK_SNAPS]; /* oldest first */
+        uint64_t rotten[SECTORS_MAX / 64 + 1]; /* in a pool: sectors that cannot be read */
+    } snap[DISK_SNAPS];                        /* oldest first */
     int snaps;
 };
 
@@ -115,6 +118,7 @@ struct sim_replica {
     bool stopping; /* in order */
     bool wiped;    /* lost its disk, and was not healthy since */
     struct repl_replica *core;
+    bool pool; /* its disk is in a pool of ZFS: pool.c */
     struct disk disk;
     struct image {
         uint8_t data[SECTORS_MAX * SECTOR], meta[META_SIZE];
@@ -132,11 +136,13 @@ struct sim_replica {
     bool erred; /* ever: some reads failed, and it was mended */
     struct uuid id;
     struct claim {
-        bool known; /* else it is to be read from the disk */
+        bool known;     /* else it is to be read from the disk */
+        uint64_t order; /* how many writes have made it */
         struct repl_super super;
         uint64_t entries[SECTORS_MAX]; /* of the region map */
         bool active[SECTORS_MAX];      /* regions: in the activity log */
-    } said, sure; /* what its metadata says as it was written, and as it is synced */
+    } said, sure;         /* what its metadata says as it was written, and as it is synced */
+    struct claim logging; /* as it was written when the log's write began that is under way */
     struct {
         uint64_t owner;
         int64_t at;
@@ -257,7 +263,8 @@ struct sim {
     int64_t stage_at;
     int depth;
     uint8_t region_shift, extent_shift;
-    int read_next; /* of reading everything: sector, -1 before the flush */
+    uint64_t pool_sectors; /* of a block, in pools */
+    int read_next;         /* of reading everything: sector, -1 before the flush */
     uint64_t read_values[SECTORS_MAX];
     int initiators;
     unsigned untold; /* initiators that must be told by a flush that something is gone; bits */
@@ -340,6 +347,16 @@ void disk_drop(struct disk *d, uint64_t id);
 void disk_revert(struct disk *d, uint64_t id);
 void disk_free_snaps(struct disk *d, int from);
 
+/* pool.c */
+void pool_crash(struct sim_replica *r);
+void pool_sync(struct sim_replica *r); /* a group ends */
+uint64_t pool_block(const struct sim *s, uint64_t sector, uint64_t *ret_first);
+bool pool_can_read(const struct sim_replica *r, const struct repl_req *q);
+bool pool_can_write(const struct sim_replica *r, uint64_t offset, uint64_t length);
+void pool_snapshot_taken(struct sim_replica *r);
+void pool_reverted(struct sim_replica *r, uint64_t id);
+bool pool_snapshots_rot(const struct sim_replica *r);
+
 /* model.c */
 struct model *model_new(void);
 void model_free(struct model *m);
@@ -364,7 +381,8 @@ struct history *history_new(void);
 void history_free(struct history *h);
 void history_serves(struct sim *s, int t, uint32_t epoch);
 void history_sent(struct sim *s, int t, const struct repl_msg *m, const struct iovec *iov);
-void history_check_disk(struct sim *s, int replica); /* what a crash would leave */
+void history_check_disk(struct sim *s, int replica);    /* what a crash would leave */
+void history_check_durable(struct sim *s, int replica); /* its position on disk has just risen */
 /* What it says of itself; all: nothing that it was sent is still to be executed, or never will. */
 void history_check_memory(struct sim *s, int replica, bool all);
 void history_check_write(struct sim *s, int replica, uint64_t offset, const uint8_t *data,
@@ -381,11 +399,13 @@ void claims_serves(struct sim *s, int t);
 void claims_complete(struct sim *s, int t, const struct client_io *c);
 
 /* storage.c */
+void store_check_meta(struct sim_replica *r, uint64_t offset, size_t size);
 void store_meta_written(struct sim_replica *r, uint64_t offset, const void *data);
 void store_meta_syncing(struct sim_replica *r);
 void store_meta_synced(struct sim_replica *r);
-void store_meta_read(struct sim_replica *r);      /* after a crash */
-int store_request(void *ctx, struct repl_req *q); /* ctx: a sim_replica */
+void store_meta_sure(struct sim_replica *r, const struct claim *c); /* this is on disk now */
+void store_meta_read(struct sim_replica *r);                        /* after a crash */
+int store_request(void *ctx, struct repl_req *q);                   /* ctx: a sim_replica */
 int store_log_write(void *ctx, uint64_t offset, const void *data, size_t size);
 void store_log_written(struct sim_replica *r);
 /* What a region's entry would be after a crash. */
@@ -401,6 +421,7 @@ void damage_rot(struct sim *s, int i);
 void damage_relieve(struct sim *s);
 bool damage_rotten(const struct sim_replica *r, uint64_t sector);
 bool damage_rots(const struct sim_replica *r); /* any sector */
+void damage_corrupt(struct sim *s, int i, uint64_t sector);
 uint64_t damage_value(const struct sim_replica *r, uint64_t sector);
 void damage_mend_snapshot(struct sim_replica *r, uint64_t sector); /* the newest */
 void damage_check_map(struct sim *s, int i);      /* when it has loaded its metadata */

@@ -32,6 +32,8 @@ static void make_sums(struct disk *d, uint64_t offset, uint64_t length)
 /* Whether a read does not match its checksums. Where nothing is damaged, they were trusted without a reason. */
 static bool mismatch(struct sim *s, struct sim_replica *r, const struct repl_req *q)
 {
+    if (r->pool)
+        return !pool_can_read(r, q);
     for (uint64_t i = q->offset / SECTOR; i < (q->offset + q->length) / SECTOR; i++) {
         if (q->unverified || q->snap || r->disk.sums[i] == sum_of(&r->disk, i))
             continue;
@@ -47,7 +49,7 @@ static bool without_sums(struct sim *s, struct sim_replica *r, const struct repl
 {
     if (q->kind != REPL_STORE_RESUM && !(q->kind == REPL_STORE_READ && q->unverified))
         return false;
-    if (!repl_replica_stale(r->core, q->offset, q->length))
+    if (r->pool || !repl_replica_stale(r->core, q->offset, q->length))
         sim_fail(s, "replica %d does not look at a checksum of sector %lu", r->i,
                  q->offset / SECTOR);
     return true;
@@ -60,20 +62,31 @@ static void flush_begins(struct disk *d, const struct repl_req *q)
         if (d->sums_flush[i].of)
             continue;
         d->sums_flush[i].of = q;
+        d->sums_flush[i].order = ++d->sums_orders;
         memcpy(d->sums_flush[i].sums, d->sums, sizeof(d->sums));
         return;
     }
 }
 
+/* What is durable is not taken back by a flush that began earlier and ends later. */
 static void flush_ends(struct disk *d, const struct repl_req *q, bool happens)
 {
     for (int i = 0; i < 2; i++) {
         if (d->sums_flush[i].of != q)
             continue;
         d->sums_flush[i].of = NULL;
-        if (happens)
-            memcpy(d->sums_sure, d->sums_flush[i].sums, sizeof(d->sums_sure));
+        if (!happens || d->sums_flush[i].order < d->sums_order)
+            continue;
+        memcpy(d->sums_sure, d->sums_flush[i].sums, sizeof(d->sums_sure));
+        d->sums_order = d->sums_flush[i].order;
     }
+}
+
+/* A change of layers: all checksums are durable with it. */
+static void sums_settle(struct disk *d)
+{
+    memcpy(d->sums_sure, d->sums, sizeof(d->sums));
+    d->sums_order = ++d->sums_orders;
 }
 
 /* Disks: the effect on what the process sees. */
@@ -113,9 +126,11 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
             if (d->sums[i] != sum_of(d, i) && !damage_rotten(r, i))
                 sim_fail(s, "replica %d keeps a stale checksum of sector %lu in a snapshot", r->i,
                          i);
-        memcpy(d->sums_sure, d->sums, sizeof(d->sums));
-        for (uint64_t i = 0; i < SECTORS_MAX; i++)
+        sums_settle(d);
+        for (uint64_t i = 0; i < SECTORS_MAX && !r->pool; i++)
             damage_mend_snapshot(r, i);
+        if (r->pool)
+            pool_snapshot_taken(r);
         history_snapshot(s, r->i, q->offset);
         break;
     case REPL_STORE_SNAP_DROP:
@@ -124,27 +139,35 @@ static void perform(struct sim *s, struct sim_replica *r, struct repl_req *q)
     case REPL_STORE_REVERT:
         memset(r->rotten, 0, sizeof(r->rotten));
         disk_revert(d, q->offset);
+        if (r->pool)
+            pool_reverted(r, q->offset);
         make_sums(d, 0, sizeof(d->data));
-        memcpy(d->sums_sure, d->sums, sizeof(d->sums));
-        /* A flush that is under way is of the layer that is gone. */
-        for (int i = 0; i < 2; i++)
-            memcpy(d->sums_flush[i].sums, d->sums, sizeof(d->sums));
+        sums_settle(d);
         break;
     }
 }
 
-/* The end of a request. A write that fails has happened, or not. */
-static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, bool fail)
+/* A change of the pool, which waits for the end of its group. */
+static bool ends_group(const struct sim_replica *r, const struct repl_req *q)
 {
-    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO;
+    return r->pool && (q->kind == REPL_STORE_SNAPSHOT || q->kind == REPL_STORE_REVERT ||
+                       q->kind == REPL_STORE_RESIZE);
+}
+
+/* The end of a request. A write that fails has happened, or not; one to a part of what cannot be read has not. */
+static void written(struct sim *s, struct sim_replica *r, struct repl_req *q, int status)
+{
+    bool writes = q->kind == REPL_STORE_WRITE || q->kind == REPL_STORE_ZERO, fail = status != 0;
     if (fail && (writes || q->kind == REPL_STORE_FLUSH))
         r->weak = true; /* from the moment on when it learns of it */
-    bool happens = !fail || (writes && sim_chance(s, 50));
+    bool happens = !fail || (writes && status != -EBADMSG && sim_chance(s, 50));
     uint64_t sums[SECTORS_MAX];
     memcpy(sums, r->disk.sums, sizeof(sums));
+    if (happens && ends_group(r, q))
+        pool_sync(r);
     if (happens)
         perform(s, r, q);
-    if (fail)
+    if (fail && !r->pool)
         memcpy(r->disk.sums, sums, sizeof(sums)); /* those come after the data */
     flush_ends(&r->disk, q, happens);
     for (struct unsynced *u = r->disk.data_log; writes && u; u = u->next) {
@@ -175,7 +198,7 @@ static bool read_log(const struct sim_replica *r, struct claim *c, const uint8_t
     uint8_t more = r->s->extent_shift > r->s->region_shift
                        ? (uint8_t)(r->s->extent_shift - r->s->region_shift)
                        : 0;
-    bool any = found == REPL_FOUND_BAD || found == REPL_FOUND_DOUBT;
+    bool any = found != REPL_FOUND_GOOD;
     memset(c->active, any, sizeof(c->active));
     for (uint32_t i = 0; i < log.n; i++)
         for (uint64_t k = (uint64_t)log.extent[i] << more;
@@ -189,10 +212,18 @@ uint64_t store_entry(const struct sim_replica *r, uint64_t region)
     return r->sure.active[region] ? REPL_UNKNOWN : r->sure.entries[region];
 }
 
+/* A write to a part of a block that cannot be read would fail, and the block would never be whole again. */
+void store_check_meta(struct sim_replica *r, uint64_t offset, size_t size)
+{
+    if (offset + size > META_SIZE || offset % REPL_META_BLOCK || size % REPL_META_BLOCK)
+        sim_fail(r->s, "replica %d writes %zu bytes of metadata at %lu", r->i, size, offset);
+}
+
 void store_meta_written(struct sim_replica *r, uint64_t offset, const void *data)
 {
     struct repl_super super;
     r->said.known = true;
+    r->said.order++;
     if (offset >= repl_page_offset(0)) {
         read_page(r, &r->said, data);
     } else if (offset < repl_log_offset(0)) {
@@ -208,6 +239,8 @@ int store_log_write(void *ctx, uint64_t offset, const void *data, size_t size)
 {
     struct sim_replica *r = ctx;
     struct sim *s = r->s;
+    store_check_meta(r, offset, size);
+    r->logging = r->said;
     memcpy(r->disk.meta + offset, data, size);
     disk_log_write(&r->disk.meta_end, offset, data, size, true);
     for (struct unsynced *u = r->disk.meta_log; u; u = u->next)
@@ -223,8 +256,21 @@ int store_log_write(void *ctx, uint64_t offset, const void *data, size_t size)
     return 0;
 }
 
+/* In a pool what was written before it is in the same intent log. */
+static void before_log(struct sim_replica *r)
+{
+    struct disk *d = &r->disk;
+    for (struct unsynced *u = d->meta_log; u && !u->alone; u = u->next)
+        u->flushing = true;
+    disk_log_sync(&d->meta_log, &d->meta_end, d->meta_sure);
+    if (r->logging.order > r->sure.order)
+        store_meta_sure(r, &r->logging);
+}
+
 void store_log_written(struct sim_replica *r)
 {
+    if (r->pool)
+        before_log(r);
     struct unsynced **p = &r->disk.meta_log;
     while (*p) {
         struct unsynced *u = *p;
@@ -243,9 +289,9 @@ void store_log_written(struct sim_replica *r)
     history_check_disk(r->s, r->i);
 }
 
-static bool says_more(const struct sim_replica *r)
+static bool says_more(const struct sim_replica *r, const struct claim *c)
 {
-    const struct repl_super *a = &r->sure.super, *b = &r->said.super;
+    const struct repl_super *a = &r->sure.super, *b = &c->super;
     return a->pos != b->pos || a->mark_pos != b->mark_pos || a->mark_region != b->mark_region ||
            a->snap_region != b->snap_region;
 }
@@ -253,7 +299,7 @@ static bool says_more(const struct sim_replica *r)
 /* A sync begins: of what it is for, a crash may leave the superblock and not the pages. */
 void store_meta_syncing(struct sim_replica *r)
 {
-    if (!says_more(r) || !sim_chance(r->s, 50))
+    if (!says_more(r, &r->said) || !sim_chance(r->s, 50))
         return;
     struct repl_super before = r->sure.super;
     r->sure.super = r->said.super;
@@ -261,18 +307,39 @@ void store_meta_syncing(struct sim_replica *r)
     r->sure.super = before;
 }
 
-void store_meta_synced(struct sim_replica *r)
+void store_meta_sure(struct sim_replica *r, const struct claim *c)
 {
     struct sim *s = r->s;
-    bool more = says_more(r);
-    disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    bool more = says_more(r, c);
+    uint64_t pos = r->sure.super.pos;
     bool active[SECTORS_MAX];
     memcpy(active, r->sure.active, sizeof(active));
-    r->sure = r->said;
+    r->sure = *c;
     memcpy(r->sure.active, active, sizeof(active));
     damage_keep(s, r->i);
     if (more || sim_chance(s, 10))
         history_check_disk(s, r->i);
+    if (r->sure.super.pos > pos)
+        history_check_durable(s, r->i);
+}
+
+void store_meta_synced(struct sim_replica *r)
+{
+    disk_log_sync(&r->disk.meta_log, &r->disk.meta_end, r->disk.meta_sure);
+    store_meta_sure(r, &r->said);
+}
+
+/* What it has loaded is what its metadata says: where a log is damaged, any extent may have been active. */
+static void check_loaded(struct sim_replica *r)
+{
+    struct repl_replica_status st;
+    repl_replica_status(r->core, &st);
+    uint64_t size = st.super->view.size < r->disk.size ? st.super->view.size : r->disk.size;
+    uint64_t regions = st.super->view.version ? size >> r->s->region_shift : 0;
+    for (uint64_t k = 0; k < regions && !st.super->lost; k++)
+        if (repl_replica_region(r->core, k) < store_entry(r, k))
+            sim_fail(r->s, "replica %d takes region %lu for unwritten, and its metadata does not",
+                     r->i, k);
 }
 
 void store_meta_read(struct sim_replica *r)
@@ -292,6 +359,7 @@ void store_meta_read(struct sim_replica *r)
     if (r->sure.super.generation < before && !r->damaged)
         sim_fail(r->s, "replica %d: superblock %lu after %lu was synced", r->i,
                  r->sure.super.generation, before);
+    check_loaded(r);
     history_check_disk(r->s, r->i);
 }
 
@@ -339,11 +407,14 @@ int store_request(void *ctx, struct repl_req *q)
         r->erring && !spared && sim_chance(s, 20) && (q->kind == REPL_STORE_READ || r->erring == 2);
     if (q->kind == REPL_STORE_READ && q->snap && disk_find(d, q->snap) < 0)
         return -ENOENT;
-    if (writes || without_sums(s, r, q))
-        damage_mended(r, q->offset, q->length);
+    if (r->pool && sim_chance(s, 2))
+        pool_sync(r);
     int error = EIO;
-    if (q->kind == REPL_STORE_READ && mismatch(s, r, q))
+    if ((q->kind == REPL_STORE_READ && mismatch(s, r, q)) ||
+        (writes && r->pool && !pool_can_write(r, q->offset, q->length)))
         fail = true, error = EBADMSG;
+    else if (writes || without_sums(s, r, q))
+        damage_mended(r, q->offset, q->length);
     if (q->kind == REPL_STORE_SNAPSHOT && disk_find(d, q->offset) >= 0)
         return -EEXIST; /* it could not be dropped */
     for (int k = 0; q->kind == REPL_STORE_SNAPSHOT && k < d->snaps; k++)
@@ -367,7 +438,7 @@ int store_request(void *ctx, struct repl_req *q)
     if (q->kind == REPL_STORE_FLUSH)
         flush_begins(d, q);
     if (s->sync_io && !r->slow) {
-        written(s, r, q, fail);
+        written(s, r, q, fail ? -error : 0);
         return fail ? -error : 1;
     }
     /* Reads take effect when they begin or when they end, writes when they end. */
@@ -392,6 +463,6 @@ void store_done(struct sim *s, struct event *e)
         if (!status && (damage_rotten(r, i) || (s->corrupt == r->i && !q->unverified &&
                                                 r->disk.sums[i] != sum_of(&r->disk, i))))
             status = -EBADMSG;
-    written(s, r, q, status != 0);
+    written(s, r, q, status);
     repl_replica_stored(r->core, q, status);
 }

@@ -136,6 +136,7 @@ void target_start(struct sim *s, int i, bool create)
         .grace_ns = s->safe ? -1 : 300 * MS,
         .mark_bytes = s->mark_bytes,
         .map_chunk = s->map_chunk,
+        .ahead = s->mark_bytes == SECTOR ? 1 : 0,
     };
     if (s->named) {
         memcpy(c.first, s->first, sizeof(c.first));
@@ -184,10 +185,11 @@ void target_stop(struct sim *s, int i)
 static void replica_meta_write(void *ctx, uint64_t offset, const void *data, size_t size)
 {
     struct sim_replica *r = ctx;
-    if (offset + size > META_SIZE) {
-        sim_fail(r->s, "replica %d: metadata at %lu", r->i, offset);
+    store_check_meta(r, offset, size);
+    if (r->s->failure.failed)
         return;
-    }
+    if (r->pool && sim_chance(r->s, 2))
+        pool_sync(r);
     memcpy(r->disk.meta + offset, data, size);
     store_meta_written(r, offset, data);
     disk_log_write(&r->disk.meta_end, offset, data, size, true);
@@ -262,6 +264,13 @@ static void replica_end(struct sim *s, int i)
     repl_replica_free(r->core);
     r->core = NULL;
     struct disk *d = &r->disk;
+    d->sums_flush[0].of = d->sums_flush[1].of = NULL;
+    if (r->pool) {
+        pool_crash(r);
+        for (int k = 0; k < SECTORS_MAX; k++)
+            d->sums[k] = d->sums_sure[k] = repl_sum(d->data + (size_t)k * SECTOR, SECTOR);
+        return;
+    }
     disk_log_crash(s, &d->data_log, &d->data_end, d->data_sure, d->data, sizeof(d->data), SECTOR);
     disk_log_crash(s, &d->meta_log, &d->meta_end, d->meta_sure, d->meta, sizeof(d->meta),
                    META_GRAIN);
@@ -269,7 +278,6 @@ static void replica_end(struct sim *s, int i)
         if (sim_chance(s, 50))
             d->sums[k] = d->sums_sure[k];
     memcpy(d->sums_sure, d->sums, sizeof(d->sums));
-    d->sums_flush[0].of = d->sums_flush[1].of = NULL;
 }
 
 /* What it had in memory is on its disk, and it says so. */
@@ -391,6 +399,7 @@ void replica_start(struct sim *s, int i)
                                     .active_max = ACTIVE_MAX,
                                     .extent_shift = s->extent_shift,
                                     .checked = true,
+                                    .sums_with_data = r->pool,
                                     .ops = 48};
     open_store(s, i, &c);
     describe_store(&r->disk, &c);

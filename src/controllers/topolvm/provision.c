@@ -147,9 +147,8 @@ static int failed(struct topolvm *t, json_t **claim, const json_t *class, const 
     if (code != ERR_RESOURCE_EXHAUSTED)
         return err_is_infeasible(code) ? 0 : topolvm_ledger_retry(t->ledger, lv, &ret->again_ns, e);
     topolvm_ledger_refused(t->ledger, &v);
-    const char *mode = json_str(class, "volumeBindingMode");
-    if (mode && str_eq(mode, "WaitForFirstConsumer") && kube_annotation(*claim, SELECTED) &&
-        unselect(t, *claim, e) < 0)
+    if (str_eq(json_text(class, "volumeBindingMode"), "WaitForFirstConsumer") &&
+        kube_annotation(*claim, SELECTED) && unselect(t, *claim, e) < 0)
         return -1;
     return delete_lv(t, lv, e);
 }

@@ -24,10 +24,10 @@ static bool is_ours(const json_t *volume)
 static bool is_over(const json_t *volume)
 {
     const char *phase = json_str(json_object_get(volume, "status"), "phase");
-    const char *policy = json_str(json_object_get(volume, "spec"), "persistentVolumeReclaimPolicy");
     bool unused = phase && (str_eq(phase, "Released") || str_eq(phase, "Failed"));
     bool unclaimed = kube_deleting(volume) && !(phase && str_eq(phase, "Bound"));
-    return policy && str_eq(policy, "Delete") && (unused || unclaimed);
+    return str_eq(json_text(volume, "spec", "persistentVolumeReclaimPolicy"), "Delete") &&
+           (unused || unclaimed);
 }
 
 static int end(struct topolvm *t, json_t **volume, struct err *e)

@@ -89,8 +89,7 @@ static const struct apiserver_user *make_user(const char *id, const json_t *secr
 
 static bool is_token(const json_t *object)
 {
-    const char *type = json_str(object, "type");
-    return type && str_eq(type, "bootstrap.kubernetes.io/token") &&
+    return str_eq(json_text(object, "type"), "bootstrap.kubernetes.io/token") &&
            !json_at(object, "metadata", "deletionTimestamp");
 }
 

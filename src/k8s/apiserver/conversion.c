@@ -68,9 +68,8 @@ struct task {
 
 static void set_about(struct task *t, const json_t *first, bool list)
 {
-    const char *from = json_str(first, "apiVersion");
-    snprintf(t->about, sizeof(t->about), "%.128s, Kind=%.200s%s", from ? from : "", t->kind->kind,
-             list ? "List" : "");
+    snprintf(t->about, sizeof(t->about), "%.128s, Kind=%.200s%s", json_text(first, "apiVersion"),
+             t->kind->kind, list ? "List" : "");
 }
 
 static int failed(const struct task *t, struct err *e, const char *fmt, ...)
@@ -278,7 +277,8 @@ static bool is_in(const struct apiserver_object *o, const struct api_group_versi
     return str_starts_with(o->bytes, start);
 }
 
-bool apiserver_conversion_needed(const struct api_kind *kind, const struct apiserver_object *o)
+/* Whether an object is stored in another version than the kind's, and somebody has to convert it. */
+static bool needs_conversion(const struct api_kind *kind, const struct apiserver_object *o)
 {
     return kind->conversion && !is_in(o, api_kind_canonical(kind));
 }
@@ -310,7 +310,7 @@ int apiserver_convert(const struct api_kind *kind, struct apiserver_object **obj
         json_auto_t *batch = json_array();
         size_t first = i, bytes = 0;
         for (; i < n && json_array_size(batch) < BATCH_OBJECTS && bytes < BATCH_BYTES; i++) {
-            if (!apiserver_conversion_needed(kind, objects[i]))
+            if (!needs_conversion(kind, objects[i]))
                 continue;
             json_t *object = json_parse(objects[i]->bytes, objects[i]->size, NULL, e);
             if (!object)
@@ -324,7 +324,7 @@ int apiserver_convert(const struct api_kind *kind, struct apiserver_object **obj
         if (convert_batch(&t, batch, e) < 0)
             return -1;
         for (size_t j = first, done = 0; j < i; j++) {
-            if (!apiserver_conversion_needed(kind, objects[j]))
+            if (!needs_conversion(kind, objects[j]))
                 continue;
             struct apiserver_object *was = objects[j];
             objects[j] = make(kind, was, json_array_get(batch, done++));

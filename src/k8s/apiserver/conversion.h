@@ -22,8 +22,6 @@ const struct api_conversion *apiserver_conversion_new(struct apiserver_registry 
                                                       const json_t *definition);
 void apiserver_conversion_free(const struct api_conversion *c); /* NULL is fine */
 
-/* Whether an object is stored in another version than the kind's, and somebody has to convert it. */
-bool apiserver_conversion_needed(const struct api_kind *kind, const struct apiserver_object *o);
 /* Whether it is stored in the version that objects of the kind are written in now. */
 bool apiserver_conversion_current(const struct api_kind *kind, const struct apiserver_object *o);
 /*

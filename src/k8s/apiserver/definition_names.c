@@ -119,29 +119,16 @@ struct apiserver_names apiserver_names_accept(const json_t *requested, const jso
     return n;
 }
 
-static json_t *find_condition(const json_t *conditions, const char *type)
-{
-    size_t i;
-    json_t *condition;
-    json_array_foreach(conditions, i, condition) {
-        const char *own = json_str(condition, "type");
-        if (own && str_eq(own, type))
-            return condition;
-    }
-    return NULL;
-}
-
 bool apiserver_condition_is_true(const json_t *conditions, const char *type)
 {
-    const char *status = json_str(find_condition(conditions, type), "status");
-    return status && str_eq(status, "True");
+    return str_eq(json_text(json_find(conditions, "type", type), "status"), "True");
 }
 
 bool apiserver_condition_set(json_t *status, const char *type, bool is, const char *reason,
                              const char *message, const char *now)
 {
     json_t *conditions = json_array_at(status, "conditions");
-    json_t *condition = find_condition(conditions, type);
+    json_t *condition = json_find(conditions, "type", type);
     const char *word = is ? "True" : "False";
     const char *was = json_str(condition, "status"), *why = json_str(condition, "reason");
     const char *text = json_str(condition, "message");

@@ -153,16 +153,10 @@ static const json_t *container_status(const json_t *pod, const char *container)
 {
     static const char *const lists[] = {"containerStatuses", "initContainerStatuses",
                                         "ephemeralContainerStatuses", NULL};
-    for (const char *const *list = lists; *list; list++) {
-        size_t i;
-        json_t *status;
-        json_array_foreach(json_at(pod, "status", *list), i, status) {
-            const char *name = json_str(status, "name");
-            if (name && str_eq(name, container))
-                return status;
-        }
-    }
-    return NULL;
+    const json_t *found = NULL;
+    for (const char *const *list = lists; *list && !found; list++)
+        found = json_find(json_at(pod, "status", *list), "name", container);
+    return found;
 }
 
 static const json_t *container_state(const json_t *pod, const char *container, const char *state)

@@ -51,8 +51,7 @@ static bool claim_is_used(struct apiserver_registry *g, const struct apiserver_o
                           const json_t *claim)
 {
     _cleanup_free_ char *namespace = self_namespace(o->key);
-    const char *name = json_str(json_object_get(claim, "metadata"), "name");
-    struct user user = {.claim = name ? name : ""};
+    struct user user = {.claim = json_text(claim, "metadata", "name")};
     self_each(g, &api_pod, namespace, look_at_pod, &user);
     return user.found;
 }
@@ -62,8 +61,7 @@ static bool volume_is_used(struct apiserver_registry *g, const struct apiserver_
 {
     (void)g;
     (void)o;
-    const char *phase = json_str(json_object_get(volume, "status"), "phase");
-    return phase && str_eq(phase, "Bound");
+    return str_eq(json_text(volume, "status", "phase"), "Bound");
 }
 
 static const struct protected

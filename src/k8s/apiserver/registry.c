@@ -57,10 +57,10 @@ static bool has_name(const json_t *metadata)
 int registry_invalid(const struct apiserver_request *r, const json_t *object,
                      const struct api_report *report, struct err *e)
 {
-    const char *name = json_str(json_object_get(object, "metadata"), "name");
     const struct api_problem *p = report->problems.len ? &report->problems.p[0] : NULL;
     return err_set(e, ERR_INVALID_ARGUMENT, "Invalid", "%s \"%s\" is invalid: %s: %s",
-                   r->kind->kind, name ? name : "", p ? p->path : "", p ? p->message : "");
+                   r->kind->kind, json_text(object, "metadata", "name"), p ? p->path : "",
+                   p ? p->message : "");
 }
 
 /* Objects are kept in one version, whichever they came in; conversions look at what they have. */

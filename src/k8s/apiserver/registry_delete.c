@@ -173,8 +173,7 @@ static struct apiserver_object *try_delete(struct apiserver_registry *g,
     if (!object)
         return NULL;
     json_t *metadata = json_object_get(object, "metadata");
-    const char *uid = json_str(metadata, "uid");
-    if (check_preconditions(r, uid ? uid : "", there->revision, e) < 0)
+    if (check_preconditions(r, json_text(metadata, "uid"), there->revision, e) < 0)
         return NULL;
     json_auto_t *shown = seen(g, r, there, object, e);
     if (!shown)

@@ -10,9 +10,8 @@ static struct apiserver_attributes attributes_of(const json_t *spec)
     const json_t *resource = json_object_get(spec, "resourceAttributes");
     const json_t *path = json_object_get(spec, "nonResourceAttributes");
     if (path) {
-        const char *text = json_str(path, "path");
         return (struct apiserver_attributes){.verb = json_str(path, "verb"),
-                                             .path = text ? text : ""};
+                                             .path = json_text(path, "path")};
     }
     return (struct apiserver_attributes){
         .verb = json_str(resource, "verb"),

@@ -30,8 +30,7 @@ static void check_range(const struct apiserver_object *o, const json_t *size, st
     size_t i;
     json_t *limit;
     json_array_foreach(json_at(range, "spec", "limits"), i, limit) {
-        const char *type = json_str(limit, "type");
-        if (type && str_eq(type, "PersistentVolumeClaim"))
+        if (str_eq(json_text(limit, "type"), "PersistentVolumeClaim"))
             check(limit, size, wrong);
     }
 }

@@ -106,9 +106,8 @@ static int refuse(struct check *c, const json_t *quota, struct err *e)
     append_amounts(&text, c, "requested", offsetof(struct excess, requested));
     append_amounts(&text, c, "used", offsetof(struct excess, used));
     append_amounts(&text, c, "limited", offsetof(struct excess, limited));
-    const char *name = json_str(json_at(quota, "metadata"), "name");
-    return err_set(e, ERR_PERMISSION_DENIED, "Forbidden", "exceeded quota: %s%s", name ? name : "",
-                   str_get(&text));
+    return err_set(e, ERR_PERMISSION_DENIED, "Forbidden", "exceeded quota: %s%s",
+                   json_text(quota, "metadata", "name"), str_get(&text));
 }
 
 /* Of whatever version. */

@@ -160,8 +160,7 @@ void rules_service_release(struct apiserver_admission *a)
 
 static bool is_external(const json_t *spec)
 {
-    const char *type = json_str(spec, "type");
-    return type && str_eq(type, "ExternalName");
+    return str_eq(json_text(spec, "type"), "ExternalName");
 }
 
 static const char *address_of(const json_t *spec)

@@ -196,8 +196,7 @@ static struct apiserver_object *delete_one(struct call *c, const struct apiserve
 {
     struct apiserver_object *o = apiserver_delete(&c->server->registry, r, ret_gone, &c->err);
     json_auto_t *object = o ? json_parse(o->bytes, o->size, NULL, NULL) : NULL;
-    const char *uid = json_str(json_at(object, "metadata"), "uid");
-    *ret_uid = mem_strdup(uid ? uid : "");
+    *ret_uid = mem_strdup(json_text(object, "metadata", "uid"));
     return o;
 }
 

@@ -49,8 +49,7 @@ static json_int_t subset_port(const json_t *subset, const json_t *port)
     size_t i;
     json_t *item;
     json_array_foreach(ports, i, item) {
-        const char *own = json_str(item, "name");
-        if (str_eq(own ? own : "", name ? name : ""))
+        if (str_eq(json_text(item, "name"), name ? name : ""))
             return json_integer_value(json_object_get(item, "port"));
     }
     return json_array_size(ports) == 1

@@ -61,9 +61,6 @@ bool webhook_rules_match(const json_t *rules, bool equivalent, const struct apis
 /* webhook_review.c */
 
 const char *webhook_operation(const struct apiserver_admission *a); /* "CREATE" */
-/* An object, in whichever form, in a version. New reference. */
-json_t *webhook_in_version(const struct api_kind *kind, const json_t *object,
-                           const struct api_group_version *gv);
 /* The AdmissionReview for a webhook that wants it in that version. New reference. */
 json_t *webhook_review(const struct apiserver_admission *a, const struct api_group_version *gv,
                        const char *uid);

@@ -12,8 +12,9 @@ const char *webhook_operation(const struct apiserver_admission *a)
     return names[a->operation];
 }
 
-json_t *webhook_in_version(const struct api_kind *kind, const json_t *object,
-                           const struct api_group_version *gv)
+/* An object, in whichever form, in a version. New reference. */
+static json_t *in_version(const struct api_kind *kind, const json_t *object,
+                          const struct api_group_version *gv)
 {
     json_t *normal = api_read(kind, object);
     if (gv != api_kind_canonical(kind) && gv == &kind->versions[kind->published]) {
@@ -62,7 +63,7 @@ static json_t *options_of(const struct apiserver_admission *a)
 static json_t *object_or_null(const struct api_kind *kind, const json_t *object,
                               const struct api_group_version *gv)
 {
-    return object ? webhook_in_version(kind, object, gv) : json_null();
+    return object ? in_version(kind, object, gv) : json_null();
 }
 
 json_t *webhook_review(const struct apiserver_admission *a, const struct api_group_version *gv,

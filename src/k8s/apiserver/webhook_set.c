@@ -9,8 +9,8 @@ static void compile_conditions(struct webhook *h)
     json_t *item;
     json_array_foreach(json_object_get(h->spec, "matchConditions"), i, item) {
         struct webhook_condition c = {.name = json_str(item, "name")};
-        const char *text = json_str(item, "expression");
-        c.program = cel_compile(text ? text : "", api_match_variables, CEL_BOOL, &c.err);
+        c.program =
+            cel_compile(json_text(item, "expression"), api_match_variables, CEL_BOOL, &c.err);
         vec_push(&h->conditions, c);
     }
 }

@@ -96,7 +96,8 @@ const struct cel_decl *check_map_of(struct checker *c, const struct cel_decl *ke
     return wrap(c, CEL_MAP, key, element);
 }
 
-const struct cel_decl *check_optional_of(struct checker *c, const struct cel_decl *element)
+/* Of an optional, itself. */
+static const struct cel_decl *optional_of(struct checker *c, const struct cel_decl *element)
 {
     return element->type == CEL_OPTIONAL ? element : wrap(c, CEL_OPTIONAL, NULL, element);
 }
@@ -146,7 +147,7 @@ static const struct cel_decl *field(struct checker *c, const struct cel_node *n)
     }
     if (n->op == CEL_OP_HAS)
         return &cel_decls[CEL_BOOL];
-    return optional ? check_optional_of(c, found) : found;
+    return optional ? optional_of(c, found) : found;
 }
 
 static const struct cel_decl *index_of(struct checker *c, const struct cel_node *n)
@@ -165,7 +166,7 @@ static const struct cel_decl *index_of(struct checker *c, const struct cel_node 
     if (!fits)
         return check_no_overload(c, n, n->optional ? "_[?_]" : "_[_]", false, args, 2);
     const struct cel_decl *found = on->element ? on->element : DYN;
-    return optional ? check_optional_of(c, found) : found;
+    return optional ? optional_of(c, found) : found;
 }
 
 /* The type that all of a list have in common: there is one, except in what is formatted. */

@@ -21,8 +21,6 @@ bool check_same(const struct cel_decl *a, const struct cel_decl *b);
 const struct cel_decl *check_list_of(struct checker *c, const struct cel_decl *element);
 const struct cel_decl *check_map_of(struct checker *c, const struct cel_decl *key,
                                     const struct cel_decl *element);
-/* Of an optional, itself. */
-const struct cel_decl *check_optional_of(struct checker *c, const struct cel_decl *element);
 const struct cel_decl *check_fail(struct checker *c, const struct cel_node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 const struct cel_decl *check_no_overload(struct checker *c, const struct cel_node *n,

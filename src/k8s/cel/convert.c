@@ -114,7 +114,7 @@ FUNCTION(to_bytes)
 }
 
 /* The shortest digits that mean this number. */
-void cel_double_format(double d, struct str *out)
+static void format_double(double d, struct str *out)
 {
     char text[40];
     if (isnan(d) || isinf(d)) {
@@ -157,7 +157,7 @@ bool cel_string_of(struct cel_run *r, const struct cel_value *v, struct str *out
         str_appendf(out, "%" PRIu64, v->natural);
         break;
     case CEL_DOUBLE:
-        cel_double_format(v->real, out);
+        format_double(v->real, out);
         break;
     case CEL_BYTES:
         if (!is_utf8(&v->text))

@@ -256,8 +256,7 @@ bool cel_duration_parse(const char *text, bool words, int64_t *ret_ns);
 void cel_duration_format(int64_t ns, struct str *out);
 void cel_time_format(struct cel_time t, struct str *out);
 
-/* convert.c: as string() has it, and as format() has it; false for what has no text. */
-void cel_double_format(double d, struct str *out);
+/* convert.c: as string() has it; false for what has no text. */
 bool cel_string_of(struct cel_run *r, const struct cel_value *v, struct str *out);
 
 /* string.c: the byte at which a character is, by its place; -1 past the end. */

@@ -170,8 +170,7 @@ static int keep_node(struct daemons *d, const json_t *set, const json_t *node, c
 static int roll(struct daemons *d, const json_t *set, const struct counts *n, struct err *e)
 {
     const json_t *strategy = json_at(set, "spec", "updateStrategy");
-    const char *type = json_str(strategy, "type");
-    if (type && str_eq(type, "OnDelete"))
+    if (str_eq(json_text(strategy, "type"), "OnDelete"))
         return 0;
     int64_t most = pods_int_or_percent(json_at(strategy, "rollingUpdate", "maxUnavailable"),
                                        n->desired, true, 1);

@@ -17,9 +17,8 @@
 static int by_age(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    const char *s = json_str(json_object_get(x, "metadata"), "creationTimestamp");
-    const char *t = json_str(json_object_get(y, "metadata"), "creationTimestamp");
-    int order = strcmp(s ? s : "", t ? t : "");
+    int order = strcmp(json_text(x, "metadata", "creationTimestamp"),
+                       json_text(y, "metadata", "creationTimestamp"));
     return order ? order : strcmp(kube_name(x), kube_name(y));
 }
 

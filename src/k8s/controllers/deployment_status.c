@@ -17,18 +17,6 @@ static int64_t sum(const struct deploying *g, const char *part, const char *key)
     return n;
 }
 
-static const json_t *find(const json_t *status, const char *type)
-{
-    size_t i;
-    json_t *it;
-    json_array_foreach((json_t *)json_object_get(status, "conditions"), i, it) {
-        const char *is = json_str(it, "type");
-        if (is && str_eq(is, type))
-            return it;
-    }
-    return NULL;
-}
-
 static void drop(json_t *status, const char *type)
 {
     json_t *list = json_object_get(status, "conditions"), *it;
@@ -49,7 +37,7 @@ static void drop(json_t *status, const char *type)
 static void set(const struct deploying *g, json_t *status, const struct kube_condition *c,
                 bool always)
 {
-    const json_t *is = find(status, c->type);
+    const json_t *is = json_find(json_object_get(status, "conditions"), "type", c->type);
     const char *before = json_str(is, "status"), *reason = json_str(is, "reason");
     bool same = before && str_eq(before, c->status);
     if (!always && same && reason && str_eq(reason, c->reason))
@@ -134,7 +122,7 @@ static int64_t patience(const struct deploying *g, const json_t *progressing)
 static void set_progressing(const struct deploying *g, json_t *status, int64_t *ret_again_ns)
 {
     const json_t *before = json_object_get(g->deployment, "status");
-    const json_t *is = find(status, "Progressing");
+    const json_t *is = json_find(json_object_get(status, "conditions"), "type", "Progressing");
     const char *reason = json_str(is, "reason");
     const json_t *new = deploying_new(g);
     const char *name = new ? kube_name(new) : kube_name(g->deployment);
@@ -162,7 +150,8 @@ static void set_progressing(const struct deploying *g, json_t *status, int64_t *
             false);
         return;
     }
-    int64_t left = patience(g, find(status, "Progressing"));
+    int64_t left =
+        patience(g, json_find(json_object_get(status, "conditions"), "type", "Progressing"));
     if (moved(before, status)) {
         text = mem_printf("%s \"%s\" is progressing.", what, name);
         set(g, status,
@@ -226,7 +215,8 @@ static void set_failure(const struct deploying *g, json_t *status)
 /* Whether changes wait stands in Progressing as well, and the time does not run meanwhile. */
 static void set_paused(const struct deploying *g, json_t *status)
 {
-    const char *reason = json_str(find(status, "Progressing"), "reason");
+    const char *reason =
+        json_str(json_find(json_object_get(status, "conditions"), "type", "Progressing"), "reason");
     bool paused = json_is_true(json_at(g->deployment, "spec", "paused"));
     bool was = reason && str_eq(reason, "DeploymentPaused");
     if (reason && str_eq(reason, "ProgressDeadlineExceeded"))

@@ -6,9 +6,8 @@
 
 bool endpoints_concern(const json_t *service)
 {
-    const char *type = json_str(json_object_get(service, "spec"), "type");
     return json_object_size(json_at(service, "spec", "selector")) &&
-           !(type && str_eq(type, "ExternalName")) && !kube_deleting(service);
+           !str_eq(json_text(service, "spec", "type"), "ExternalName") && !kube_deleting(service);
 }
 
 bool endpoints_select(const json_t *service, const json_t *pod)

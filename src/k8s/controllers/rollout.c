@@ -10,10 +10,10 @@ static int64_t least(int64_t a, int64_t b)
 
 struct rollout rollout_of(const json_t *deployment)
 {
-    const char *type = json_str(json_at(deployment, "spec", "strategy"), "type");
     const json_t *settings = json_at(deployment, "spec", "strategy", "rollingUpdate");
     struct rollout r = {.wanted = pods_integer(deployment, "spec", "replicas", 1),
-                        .recreate = type && str_eq(type, "Recreate")};
+                        .recreate =
+                            str_eq(json_text(deployment, "spec", "strategy", "type"), "Recreate")};
     if (r.recreate)
         return r;
     const json_t *surge = json_object_get(settings, "maxSurge");

@@ -4,7 +4,7 @@
 #include "k8s/kinds/cells.h"
 #include "k8s/kinds/kinds.h"
 
-const struct api_field api_job_spec[] = {
+static const struct api_field job_spec[] = {
     {"parallelism", API_INT, API_UINT31, .doc = "How many pods run at a time; 1 when not given."},
     {"completions", API_INT, API_UINT31, .doc = "How many pods must succeed."},
     {"activeDeadlineSeconds", API_INT, .min = 1, .max = INT64_MAX,
@@ -48,8 +48,7 @@ static const struct api_field job_status[] = {
 
 static const struct api_field job_fields[] = {
     API_TYPE_AND_META,
-    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_job_spec,
-     .doc = "What is to be run."},
+    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = job_spec, .doc = "What is to be run."},
     {"status", API_OBJECT, .fields = job_status, .def = "{}", .doc = "How far it is."},
     {0},
 };
@@ -68,7 +67,7 @@ static const struct api_column job_columns[] = {
 static const struct api_field job_template[] = {
     {"metadata", API_OBJECT, .flags = API_EMBEDDED, .fields = api_object_meta,
      .doc = "Labels and annotations of the jobs."},
-    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = api_job_spec, .doc = "The jobs."},
+    {"spec", API_OBJECT, .flags = API_REQUIRED, .fields = job_spec, .doc = "The jobs."},
     {0},
 };
 

@@ -42,8 +42,7 @@ static json_t *of_containers(const json_t *spec, const char *member)
     json_t *container;
     json_array_foreach(json_object_get(json_at(spec, "template", "spec"), "containers"), i,
                        container) {
-        const char *value = json_str(container, member);
-        str_appendf(&text, "%s%s", i ? "," : "", value ? value : "");
+        str_appendf(&text, "%s%s", i ? "," : "", json_text(container, member));
     }
     return json_string(str_get(&text));
 }

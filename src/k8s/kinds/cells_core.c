@@ -35,8 +35,7 @@ json_t *api_cell_labels(const json_t *labels)
     if (keys.len)
         qsort(keys.p, keys.len, sizeof(*keys.p), compare_words);
     vec_for_each(&keys, k) {
-        const char *word = json_str(labels, *k);
-        str_appendf(&text, "%s%s=%s", text.len ? "," : "", *k, word ? word : "");
+        str_appendf(&text, "%s%s=%s", text.len ? "," : "", *k, json_text(labels, *k));
     }
     vec_done(&keys);
     return api_cell_text(str_get(&text), "<none>");

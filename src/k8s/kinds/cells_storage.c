@@ -90,8 +90,7 @@ json_t *api_cell_class_name(const json_t *object, int64_t now)
                                        "storageclass.beta.kubernetes.io/is-default-class", NULL};
     const char *name = json_string_value(json_at(object, "metadata", "name"));
     for (const char *const *key = keys; *key; key++) {
-        const char *value = json_str(json_at(object, "metadata", "annotations"), *key);
-        if (value && str_eq(value, "true"))
+        if (str_eq(json_text(object, "metadata", "annotations", *key), "true"))
             return json_sprintf("%s (default)", name ? name : "");
     }
     return api_cell_text(name, "");

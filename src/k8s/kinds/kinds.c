@@ -11,6 +11,8 @@ const struct api_kind *const api_kinds[] = {
     &api_block_device_claim,
     &api_cstor_volume,
     &api_cstor_volume_replica,
+    &api_cstor_volume_config,
+    &api_cstor_volume_policy,
     &api_jiva_volume,
     &api_jiva_volume_resize,
     &api_logical_volume,

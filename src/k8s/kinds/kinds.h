@@ -35,7 +35,6 @@ void api_check_webhook_client(const json_t *client, const struct api_path *at,
                               struct api_report *report);
 extern const struct api_field api_pod_spec[], api_pod_template[];
 extern const struct api_field api_claim_spec[]; /* of a PersistentVolumeClaim */
-extern const struct api_field api_job_spec[];
 /* Parts of pods (podparts.c). */
 extern const struct api_field api_probe[], api_lifecycle[], api_value_from[], api_env_from[];
 extern const struct api_field api_security_context[], api_pod_security_context[];

@@ -110,8 +110,7 @@ static int take_value(const struct pod_spec *spec, const struct pod_container *c
     const json_t *ref = json_object_get(from, "fieldRef");
     *ret_missing = false;
     if (ref) {
-        const char *path = json_str(ref, "fieldPath");
-        return pod_field(spec->pod, place, path ? path : "", out, e);
+        return pod_field(spec->pod, place, json_text(ref, "fieldPath"), out, e);
     }
     if ((ref = json_object_get(from, "resourceFieldRef")))
         return pod_resource_field(spec->pod, c->json, ref, out, e);

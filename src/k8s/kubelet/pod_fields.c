@@ -85,17 +85,8 @@ int pod_field(const json_t *pod, const struct pod_place *place, const char *path
 
 static const json_t *find_container(const json_t *pod, const char *name)
 {
-    static const char *const lists[] = {"containers", "initContainers"};
-    for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
-        size_t i;
-        json_t *container;
-        json_array_foreach(json_at(pod, "spec", lists[l]), i, container) {
-            const char *its = json_str(container, "name");
-            if (its && str_eq(its, name))
-                return container;
-        }
-    }
-    return NULL;
+    const json_t *found = json_find(json_at(pod, "spec", "containers"), "name", name);
+    return found ? found : json_find(json_at(pod, "spec", "initContainers"), "name", name);
 }
 
 /* A limit that is not set is what the machine has. */

@@ -181,9 +181,9 @@ int pod_volumes_set_up(const struct pod_spec *spec, const struct pod_paths *path
     json_t *volume;
     *ret_renew = INT64_MAX;
     json_array_foreach(json_at(spec->pod, "spec", "volumes"), i, volume) {
-        const char *name = json_str(volume, "name");
         if (set_up_volume(spec, volume, paths, place, source, ret_renew, e) < 0)
-            return err_prefix(e, "MountVolume.SetUp failed for volume \"%s\" ", name ? name : "");
+            return err_prefix(e, "MountVolume.SetUp failed for volume \"%s\" ",
+                              json_text(volume, "name"));
     }
     if (pod_wants_access(spec->pod) && set_up_access(spec, paths, place, source, ret_renew, e) < 0)
         return err_prefix(e, "MountVolume.SetUp failed for the account's token");
@@ -210,18 +210,6 @@ void pod_mounts_done(struct pod_mounts *m)
     vec_done(&m->p);
 }
 
-static const json_t *find_volume(const struct pod_spec *spec, const char *name)
-{
-    size_t i;
-    json_t *volume;
-    json_array_foreach(json_at(spec->pod, "spec", "volumes"), i, volume) {
-        const char *its = json_str(volume, "name");
-        if (its && str_eq(its, name))
-            return volume;
-    }
-    return NULL;
-}
-
 /* Part of a volume. No link that a container made may lead out of it, and nothing is made outside. */
 static int enter_sub_path(struct str *path, const char *sub, struct err *e)
 {
@@ -242,7 +230,8 @@ int pod_mounts_make(const struct pod_spec *spec, const struct pod_container *c,
     json_array_foreach(json_object_get(c->json, "volumeMounts"), i, mount) {
         const char *name = json_str(mount, "name"), *at = json_str(mount, "mountPath");
         const char *sub = json_str(mount, "subPath"), *expr = json_str(mount, "subPathExpr");
-        const json_t *volume = find_volume(spec, name ? name : "");
+        const json_t *volume =
+            json_find(json_at(spec->pod, "spec", "volumes"), "name", name ? name : "");
         _cleanup_(str_done) struct str path = {0};
         _cleanup_free_ char *expanded = expr ? pod_expand(expr, vars) : NULL;
         if (!volume || !at || *at != '/' || strstr(at, "/../"))

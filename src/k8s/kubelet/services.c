@@ -60,8 +60,7 @@ static uint16_t port_in(const json_t *slice, const char *name)
     size_t i;
     json_t *port;
     json_array_foreach(json_object_get(slice, "ports"), i, port) {
-        const char *own = json_str(port, "name");
-        if (str_eq(own ? own : "", name))
+        if (str_eq(json_text(port, "name"), name))
             return (uint16_t)json_integer_value(json_object_get(port, "port"));
     }
     return 0;

@@ -284,30 +284,6 @@ static void test_colour(void **state)
     close(master);
 }
 
-static void test_parse(void **state)
-{
-    (void)state;
-    enum log_level level = LOG_LEVEL_INFO;
-    enum log_format format = LOG_FORMAT_TEXT;
-    struct err e = {0};
-    assert_int_equal(log_level_parse("debug", &level, &e), 0);
-    assert_int_equal(level, LOG_LEVEL_DEBUG);
-    assert_int_equal(log_level_parse("error", &level, &e), 0);
-    assert_int_equal(level, LOG_LEVEL_ERROR);
-    assert_int_equal(log_format_parse("json", &format, &e), 0);
-    assert_int_equal(format, LOG_FORMAT_JSON);
-    static const char *const bad[] = {"", "INFO", "warning", "info ", "xml"};
-    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_int_equal(log_level_parse(bad[i], &level, &e), -1);
-        assert_int_equal(e.code, ERR_INVALID_ARGUMENT);
-        assert_non_null(strstr(e.msg, "write error, warn, info or debug"));
-        assert_int_equal(log_format_parse(bad[i], &format, &e), -1);
-        assert_non_null(strstr(e.msg, "write text or json"));
-    }
-    assert_int_equal(level, LOG_LEVEL_ERROR);
-    assert_int_equal(format, LOG_FORMAT_JSON);
-}
-
 enum { WRITERS = 4, LINES = 200, FILL = 1500 };
 
 static void *write_lines(void *arg)
@@ -374,7 +350,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_long_lines, open_pipe, close_pipe),
         cmocka_unit_test_setup_teardown(test_errno_and_lost_lines, open_pipe, close_pipe),
         cmocka_unit_test_setup_teardown(test_colour, open_pipe, close_pipe),
-        cmocka_unit_test_setup_teardown(test_parse, open_pipe, close_pipe),
         cmocka_unit_test_setup_teardown(test_lines_never_mix, open_pipe, close_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,23 +270,13 @@ static void test_files(void **state)
     each_backend(files);
 }
 
-static void test_names(void **state)
-{
-    (void)state;
-    enum io_backend b;
-    struct err e = {0};
-    assert_int_equal(io_backend_parse("epoll", &b, &e), 0);
-    assert_int_equal(b, IO_EPOLL);
-    assert_int_equal(io_backend_parse("kqueue", &b, &e), -1);
-    assert_string_equal(e.msg, "'kqueue' is none of auto, uring, epoll");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timers),  cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_watches), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_timers),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_watches),
+        cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,18 +261,35 @@ static void test_depth(void **state)
     }
 }
 
+static void test_members(void **state)
+{
+    (void)state;
+    json_auto_t *o = parse_json("{\"a\":{\"b\":\"x\",\"n\":1},\"l\":[1]}");
+    assert_string_equal(json_text(o, "a", "b"), "x");
+    assert_string_equal(json_text(o, "a", "n"), "");
+    assert_string_equal(json_text(o, "l", "b"), "");
+    assert_string_equal(json_text(NULL, "a"), "");
+    assert_int_equal(json_array_size(json_array_at(o, "l")), 1);
+    json_object_set_new(json_object_at(o, "made"), "k", json_true());
+    json_array_append_new(json_array_at(json_object_at(o, "made"), "list"), json_null());
+    assert_true(json_is_array(json_object_at(o, "l"))); /* of another type: it stays */
+    json_auto_t *wanted = parse_json("{\"a\":{\"b\":\"x\",\"n\":1},\"l\":[1],"
+                                     "\"made\":{\"k\":true,\"list\":[null]}}");
+    assert_json(o, wanted, "members");
+    json_auto_t *list = parse_json("[1,{\"n\":\"x\"},{\"n\":\"y\",\"v\":2}]");
+    assert_ptr_equal(json_find(list, "n", "y"), json_array_get(list, 2));
+    assert_null(json_find(list, "n", "z"));
+    assert_null(json_find(NULL, "n", "x"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parses_and_formats),
-        cmocka_unit_test(test_members_twice),
-        cmocka_unit_test(test_pretty),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_text_need_not_end_with_nul),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_walks),
-        cmocka_unit_test(test_type_names),
-        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_members),       cmocka_unit_test(test_parses_and_formats),
+        cmocka_unit_test(test_members_twice), cmocka_unit_test(test_pretty),
+        cmocka_unit_test(test_refuses),       cmocka_unit_test(test_text_need_not_end_with_nul),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_type_names),    cmocka_unit_test(test_depth),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

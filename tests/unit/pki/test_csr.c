@@ -1,28 +1,6 @@
 #include "pki/authority.h"
 #include "pki/csr.h"
-#include "unit.h"
-
-enum { FROM = 1700000000, UNTIL = 1800000000 };
-
-static struct pki_key *ca_key, *key;
-static struct str ca;
-
-static int begin(void **state)
-{
-    (void)state;
-    if (pki_key_generate(&ca_key, NULL) < 0 || pki_key_generate(&key, NULL) < 0)
-        return -1;
-    return pki_cert_authority(ca_key, "orlop-ca", FROM, UNTIL, &ca, NULL);
-}
-
-static int end(void **state)
-{
-    (void)state;
-    pki_key_free(ca_key);
-    pki_key_free(key);
-    str_done(&ca);
-    return 0;
-}
+#include "pki/fixture.h"
 
 static const char *const organizations[] = {"system:nodes", "more", NULL};
 

@@ -18,6 +18,7 @@ static struct {
     bool later;      /* the store answers later */
     bool sync_later; /* so do syncs of the metadata */
     bool log_later;  /* and writes of the log */
+    bool pool;       /* checksums are durable with the data */
     struct repl_req *waiting[32];
     int waiting_n, writes, flushes, sum_flushes, meta_writes, syncs, logs, resums, unverified,
         snapshots;
@@ -53,6 +54,7 @@ static void meta_write(void *ctx, uint64_t offset, const void *data, size_t size
 {
     (void)ctx;
     assert_true(offset + size <= sizeof(world.meta));
+    assert_true(offset % REPL_META_BLOCK == 0 && size % REPL_META_BLOCK == 0);
     memcpy(world.meta + offset, data, size);
     world.meta_writes++;
 }
@@ -124,6 +126,7 @@ static struct repl_replica *start_with(bool store_new)
                                     .store = STORE,
                                     .store_generation = world.generation,
                                     .checked = true,
+                                    .sums_with_data = world.pool,
                                     .store_new = store_new};
     struct repl_replica *r = repl_replica_new(&c, &ops, NULL);
     struct err e;

@@ -30,6 +30,7 @@ static struct {
     bool linked[N], frozen[N], full[N]; /* full: it cannot grow */
     bool cannot_write[N], bad_meta[N];
     bool rotten[N];      /* what it reads at the beginning does not match its checksums */
+    bool pool;           /* then it cannot be read, and only a write to all of it makes it good */
     bool holds_flush[N]; /* its store answers them later */
     struct repl_req *held[N];
     bool one_round; /* settle() delivers what is there, and no more */
@@ -41,9 +42,10 @@ static struct {
     int undecided, unreadable;
     uint8_t meta[N][REPL_META_HEAD + 4 * REPL_SUPER_SIZE]; /* kept when a replica is revived */
     uint64_t generation[N];
-    int pieces, most_pieces; /* of a rebuild under way, now and at most */
+    int pieces, most_pieces; /* of a rebuild read and not yet written, now and at most */
     int reads[N];            /* sent */
     int begun, begun_first;  /* pieces, in all, and when the first rebuild came to its end */
+    int begun_ahead;         /* when the first was read */
 } w;
 
 static void post(int replica, int to_replica, const struct repl_msg *m, const struct iovec *iov,
@@ -62,8 +64,10 @@ static void t_send(void *ctx, int link, const struct repl_msg *m, const struct i
                    struct repl_buf *owner)
 {
     (void)ctx, (void)owner;
-    w.pieces += m->type == REPL_BEGIN;
+    w.pieces += m->type == REPL_READ && m->count > REPL_SECTOR;
     w.begun += m->type == REPL_BEGIN;
+    if (w.pieces && !w.begun_ahead)
+        w.begun_ahead = w.begun;
     w.reads[link] += m->type == REPL_READ;
     if (m->type == REPL_DONE && !w.begun_first)
         w.begun_first = w.begun;
@@ -108,11 +112,14 @@ static int r_store(void *ctx, struct repl_req *q)
     int i = (int)(intptr_t)ctx;
     if (q->kind == REPL_STORE_WRITE && w.cannot_write[i])
         return -ENOSPC;
-    if (q->kind == REPL_STORE_READ && w.rotten[i] && q->offset < 4096)
-        return -EBADMSG;
+    bool rotten = w.rotten[i] && q->offset < 4096, part = q->offset || q->length < 4096;
+    if (q->kind == REPL_STORE_READ && rotten)
+        return w.pool ? -EIO : -EBADMSG;
+    if (q->kind == REPL_STORE_WRITE && rotten && w.pool && part)
+        return -EIO;
     if (q->kind == REPL_STORE_READ)
         memcpy(q->iov->iov_base, w.data[i] + q->offset, q->length);
-    if (q->kind == REPL_STORE_WRITE)
+    if (q->kind == REPL_STORE_WRITE && (rotten || !w.pool))
         w.rotten[i] = false;
     if (q->kind == REPL_STORE_WRITE)
         repl_iov_copy(&(struct iovec){w.data[i] + q->offset, q->length}, 1, q->iov, q->iov_n,
@@ -239,6 +246,7 @@ static void revive_replica(int i)
     struct repl_replica_config c = {.store_size = SIZE,
                                     .ops = 64,
                                     .checked = true,
+                                    .sums_with_data = w.pool,
                                     .store = {{77}},
                                     .store_generation = w.generation[i],
                                     .store_new = !w.generation[i]};
@@ -257,6 +265,7 @@ static void make_replica(int i)
 }
 
 static int64_t slow_scrub_ns;
+static uint32_t ahead; /* pieces that are begun before they are asked for; 0: as many as may be */
 
 static int start_n(int n, int cf)
 {
@@ -269,7 +278,8 @@ static int start_n(int n, int cf)
                                    .cf = (uint8_t)cf,
                                    .window = 64,
                                    .reads = 16,
-                                   .scrub_ns = slow_scrub_ns};
+                                   .scrub_ns = slow_scrub_ns,
+                                   .ahead = ahead};
     w.t = repl_target_new(&c, &t_ops, NULL);
     for (int i = 0; i < n; i++)
         make_replica(i);

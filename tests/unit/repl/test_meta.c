@@ -89,11 +89,13 @@ static void slot_of(uint64_t generation, uint32_t promised, uint8_t slots[2][REP
     repl_super_slot(&s, slots[generation % 2]);
 }
 
-/* Superblock 7 is written over 5 while 6 is there; any of its sectors may have arrived. */
+/* Superblock 7 is written over 5 while 6 is there; any of its sectors may have arrived. Some of these sets, and all of them. */
 static void torn_superblock(void **state)
 {
     (void)state;
-    for (unsigned set = 0; set < 1 << REPL_SUPER_SECTORS; set++) {
+    for (unsigned n = 0; n <= 2000; n++) {
+        const unsigned all = (1 << REPL_SUPER_SECTORS) - 1;
+        unsigned set = n == 2000 ? all : n * 40503 & all;
         uint8_t slots[2][REPL_SUPER_SLOT], next[2][REPL_SUPER_SLOT];
         struct repl_super got;
         slot_of(5, 12, slots);
@@ -103,7 +105,7 @@ static void torn_superblock(void **state)
             if (set >> i & 1)
                 memcpy(slots[1] + i * 512, next[1] + i * 512, 512);
         assert_int_equal(repl_super_choose(slots[0], slots[1], &got), REPL_FOUND_GOOD);
-        bool whole = set == (1 << REPL_SUPER_SECTORS) - 1;
+        bool whole = set == all;
         assert_int_equal(got.generation, whole ? 7 : 6);
         assert_int_equal(got.promised, whole ? 14 : 13);
     }

@@ -125,6 +125,61 @@ static void full_disk(void **state)
     assert_memory_equal(w.data[0], w.data[1], SIZE);
 }
 
+static void read_first(void)
+{
+    struct repl_io io = io_of(REPL_IO_READ, 0);
+    int done = w.done;
+    memset(page, 99, sizeof(page));
+    repl_target_submit(w.t, &io);
+    settle();
+    assert_int_equal(w.done, done + 1);
+    assert_int_equal(w.status, 0);
+    for (size_t i = 0; i < sizeof(page); i++)
+        assert_int_equal(page[i], 1);
+}
+
+/* A block that a store cannot read is read from another replica and written back; nobody is let go for it. */
+static void unreadable_block(void **state)
+{
+    (void)state;
+    w.pool = true;
+    write_page(0);
+    memset(w.reads, 0, sizeof(w.reads));
+    read_first();
+    int one = w.reads[1] ? 1 : w.reads[2] ? 2 : 0;
+    w.rotten[one] = true;
+    int64_t dropped = w.dropped_at;
+    read_first();
+    assert_int_equal(w.reads[one], 3); /* the read, the one again, and the end of what is mended */
+    assert_false(w.rotten[one]);
+    assert_string_equal(status().phase, "Healthy");
+    assert_true(w.dropped_at == dropped);
+    read_first();
+}
+
+/* A write to a part of it fails: the replica comes back, is compared there, and gets all of the block. */
+static void part_of_unreadable_block(void **state)
+{
+    (void)state;
+    w.pool = true;
+    write_page(0);
+    w.rotten[1] = true;
+    struct repl_io io = io_of(REPL_IO_WRITE, 0);
+    io.length = page_iov.iov_len = 512;
+    int done = w.done;
+    repl_target_submit(w.t, &io);
+    settle();
+    page_iov.iov_len = sizeof(page);
+    assert_int_equal(w.done, done + 1);
+    assert_int_equal(w.status, 0);
+    assert_string_equal(status().replica[1].mode, "Offline");
+    link_up(1);
+    pass(500 * MS);
+    assert_false(w.rotten[1]);
+    assert_string_equal(status().phase, "Healthy");
+    assert_memory_equal(w.data[0], w.data[1], SIZE);
+}
+
 /* A replica whose metadata cannot be written says nothing any more; what it had acknowledged is on the others. */
 static void bad_meta(void **state)
 {
@@ -188,6 +243,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(silent, start, stop),
         cmocka_unit_test_setup_teardown(frozen_in_rebuild, start, stop),
         cmocka_unit_test_setup_teardown(full_disk, start, stop),
+        cmocka_unit_test_setup_teardown(unreadable_block, start, stop),
+        cmocka_unit_test_setup_teardown(part_of_unreadable_block, start, stop),
         cmocka_unit_test_setup_teardown(bad_meta, start, stop),
         cmocka_unit_test_setup_teardown(grows_in_rebuild, start, stop),
     };

@@ -343,6 +343,57 @@ static void copy_of_a_start_cut_off(void **state)
     }
 }
 
+/* Where checksums are durable with the data, a crash leaves none stale: it vouches for what it reads at once. */
+static void checksums_with_data(void **state)
+{
+    (void)state;
+    for (int pool = 0; pool < 2; pool++) {
+        setup();
+        world.pool = pool;
+        struct repl_replica *r = start();
+        view_and_join(r, 1, 3 * S);
+        give(r, write_at(1, 0), page);
+        repl_replica_turn(r, 3 * S);
+        repl_replica_free(r);
+        world.later = true; /* also what makes checksums anew */
+        r = start();
+        assert_true(repl_replica_region(r, 0) == REPL_UNKNOWN);
+        assert_int_equal(status_of(r).stale, pool ? 0 : 2);
+        assert_int_equal(world.waiting_n, pool ? 0 : 1);
+        world.later = false;
+        if (pool) {
+            view_and_join(r, 2, 3 * S);
+            give(r, (struct repl_msg){.type = REPL_SUMS, .epoch = 2, .count = 4096}, NULL);
+            assert_int_equal(last().type, REPL_SUMS_OK);
+            assert_int_equal(last().flags, REPL_VOUCHED);
+            assert_int_equal(world.unverified, 0);
+        }
+        repl_replica_free(r);
+    }
+}
+
+/* A part of the store that cannot be read costs the answer, and nothing else. */
+static void unreadable_part(void **state)
+{
+    (void)state;
+    struct repl_replica *r = written_once();
+    give(r, (struct repl_msg){.type = REPL_READ, .seq = 1, .count = 512}, NULL);
+    give(r, (struct repl_msg){.type = REPL_SUMS, .seq = 2, .count = 4096}, NULL);
+    give(r, (struct repl_msg){.type = REPL_READ, .seq = 3, .offset = 8192, .count = 512}, NULL);
+    assert_int_equal(world.waiting_n, 3);
+    const uint8_t types[] = {REPL_READ_OK, REPL_SUMS_OK, REPL_READ_OK};
+    for (int i = 0; i < 3; i++) {
+        repl_replica_stored(r, world.waiting[i], i < 2 ? -EIO : 0);
+        assert_int_equal(last().type, types[i]);
+        assert_int_equal(last().flags & REPL_FAILED, i < 2 ? REPL_FAILED : 0);
+        assert_int_equal(last().length, i < 2 ? 0 : 512);
+    }
+    assert_int_equal(world.closed, 0);
+    assert_true(status_of(r).complete);
+    assert_true(status_of(r).position == repl_pos(1, 1));
+    repl_replica_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +410,8 @@ int main(void)
         cmocka_unit_test(log_made_after_pages),
         cmocka_unit_test(lost_without_view),
         cmocka_unit_test(copy_of_a_start_cut_off),
+        cmocka_unit_test(checksums_with_data),
+        cmocka_unit_test(unreadable_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
