@@ -76,7 +76,8 @@ class World:
 def check_places(w):
     w.make("spread", factor=2)
     tap.ok(w.full("spread") and "e" in w.pools("spread"), "replicas are spread over zones", w.pools("spread"))
-    w.make("near", factor=1, annotations={"orlop.io/preferred-node": "n-c"})
+    w.make("near", factor=1, annotations={"openebs.io/node-id": "n-c"},
+           policy={"provision": {"replicaAffinity": True}})
     tap.ok(w.full("near", 1) and w.pools("near") == ["c"], "one is near the node that is preferred", w.pools("near"))
     for name in ("app-0", "app-1", "app-2"):
         w.make(name, factor=2, labels={"openebs.io/replica-anti-affinity": "app"})
@@ -88,6 +89,9 @@ def check_places(w):
     tap.ok(wait_for(lambda: "same openebs.io/replica-anti-affinity" in
                     (w.condition(f"app-{late}", "Configured", "message") or ""), PATIENCE), "the third is told why",
            w.volume(f"app-{late}"))
+    w.server.merge(f"{API}/cstorvolumes/near", {"spec": {"policy": {"target": {"queueDepth": "64"}}}})
+    tap.ok(wait_for(lambda: w.condition("near", "PolicyHonoured", "reason") == "TunablesIgnored", PATIENCE),
+           "a setting that has no effect is said to have none", w.volume("near"))
     for name in ("spread", "near", "app-0", "app-1", "app-2"):
         w.remove(name)
         tap.ok(w.gone(name), f"{name} goes", w.volume(name))
@@ -125,10 +129,9 @@ def check_lost(w):
     """A pool that is lost: its replicas go elsewhere, some at a time, and only of volumes that serve."""
     names = ["one", "two", "three"]
     for name in names:
-        w.make(name, factor=2, annotations={"orlop.io/preferred-node": "n-a"}, replicaPoolInfo=[
-            {"poolName": "a"}, {"poolName": "b"}])
+        w.make(name, factor=2, policy={"replicaPoolInfo": [{"poolName": "a"}, {"poolName": "b"}]})
         tap.ok(w.full(name), f"{name} is on two pools", w.volume(name))
-        w.server.merge(f"{API}/cstorvolumes/{name}", {"spec": {"replicaPoolInfo": None}})
+        w.server.merge(f"{API}/cstorvolumes/{name}", {"spec": {"policy": None}})
     w.pretend.frozen.add("three")
     tap.ok(wait_for(lambda: not w.pretend.tick() or w.volume("three")["status"]["phase"] == "Offline", PATIENCE),
            "one of them does not serve")

@@ -93,11 +93,24 @@ def check_refused(s):
     s.kubectl("delete", "cv", "nowhere", "-n", NS, "--timeout=60s")
 
 
+def history(s, name, version):
+    """The phases that a replica has had since then, one after the other."""
+    found = []
+    for event in s.client.events(f"{s.namespaced('cstorvolumereplicas')}?watch=1&fieldSelector=metadata.name%3D{name}"
+                                 f"&resourceVersion={version}&timeoutSeconds=2"):
+        phase = event["object"].get("status", {}).get("phase", "")
+        if not found or found[-1] != phase:
+            found.append(phase)
+    s.client.close()
+    return found
+
+
 def check_load(s, scratch):
     """Pools and target are killed under a load whose data is checked."""
     load = s.bench("first", "--verify", "--reconnect", "-q", "8", "-r", "50", "-t", "600", "--flush-every", "50",
                    "--span", "16Mi", "--save-map", scratch.file("map"), wait=False)
     pools = s.pools_with("first")
+    version = s.ask("GET", s.namespaced("cstorvolumereplicas")).json["metadata"]["resourceVersion"]
     agents = s.hold_down_pools(pools[0])
     try:
         tap.ok(wait_for(lambda: s.status_of("first").get("replicas") == "2/3", PATIENCE),
@@ -107,6 +120,11 @@ def check_load(s, scratch):
     finally:
         wake(*agents)
     tap.ok(s.healthy("first"), "it comes back, and has what it missed", s.describe("first"))
+    had = history(s, f"first-{pools[0]}", version)
+    order = [p for p in ("Offline", "Degraded", "Rebuilding", "Healthy") if p in had]
+    tap.ok(had[-1:] == ["Healthy"] and "Offline" in had and had[had.index("Offline"):] == order,
+           "its phases were in their order", had)
+    print(f"# {' '.join(had)}")
     agents = s.hold_down_pools(*pools[1:3])
     try:
         tap.ok(wait_for(lambda: s.status_of("first").get("phase") == "Offline", PATIENCE), "two are killed: Offline",
@@ -120,6 +138,11 @@ def check_load(s, scratch):
     kill(target)
     tap.ok(wait_for(lambda: s.target("first") not in (0, target), PATIENCE) and s.healthy("first"),
            "the target is killed, and comes back", s.describe("first"))
+    everything = [s.target("first"), *(s.pool_process(p) for p in pools)]
+    for pid in everything:
+        kill(pid)
+    tap.ok(wait_for(lambda: s.target("first") not in (0, everything[0]), PATIENCE) and s.healthy("first"),
+           "all three and the target are killed at once, and come back", s.describe("first"))
     for pid in s.pids("orlop-sidecar", "first"):
         kill(pid)
     tap.ran(s.edit("first", {"capacity": "96Mi"}), "the size is edited, with a sidecar that was killed")
@@ -160,11 +183,11 @@ def check_scale(s):
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "the data is there")
     every = {p["metadata"]["name"] for p in s.pools_of()}
     others = sorted(every - set(s.pools_with("first")))
-    tap.ran(s.edit("first", {"replicaPoolInfo": [{"poolName": p} for p in others]}), "all are to be in other pools")
+    tap.ran(s.edit("first", {"policy": {"replicaPoolInfo": [{"poolName": p} for p in others]}}), "all are to be in other pools")
     tap.ok(wait_for(lambda: s.pools_with("first") == others, PATIENCE) and s.healthy("first", 2),
            "they are, with the data", s.describe("first"))
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "which is the same")
-    tap.ran(s.edit("first", {"replicaPoolInfo": None, "desiredReplicationFactor": 3}), "three, wherever")
+    tap.ran(s.edit("first", {"policy": None, "desiredReplicationFactor": 3}), "three, wherever")
     tap.ok(s.healthy("first"), "there are", s.describe("first"))
     away = s.pools_with("first")[0]
     s.kubectl("annotate", "cspi", away, "-n", NS, "orlop.io/evacuate=true")
@@ -177,7 +200,7 @@ def check_object_lost(s):
     """Somebody deletes a replica: it is made anew in another pool, or, where there is none, in the same one."""
     for pinned in (False, True):
         pools = s.pools_with("first")
-        s.edit("first", {"replicaPoolInfo": [{"poolName": p} for p in pools] if pinned else None})
+        s.edit("first", {"policy": {"replicaPoolInfo": [{"poolName": p} for p in pools]} if pinned else None})
         uids = {r["metadata"]["uid"] for r in s.replicas_of("first")}
         tap.ran(s.kubectl("delete", "cvr", f"first-{pools[0]}", "-n", NS, "--timeout=120s"),
                 "a replica's object is deleted")
@@ -187,7 +210,7 @@ def check_object_lost(s):
         tap.ok(wait_for(lambda: not s.volume("first")["spec"].get("leavingReplicas"), PATIENCE), "nobody is leaving",
                s.volume("first")["spec"])
         tap.equal(s.pools_with("first") == pools, pinned, "where it was, if that was said")
-    s.edit("first", {"replicaPoolInfo": None})
+    s.edit("first", {"policy": None})
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "the data is there")
 
 
