@@ -138,11 +138,6 @@ def check_load(s, scratch):
     kill(target)
     tap.ok(wait_for(lambda: s.target("first") not in (0, target), PATIENCE) and s.healthy("first"),
            "the target is killed, and comes back", s.describe("first"))
-    everything = [s.target("first"), *(s.pool_process(p) for p in pools)]
-    for pid in everything:
-        kill(pid)
-    tap.ok(wait_for(lambda: s.target("first") not in (0, everything[0]), PATIENCE) and s.healthy("first"),
-           "all three and the target are killed at once, and come back", s.describe("first"))
     for pid in s.pids("orlop-sidecar", "first"):
         kill(pid)
     tap.ran(s.edit("first", {"capacity": "96Mi"}), "the size is edited, with a sidecar that was killed")
@@ -158,6 +153,24 @@ def check_load(s, scratch):
     tap.ok(check.returncode == 0, "everything acknowledged is there", check.stdout + check.stderr)
     tap.ran(qemu_io(s.url("first"), "read -P 0 64M 16M", "read -P 0x77 63M 1M", "write -P 0x21 95M 1M"),
             "the new part can be used")
+
+
+def check_power(s, scratch):
+    """All pools of a volume and its target are killed at once: what was flushed is there."""
+    tap.ok(wait_for(lambda: not s.status_of("first").get("initiators"), PATIENCE), "nobody is logged in")
+    load = s.bench("first", "--verify", "--reconnect", "-q", "8", "-r", "0", "-t", "600", "--flush-every", "16",
+                   "--span", "16Mi", "--save-map", scratch.file("power"), wait=False)
+    tap.ok(wait_for(lambda: s.status_of("first").get("initiators"), PATIENCE), "another load writes")
+    killed = [s.target("first"), *(s.pool_process(p) for p in s.pools_with("first"))]
+    for pid in killed:
+        kill(pid)
+    tap.ok(wait_for(lambda: s.target("first") not in (0, killed[0]), PATIENCE) and s.healthy("first"),
+           "all pools and the target are killed at once, and come back", s.describe("first"))
+    load.send_signal(signal.SIGINT)
+    text, errors = load.communicate(timeout=120)
+    tap.ok(load.returncode == 0, "no I/O failed", text + errors)
+    check = s.bench("first", "--span", "16Mi", "--load-map", scratch.file("power"), "--check", "--expect", "flushed")
+    tap.ok(check.returncode == 0, "everything flushed is there", check.stdout + check.stderr)
 
 
 def check_silence(s):
@@ -253,6 +266,7 @@ with Scratch() as scratch, CStor(orlop, scratch.file("data"), "--nodes", "4", "-
     check_rights(system)
     check_refused(system)
     check_load(system, scratch)
+    check_power(system, scratch)
     check_silence(system)
     check_scale(system)
     check_object_lost(system)
