@@ -182,9 +182,8 @@ static const struct cli_option options[] = {
     {"lost-after", 0, "TIME", CLI_DURATION, UP_AT(lost_after),
      .doc = "How long a node may be silent before it counts as lost; without it 40s."},
     {"rehome-after", 0, "TIME", CLI_DURATION, UP_AT(rehome_after),
-     .doc =
-         "How long a node is lost before replicas of JivaVolumes are rebuilt on another; without "
-         "it 5m."},
+     .doc = "How long a node or pool is lost before the replicas of volumes on it are rebuilt on "
+            "another; without it 5m."},
     {"detach", 0, NULL, CLI_SWITCH, UP_AT(detach),
      .doc = "Go to the background once everything is ready."},
     {0},

@@ -93,7 +93,7 @@ static void add_controller(const struct up_options *o, struct up_child **childre
     if (o->lost_after)
         add_flag(&w, "node-monitor-grace-period", mem_strdup(o->lost_after));
     if (o->rehome_after)
-        add_flag(&w, "jiva-rehome-after", mem_strdup(o->rehome_after));
+        add_flag(&w, "rehome-after", mem_strdup(o->rehome_after));
     add_flag(&w, "jiva-dir", up_place_path(o->place, "jiva"));
     add_child(o, "controller", &w, children, n);
 }

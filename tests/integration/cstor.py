@@ -93,11 +93,24 @@ def check_refused(s):
     s.kubectl("delete", "cv", "nowhere", "-n", NS, "--timeout=60s")
 
 
+def history(s, name, version):
+    """The phases that a replica has had since then, one after the other."""
+    found = []
+    for event in s.client.events(f"{s.namespaced('cstorvolumereplicas')}?watch=1&fieldSelector=metadata.name%3D{name}"
+                                 f"&resourceVersion={version}&timeoutSeconds=2"):
+        phase = event["object"].get("status", {}).get("phase", "")
+        if not found or found[-1] != phase:
+            found.append(phase)
+    s.client.close()
+    return found
+
+
 def check_load(s, scratch):
     """Pools and target are killed under a load whose data is checked."""
     load = s.bench("first", "--verify", "--reconnect", "-q", "8", "-r", "50", "-t", "600", "--flush-every", "50",
                    "--span", "16Mi", "--save-map", scratch.file("map"), wait=False)
     pools = s.pools_with("first")
+    version = s.ask("GET", s.namespaced("cstorvolumereplicas")).json["metadata"]["resourceVersion"]
     agents = s.hold_down_pools(pools[0])
     try:
         tap.ok(wait_for(lambda: s.status_of("first").get("replicas") == "2/3", PATIENCE),
@@ -107,6 +120,11 @@ def check_load(s, scratch):
     finally:
         wake(*agents)
     tap.ok(s.healthy("first"), "it comes back, and has what it missed", s.describe("first"))
+    had = history(s, f"first-{pools[0]}", version)
+    order = [p for p in ("Offline", "Degraded", "Rebuilding", "Healthy") if p in had]
+    tap.ok(had[-1:] == ["Healthy"] and "Offline" in had and had[had.index("Offline"):] == order,
+           "its phases were in their order", had)
+    print(f"# {' '.join(had)}")
     agents = s.hold_down_pools(*pools[1:3])
     try:
         tap.ok(wait_for(lambda: s.status_of("first").get("phase") == "Offline", PATIENCE), "two are killed: Offline",
@@ -137,6 +155,22 @@ def check_load(s, scratch):
             "the new part can be used")
 
 
+def check_power(s, scratch):
+    """All pools of a volume and its target are killed at once: what was flushed is there."""
+    tap.ok(wait_for(lambda: not s.status_of("first").get("initiators"), PATIENCE), "nobody is logged in")
+    load = s.bench("first", "--verify", "-q", "8", "-r", "0", "-t", "600", "--flush-every", "16", "--span", "16Mi",
+                   "--save-map", scratch.file("power"), wait=False)
+    tap.ok(wait_for(lambda: s.status_of("first").get("initiators"), PATIENCE), "another load writes")
+    killed = [s.target("first"), *(s.pool_process(p) for p in s.pools_with("first"))]
+    for pid in killed:
+        kill(pid)
+    load.communicate(timeout=120)  # it ends with its connection: later flushes would count what came before the crash
+    tap.ok(wait_for(lambda: s.target("first") not in (0, killed[0]), PATIENCE) and s.healthy("first"),
+           "all pools and the target are killed at once, and come back", s.describe("first"))
+    check = s.bench("first", "--span", "16Mi", "--load-map", scratch.file("power"), "--check", "--expect", "flushed")
+    tap.ok(check.returncode == 0, "everything flushed is there", check.stdout + check.stderr)
+
+
 def check_silence(s):
     """A pool whose process stays away: its replica is Offline, and is told so by the controller."""
     pool = s.pools_with("first")[0]
@@ -160,11 +194,11 @@ def check_scale(s):
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "the data is there")
     every = {p["metadata"]["name"] for p in s.pools_of()}
     others = sorted(every - set(s.pools_with("first")))
-    tap.ran(s.edit("first", {"replicaPoolInfo": [{"poolName": p} for p in others]}), "all are to be in other pools")
+    tap.ran(s.edit("first", {"policy": {"replicaPoolInfo": [{"poolName": p} for p in others]}}), "all are to be in other pools")
     tap.ok(wait_for(lambda: s.pools_with("first") == others, PATIENCE) and s.healthy("first", 2),
            "they are, with the data", s.describe("first"))
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "which is the same")
-    tap.ran(s.edit("first", {"replicaPoolInfo": None, "desiredReplicationFactor": 3}), "three, wherever")
+    tap.ran(s.edit("first", {"policy": None, "desiredReplicationFactor": 3}), "three, wherever")
     tap.ok(s.healthy("first"), "there are", s.describe("first"))
     away = s.pools_with("first")[0]
     s.kubectl("annotate", "cspi", away, "-n", NS, "orlop.io/evacuate=true")
@@ -177,7 +211,7 @@ def check_object_lost(s):
     """Somebody deletes a replica: it is made anew in another pool, or, where there is none, in the same one."""
     for pinned in (False, True):
         pools = s.pools_with("first")
-        s.edit("first", {"replicaPoolInfo": [{"poolName": p} for p in pools] if pinned else None})
+        s.edit("first", {"policy": {"replicaPoolInfo": [{"poolName": p} for p in pools]} if pinned else None})
         uids = {r["metadata"]["uid"] for r in s.replicas_of("first")}
         tap.ran(s.kubectl("delete", "cvr", f"first-{pools[0]}", "-n", NS, "--timeout=120s"),
                 "a replica's object is deleted")
@@ -187,7 +221,7 @@ def check_object_lost(s):
         tap.ok(wait_for(lambda: not s.volume("first")["spec"].get("leavingReplicas"), PATIENCE), "nobody is leaving",
                s.volume("first")["spec"])
         tap.equal(s.pools_with("first") == pools, pinned, "where it was, if that was said")
-    s.edit("first", {"replicaPoolInfo": None})
+    s.edit("first", {"policy": None})
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "the data is there")
 
 
@@ -230,6 +264,7 @@ with Scratch() as scratch, CStor(orlop, scratch.file("data"), "--nodes", "4", "-
     check_rights(system)
     check_refused(system)
     check_load(system, scratch)
+    check_power(system, scratch)
     check_silence(system)
     check_scale(system)
     check_object_lost(system)

@@ -143,7 +143,7 @@ def main(v, nodes, controller):
 with Scratch() as scratch, open(scratch.file("log"), "w", encoding="utf-8") as log, \
         Server(f"{programs}/orlop-apiserver", scratch.file("api"), log=log) as server:
     control = Controller(f"{programs}/orlop-controller", server, "--node-monitor-grace-period", "8s",
-                         "--jiva-rehome-after", "1s", "--jiva-rehome-most", "1", log=log)
+                         "--rehome-after", "1s", "--rehome-most", "1", log=log)
     api = Client(server)
     with Nodes(server, "n1", "n2", "n3") as pretended, control:
         main(Volumes(api), pretended, control)

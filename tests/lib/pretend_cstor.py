@@ -14,12 +14,14 @@ STATUS = "application/merge-patch+json"
 class Pretend:
     """`pools` on a node each; what is wrong is collected in `wrong`."""
 
-    def __init__(self, server, *pools):
+    def __init__(self, server, *pools, zones=None):
         self.client, self.members, self.wrong = Client(server), {}, []
-        self.sizes, self.guid = {}, 0
+        self.sizes, self.guid, self.dead, self.frozen = {}, 0, set(), set()
         self.client.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
                                                   "metadata": {"name": "openebs"}})
         for pool in pools:
+            self.client.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
+                "name": f"n-{pool}", "labels": {"topology.kubernetes.io/zone": (zones or {}).get(pool, "z")}}})
             path = "/apis/openebs.io/v1alpha1/namespaces/openebs/cstorpoolinstances"
             self.client.create(path, {
                 "apiVersion": "openebs.io/v1alpha1", "kind": "CStorPoolInstance",
@@ -31,6 +33,20 @@ class Pretend:
             self.client.ask("PATCH", f"{path}/{pool}/status", {"status": {
                 "phase": "ONLINE", "capacity": {"total": "10Gi", "used": "0", "free": "10Gi"}}}, content_type=STATUS)
 
+    def lose(self, pool, since="2020-01-01T00:00:00Z"):
+        """Nothing is heard of its process, as the operator says then."""
+        self.dead.add(pool)
+        self._say(pool, "OFFLINE", "Unknown", since)
+
+    def find(self, pool):
+        self.dead.discard(pool)
+        self._say(pool, "ONLINE", "True", "2020-01-01T00:00:00Z")
+
+    def _say(self, pool, phase, available, since):
+        self.client.ask("PATCH", f"/apis/openebs.io/v1alpha1/namespaces/openebs/cstorpoolinstances/{pool}/status", {
+            "status": {"phase": phase, "conditions": [{"type": "Available", "status": available,
+                                                       "lastTransitionTime": since}]}}, content_type=STATUS)
+
     def list(self, kind):
         reply = self.client.ask("GET", f"{API}/{kind}")
         return reply.json["items"] if reply.status == 200 else []
@@ -38,6 +54,8 @@ class Pretend:
     def _replica(self, r):
         """What its pool does."""
         name = r["metadata"]["name"]
+        if r["metadata"]["labels"]["cstorpoolinstance.openebs.io/name"] in self.dead:
+            return
         if r["metadata"].get("deletionTimestamp"):
             self.client.merge(f"{API}/cstorvolumereplicas/{name}", {"metadata": {"finalizers": None}})
         elif not r.get("status", {}).get("zvolGuid"):
@@ -70,13 +88,16 @@ class Pretend:
             self.sizes[name] = spec["resizeOrder"]["capacity"]
         if not members:
             return
-        full = all(k in here for k in members) and len(members) == wanted
+        lost = {r["spec"]["replicaid"] for r in replicas
+                if r["metadata"]["labels"]["cstorpoolinstance.openebs.io/name"] in self.dead}
+        full = all(k in here and k not in lost for k in members) and len(members) == wanted
         self.client.ask("PATCH", f"{API}/cstorvolumes/{name}/status", {
             "metadata": {"resourceVersion": v["metadata"]["resourceVersion"]},
-            "status": {"phase": "Healthy", "capacity": self.sizes[name],
+            "status": {"phase": "Offline" if name in self.frozen else "Healthy", "capacity": self.sizes[name],
                        "replicaDetails": {"knownReplicas": {**dict.fromkeys(
                            status.get("replicaDetails", {}).get("knownReplicas", {})), **members}},
-                       "replicaStatuses": [{"replicaId": g, "mode": "Healthy"} for g in members.values()],
+                       "replicaStatuses": [{"replicaId": g, "mode": "Offline" if k in lost else "Healthy"}
+                                           for k, g in members.items()],
                        "removedReplicas": [k for k in leaving if k not in members],
                        "conditions": [c for c in status.get("conditions", []) if c["type"] != "FullyReplicated"] + [
                            {"type": "FullyReplicated", "status": "True" if full else "False"}]}}, content_type=STATUS)

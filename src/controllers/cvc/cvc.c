@@ -96,26 +96,20 @@ static json_t *volume_annotations(const struct cvc_work *w)
     json_t *annotations = json_object();
     const char *claim = kube_annotation(w->config, CLAIM_LABEL);
     if (*w->its.node)
-        json_object_set_new(annotations, API_CSTOR_NODE, json_string(w->its.node));
+        json_object_set_new(annotations, API_CV_NODE, json_string(w->its.node));
     if (claim)
         json_object_set_new(annotations, CLAIM_LABEL, json_string(claim));
     return annotations;
 }
 
-/* What the volume is to have of the config: size, pools or their number, and settings. */
+/* What the volume is to have of the config: size, number of replicas, and settings. */
 static json_t *volume_spec(const struct cvc_work *w)
 {
-    json_t *policy = json_deep_copy(w->its.spec.policy);
-    json_auto_t *pools = json_incref(json_object_get(policy, "replicaPoolInfo"));
-    size_t n = json_array_size(pools);
-    json_object_del(policy, "replicaPoolInfo");
-    json_t *spec =
-        json_pack("{s:O,s:I,s:o}", "capacity", json_at(w->config, "spec", "capacity", "storage"),
-                  "desiredReplicationFactor", n ? (json_int_t)n : (json_int_t)w->its.spec.replicas,
-                  "policy", policy);
-    if (n)
-        json_object_set(spec, "replicaPoolInfo", pools);
-    return spec;
+    size_t pools = json_array_size(json_object_get(w->its.spec.policy, "replicaPoolInfo"));
+    return json_pack("{s:O,s:I,s:O}", "capacity", json_at(w->config, "spec", "capacity", "storage"),
+                     "desiredReplicationFactor",
+                     pools ? (json_int_t)pools : (json_int_t)w->its.spec.replicas, "policy",
+                     w->its.spec.policy);
 }
 
 static int make_volume(struct cvc_work *w, struct err *e)

@@ -248,6 +248,43 @@ static void test_templates(void **state)
     assert_int_equal(strspn(id, "0123456789"), strlen(id));
 }
 
+/* What a policy says is in the pods and the replicas; what is there already keeps its blocks. */
+static void test_policy(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    json_auto_t *volume = parse_quoted(
+        "{'metadata': {'name': 'v', 'namespace': 'n', 'uid': 'u'}, 'spec': {'capacity': '1Gi', "
+        "'replicationFactor': 3, 'policy': {'provision': {'blockSize': 65536}, 'replica': "
+        "{'zvolWorkers': '3', 'compression': 'zstd'}, 'target': {'monitor': false, "
+        "'priorityClassName': 'high', 'tolerations': [{'key': 'a'}], 'nodeSelector': {'a': 'b'}, "
+        "'affinity': {'x': 1}, 'resources': {'limits': {'cpu': '1'}}}, 'replicaPoolInfo': "
+        "[{'poolName': 'p'}, {'poolName': 'q'}]}}}");
+    const struct volume_uids uids = {"k", "c", "s"};
+    json_auto_t *target = must(volume_target(&volume_cstor, volume, "10.0.0.1", &uids, &e), &e);
+    const json_t *pod = json_at(target, "spec", "template", "spec");
+    const json_t *first = json_array_get(json_object_get(pod, "containers"), 0);
+    assert_string_equal(json_str(pod, "priorityClassName"), "high");
+    assert_int_equal(json_array_size(json_object_get(pod, "tolerations")), 3);
+    assert_non_null(json_at(pod, "nodeSelector", "a"));
+    assert_non_null(json_at(pod, "affinity", "podAffinity", "x"));
+    assert_non_null(json_at(first, "resources", "limits"));
+    assert_int_equal(json_array_size(json_object_get(first, "ports")), 2);
+    const struct cstor_pool pool = {.name = "p", .uid = "pu", .node = "node"};
+    json_auto_t *replica = must(cstor_replica_object(volume, &pool, "10.0.0.1", "1Gi", &e), &e);
+    const json_t *spec = json_object_get(replica, "spec");
+    assert_string_equal(json_str(spec, "zvolWorkers"), "3");
+    assert_string_equal(json_str(spec, "compression"), "zstd");
+    assert_int_equal(json_integer_value(json_object_get(spec, "blockSize")), 65536);
+    struct volume_view view;
+    volume_cstor.view(volume, &view);
+    assert_int_equal(view.factor, 2);
+    assert_false(view.monitored);
+    json_auto_t *plain = parse_quoted(text);
+    volume_cstor.view(plain, &view);
+    assert_true(view.monitored);
+}
+
 /* What a user leaves out is filled in once. */
 static void test_identity(void **state)
 {
@@ -273,10 +310,9 @@ static void test_identity(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_placement),
-        cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_placement), cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_templates), cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_policy),
     };
     return cmocka_run_group_tests_name("cstor", tests, NULL, NULL);
 }

@@ -44,17 +44,17 @@ static int pass_begin(struct pass *p, struct volume_work *w, struct err *e)
     *p = (struct pass){.w = w, .view = volume_look(w)};
     p->volume = cstor_volume_of(w->volume, &p->arena);
     const char *cluster = kube_label(w->volume, API_POOL_CLUSTER);
-    const char **named =
-        p->volume.spec.pools.len ? mem_zalloc(p->volume.spec.pools.len * sizeof(*named)) : NULL;
-    for (size_t i = 0; i < p->volume.spec.pools.len; i++)
-        named[i] = p->volume.spec.pools.p[i].name;
+    const struct cstor_policy *policy = &p->volume.spec.policy;
+    const char **named = policy->pools.len ? mem_zalloc(policy->pools.len * sizeof(*named)) : NULL;
+    for (size_t i = 0; i < policy->pools.len; i++)
+        named[i] = policy->pools.p[i].name;
     p->wish = (struct cstor_wish){
         .cluster = cluster ? cluster : "",
         .capacity = p->view.capacity,
         .size = p->view.size,
-        .near = volume_annotation(w->volume, API_CSTOR_NODE),
+        .near = policy->replica_affinity ? volume_annotation(w->volume, API_CV_NODE) : "",
         .named = named,
-        .named_n = p->volume.spec.pools.len,
+        .named_n = policy->pools.len,
     };
     if (!*p->wish.cluster)
         return err_set(e, ERR_FAILED_PRECONDITION, "NoPoolCluster",
@@ -194,17 +194,6 @@ int cstor_check(struct volume_work *w, struct err *e)
 
 /* Objects. */
 
-static void set_policy(const json_t *volume, json_t *values)
-{
-    struct arena arena = {0};
-    const struct cstor_policy p = cstor_policy_of(json_at(volume, "spec", "policy"), &arena);
-    volume_set_some(values, "compression", p.replica.compression);
-    volume_set_some(values, "zvolWorkers", p.replica.workers);
-    if (p.block_size)
-        json_object_set_new(values, "blockSize", json_integer(p.block_size));
-    arena_done(&arena);
-}
-
 json_t *cstor_replica_object(const json_t *volume, const struct cstor_pool *pool,
                              const char *address, const char *capacity, struct err *e)
 {
@@ -220,7 +209,13 @@ json_t *cstor_replica_object(const json_t *volume, const struct cstor_pool *pool
     volume_set_text(values, "capacity", capacity);
     volume_set_text(values, "replicaid", id);
     json_object_set_new(values, "thick", json_boolean(pool->thick));
-    set_policy(volume, values);
+    struct arena arena = {0};
+    const struct cstor_volume v = cstor_volume_of(volume, &arena);
+    volume_set_some(values, "zvolWorkers", v.spec.policy.replica.workers);
+    volume_set_some(values, "compression", v.spec.policy.replica.compression);
+    if (v.spec.policy.block_size)
+        json_object_set_new(values, "blockSize", json_integer(v.spec.policy.block_size));
+    arena_done(&arena);
     if (apart)
         volume_set_text(values, "apart", apart);
     if (rather)
@@ -238,10 +233,11 @@ static int keep_object(struct volume_work *w, const struct cstor_replica *r,
     as_made.thick = json_is_true(json_at(r->object, "spec", "thick"));
     json_auto_t *wanted = json_string(capacity);
     bool larger = volume_bytes(json_at(r->object, "spec", "capacity")) >= volume_bytes(wanted);
-    return volume_apply_child(
-        w, &w->c->replicas,
-        cstor_replica_object(w->volume, &as_made, address, larger ? has : capacity, e), NULL, NULL,
-        e);
+    json_t *object = cstor_replica_object(w->volume, &as_made, address, larger ? has : capacity, e);
+    if (object) /* the size of its blocks too */
+        json_object_set(json_object_get(object, "spec"), "blockSize",
+                        (json_t *)(uintptr_t)json_at(r->object, "spec", "blockSize"));
+    return volume_apply_child(w, &w->c->replicas, object, NULL, NULL, e);
 }
 
 int cstor_raise_replicas(struct volume_work *w, const struct cstor_world *world,
@@ -372,10 +368,12 @@ static int write_leaving(struct pass *p, struct err *e)
     return volume_patch(p->w, patch, "leaving", e);
 }
 
-/* Without its pool's object nobody else would ever say that the data is gone. */
-static int release(struct volume_work *w, const struct cstor_replica *r, struct err *e)
+/* Of a pool that is gone, or was forgotten, nobody else would ever say that the data is gone. */
+static int release(struct volume_work *w, const struct cstor_world *world,
+                   const struct cstor_replica *r, struct err *e)
 {
-    if (!r->deleting || r->at >= 0 || !kube_finalizer_has(r->object, API_CSTOR_FINALIZER))
+    bool gone = r->at < 0 || world->pools[r->at].lost_ns == INT64_MAX;
+    if (!r->deleting || !gone || !kube_finalizer_has(r->object, API_CSTOR_FINALIZER))
         return 0;
     kube_event_warning(w->c->recorder, w->volume, "PoolGone",
                        "Pool %s is gone, so the replica in it is forgotten", r->pool);
@@ -395,7 +393,7 @@ static int remove_objects(struct pass *p, struct err *e)
         if (p->plan.remove[i] &&
             volume_delete(p->w->c, &p->w->c->replicas.r, r->object, false, e) < 0)
             return -1;
-        if (release(p->w, r, e) < 0)
+        if (release(p->w, &p->world, r, e) < 0)
             return -1;
     }
     return 0;
@@ -496,7 +494,7 @@ int cstor_end_replicas(struct volume_work *w, struct err *e)
     int status = cstor_world_read(w, true, &world, e);
     for (size_t i = 0; status == 0 && i < world.replicas_n; i++) {
         const struct cstor_replica *r = &world.replicas[i];
-        status = r->deleting ? release(w, r, e)
+        status = r->deleting ? release(w, &world, r, e)
                              : volume_delete(w->c, &w->c->replicas.r, r->object, false, e);
     }
     bool none = status == 0 && !world.replicas_n;
