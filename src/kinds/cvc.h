@@ -9,6 +9,8 @@
 /* On a config: the name of the policy that is copied into it once. */
 #define API_CVC_POLICY    "openebs.io/volume-policy"
 #define API_CVC_FINALIZER "cvc.openebs.io/finalizer"
+/* On a config: replicaPoolInfo, JSON, as the system wrote it. While it is the same, the system may choose others. */
+#define API_CVC_CHOSEN    "orlop.io/chosen-pools"
 /* On volumes: the node that a replica should be near to. */
 #define API_CV_NODE       "openebs.io/node-id"
 

@@ -241,6 +241,42 @@ def check_room(s):
               (before, {before}), "and nothing has grown")
 
 
+def check_config(s):
+    """A CStorVolumeConfig, with a policy that it names."""
+    config = {"apiVersion": "cstor.openebs.io/v1", "kind": "CStorVolumeConfig",
+              "metadata": {"name": "claimed", "namespace": NS, "labels": {"openebs.io/cstor-pool-cluster": "pools"},
+                           "annotations": {"openebs.io/volume-policy": "fast"}},
+              "spec": {"capacity": {"storage": "32Mi"}, "provision": {"replicaCount": 1}}}
+    policy = {"apiVersion": "cstor.openebs.io/v1", "kind": "CStorVolumePolicy",
+              "metadata": {"name": "fast", "namespace": NS},
+              "spec": {"target": {"queueDepth": "17"}, "replica": {"compression": "lz4"},
+                       "provision": {"blockSize": 8192}}}
+
+    def it():
+        return s.object("cstorvolumeconfigs", "claimed")
+
+    s.apply(config)
+    tap.ok(wait_for(lambda: it().get("status", {}).get("condition", [{}])[0].get("reason") == "NoPolicy", PATIENCE),
+           "a config whose policy is missing says so", it())
+    s.apply(policy)
+    tap.ok(wait_for(lambda: it().get("status", {}).get("phase") == "Bound", PATIENCE) and s.healthy("claimed", 1),
+           "with the policy it is Bound", it())
+    replica = s.replicas_of("claimed")[0]
+    tap.equal((replica["spec"]["compression"], replica["spec"]["blockSize"]), ("lz4", 8192), "its replica is as the policy says")
+    pods = [p for p in s.list("pods", "api/v1") if p["metadata"]["name"].startswith("claimed-target")]
+    tap.ok(any("17" in c.get("args", []) for p in pods for c in p["spec"]["containers"]), "and so is its target", pods)
+    tap.ok(wait_for(lambda: [p["poolName"] for p in it()["spec"]["policy"].get("replicaPoolInfo", [])] ==
+                    s.pools_with("claimed") == it()["status"]["poolInfo"], PATIENCE), "the pool is written into it", it())
+    other = next(p["metadata"]["name"] for p in s.pools_of() if p["metadata"]["name"] not in s.pools_with("claimed"))
+    edit = {"spec": {"capacity": {"storage": "48Mi"}, "policy": {"replicaPoolInfo": [{"poolName": other}]}}}
+    s.kubectl("patch", "cvc", "claimed", "-n", NS, "--type=merge", "-p", json.dumps(edit))
+    tap.ok(wait_for(lambda: it()["status"].get("capacity", {}).get("storage") == "48Mi" and
+                    it()["status"]["poolInfo"] == [other] and s.healthy("claimed", 1, 1), PATIENCE),
+           "one edit grows the volume and moves it to another pool", it())
+    tap.ran(s.kubectl("delete", "cvc", "claimed", "-n", NS, "--timeout=120s"), "the config is deleted")
+    tap.equal((s.volume("claimed"), s.replicas_of("claimed")), ({}, []), "and its volume was gone before")
+
+
 def check_deleted(s):
     tap.ran(s.kubectl("delete", "cv", "first", "-n", NS, "--timeout=120s"), "the volume is deleted")
     names = ("first", "orlop-volume-first")
@@ -269,6 +305,7 @@ with Scratch() as scratch, CStor(orlop, scratch.file("data"), "--nodes", "4", "-
     check_scale(system)
     check_object_lost(system)
     check_room(system)
+    check_config(system)
     check_deleted(system)
     tap.equal(system.complaints(), "", "no sanitizer complained")
     if tap.failed:

@@ -43,8 +43,8 @@ struct cvc_work {
 
 static int patch_config(struct cvc_work *w, json_t *patch, const char *what, struct err *e)
 {
-    json_object_set_new(patch, "metadata",
-                        json_pack("{s:s}", "resourceVersion", kube_version(w->config)));
+    json_t *metadata = json_object_at(patch, "metadata");
+    json_object_set_new(metadata, "resourceVersion", json_string(kube_version(w->config)));
     crash_point(what);
     json_t *now = kube_patch(w->c->client, &w->c->configs_r, kube_namespace(w->config),
                              kube_name(w->config), KUBE_MERGE_PATCH, patch, NULL, e);
@@ -102,14 +102,25 @@ static json_t *volume_annotations(const struct cvc_work *w)
     return annotations;
 }
 
+/* Whether the pools are those that the system wrote: then it may choose others, when one is lost. */
+static bool is_own_choice(const struct cvc_work *w, const json_t *pools)
+{
+    const char *text = kube_annotation(w->config, API_CVC_CHOSEN);
+    json_auto_t *chosen = text ? json_parse(text, strlen(text), NULL, NULL) : NULL;
+    return !json_array_size(pools) || (chosen && json_equal(chosen, pools));
+}
+
 /* What the volume is to have of the config: size, number of replicas, and settings. */
 static json_t *volume_spec(const struct cvc_work *w)
 {
-    size_t pools = json_array_size(json_object_get(w->its.spec.policy, "replicaPoolInfo"));
-    return json_pack("{s:O,s:I,s:O}", "capacity", json_at(w->config, "spec", "capacity", "storage"),
+    json_t *policy = json_deep_copy(w->its.spec.policy);
+    const json_t *pools = json_object_get(w->its.spec.policy, "replicaPoolInfo");
+    size_t n = json_array_size(pools);
+    if (is_own_choice(w, pools))
+        json_object_del(policy, "replicaPoolInfo");
+    return json_pack("{s:O,s:I,s:o}", "capacity", json_at(w->config, "spec", "capacity", "storage"),
                      "desiredReplicationFactor",
-                     pools ? (json_int_t)pools : (json_int_t)w->its.spec.replicas, "policy",
-                     w->its.spec.policy);
+                     n ? (json_int_t)n : (json_int_t)w->its.spec.replicas, "policy", policy);
 }
 
 static int make_volume(struct cvc_work *w, struct err *e)
@@ -266,29 +277,40 @@ static int write_status(struct cvc_work *w, const struct err *why, struct err *e
     return 0;
 }
 
+/* The pools that have replicas, if the system chose them and all are there, as a patch adds them. */
+static void add_choice(const struct cvc_work *w, json_t *spec, json_t *annotations)
+{
+    json_auto_t *pools = pools_of(w), *info = json_array();
+    const json_t *known = json_object_get(w->its.spec.policy, "replicaPoolInfo");
+    size_t n = json_array_size(known), i;
+    json_t *it;
+    json_array_foreach(pools, i, it)
+        json_array_append_new(info, json_pack("{s:O}", "poolName", it));
+    if (!is_own_choice(w, known) || json_equal(info, known) ||
+        json_array_size(info) != (n ? n : (size_t)w->its.spec.replicas))
+        return;
+    _cleanup_(str_done) struct str text = {0};
+    json_format(info, &text);
+    json_object_set_new(annotations, API_CVC_CHOSEN, json_string(str_get(&text)));
+    json_object_set_new(spec, "policy", json_pack("{s:O}", "replicaPoolInfo", info));
+}
+
 /* What the system chose is written into the config: the volume, and the pools where none were named. */
 static int write_choice(struct cvc_work *w, struct err *e)
 {
-    json_auto_t *pools = pools_of(w);
-    const json_t *known = json_object_get(w->its.spec.policy, "replicaPoolInfo");
-    json_auto_t *patch = json_object();
+    json_auto_t *spec = json_object(), *annotations = json_object();
     if (!json_at(w->config, "spec", "cstorVolumeRef"))
-        json_object_set_new(patch, "cstorVolumeRef",
+        json_object_set_new(spec, "cstorVolumeRef",
                             json_pack("{s:s,s:s,s:s,s:s,s:s}", "apiVersion",
                                       w->c->volumes_r.api_version, "kind", w->c->volumes_r.kind,
                                       "name", kube_name(w->volume), "namespace",
                                       kube_namespace(w->volume), "uid", kube_uid(w->volume)));
-    if (!json_array_size(known) && (int64_t)json_array_size(pools) == w->its.spec.replicas) {
-        json_t *info = json_array(), *it;
-        size_t i;
-        json_array_foreach(pools, i, it)
-            json_array_append_new(info, json_pack("{s:O}", "poolName", it));
-        json_object_set_new(patch, "policy", json_pack("{s:o}", "replicaPoolInfo", info));
-    }
-    if (!json_object_size(patch))
+    add_choice(w, spec, annotations);
+    if (!json_object_size(spec))
         return 0;
-    json_auto_t *whole = json_pack("{s:O}", "spec", patch);
-    return patch_config(w, whole, "choice", e);
+    json_auto_t *patch =
+        json_pack("{s:O,s:{s:O}}", "spec", spec, "metadata", "annotations", annotations);
+    return patch_config(w, patch, "choice", e);
 }
 
 /* The end. */

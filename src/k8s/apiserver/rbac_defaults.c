@@ -20,10 +20,11 @@
     "statefulsets/scale"
 #define OPENEBS_ALL                                                                                \
     "blockdevices blockdeviceclaims cstorpoolclusters cstorpoolinstances cstorvolumes "            \
-    "cstorvolumereplicas jivavolumes jivavolumeresizes"
+    "cstorvolumereplicas cstorvolumeconfigs cstorvolumepolicies jivavolumes jivavolumeresizes"
 #define OPENEBS_STATUS                                                                             \
     "blockdevices/status blockdeviceclaims/status cstorpoolclusters/status "                       \
-    "cstorpoolinstances/status cstorvolumes/status cstorvolumereplicas/status jivavolumes/status " \
+    "cstorpoolinstances/status cstorvolumes/status cstorvolumereplicas/status "                    \
+    "cstorvolumeconfigs/status jivavolumes/status "                                                \
     "jivavolumeresizes/status"
 
 static const struct rbac_default_rule cluster_admin[] = {
