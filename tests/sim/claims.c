@@ -55,6 +55,9 @@ static void check_promise(struct sim *s, struct sim_replica *r, const struct rep
                  now->promised);
     if (r->pong.owner != now->owner && lease_runs(s, r) && !r->wiped)
         sim_fail(s, "replica %d gives a promise while another target has a lease", r->i);
+    /* With its disk it lost the lease that it gave, and the target knows: that was another connection. */
+    if (r->wiped && r->pong.owner == now->owner)
+        r->pong.owner = 0;
 }
 
 static const struct had *had_for(const struct sim_replica *r, uint64_t owner)

@@ -43,6 +43,8 @@ static void stop_in_order(struct sim *s, int i)
         return;
     s->replica[i].weak |= !st.complete; /* from now on, not from when it has stopped */
     replica_stop(s, i);
+    if (sim_chance(s, 50)) /* what it misses is what it has: only its entries are too low */
+        s->zeros_until = s->now + 100 * MS;
 }
 
 /* No faults now. A split is left alone, long enough for the new target to write what the old one could read. */

@@ -252,7 +252,7 @@ static void client(struct sim *s, struct event *e)
     bool reads = writes > s->depth / 2 || s->now < s->reads_until ||
                  (s->now < s->split_until && t == s->split_reader);
     uint64_t what = reads ? 50 : sim_below(s, 100);
-    if (what < s->zeroing)
+    if (what < s->zeroing || (what < 45 && s->now < s->zeros_until))
         submit(s, t, c, REPL_IO_ZERO, ZEROED, 4, false);
     else if (what < 45)
         submit(s, t, c, REPL_IO_WRITE, first, n, false);

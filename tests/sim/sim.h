@@ -242,6 +242,7 @@ struct sim {
     bool rots;                       /* data changes by itself */
     int64_t split_until, calm_until; /* no other faults until then */
     int64_t reads_until;             /* until then clients only read */
+    int64_t zeros_until;             /* until then they write only zeros, and all to one place */
     int split_reader;                /* until then the client of this target only reads; -1: none */
     bool named; /* targets know of whom the volume is made, and may always make it */
     struct uuid first[REPLICAS];

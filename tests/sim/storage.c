@@ -299,8 +299,13 @@ static bool says_more(const struct sim_replica *r, const struct claim *c)
 /* A sync begins: of what it is for, a crash may leave the superblock and not the pages. */
 void store_meta_syncing(struct sim_replica *r)
 {
-    if (!says_more(r, &r->said) || !sim_chance(r->s, 50))
+    if (!says_more(r, &r->said))
         return;
+    for (uint64_t i = 0; i < SECTORS_MAX; i++)
+        if (store_entry(r, i) < r->said.entries[i] && r->said.entries[i] <= r->said.super.pos)
+            sim_fail(r->s,
+                     "replica %d writes a position with the entry of region %lu, not after it",
+                     r->i, i);
     struct repl_super before = r->sure.super;
     r->sure.super = r->said.super;
     history_check_disk(r->s, r->i);

@@ -426,6 +426,10 @@ void replica_start(struct sim *s, int i)
     store_meta_read(r);
     repl_replica_start(r->core, local_time(s, &r->p));
     sim_trace(s, "replica %d starts", i);
+    if (s->now < s->zeros_until) { /* it finds nothing else, and is rebuilt before there is */
+        s->zeros_until = s->now;
+        s->reads_until = s->now + 20 * MS;
+    }
     replica_turn(s, i);
     world_event(s, s->now + (int64_t)sim_below(s, (uint64_t)(5 * MS)), EV_DIAL, i, 0, r->p.life,
                 NULL);
