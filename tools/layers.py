@@ -57,8 +57,8 @@ BELOW = {
 }
 # The headers of these libraries appear in one module only.
 OWNERS = {
-    "iscsi/iscsi.h": ["src/bench/session.c", "src/attach/session.c"],
-    "iscsi/scsi-lowlevel.h": ["src/bench/session.c", "src/attach/session.c"],
+    "iscsi/iscsi.h": ["src/bench/session.c", "src/attach/session_impl.h"],
+    "iscsi/scsi-lowlevel.h": ["src/bench/session.c", "src/attach/session_impl.h"],
     "fuse3/fuse_lowlevel.h": ["src/attach/file.c"],
     "jansson.h": ["src/json/json.h"],
     "yaml.h": ["src/json/yaml_read.c", "src/json/yaml_hint.c", "src/json/yaml_write.c"],

@@ -78,6 +78,7 @@ struct api_field {
     enum api_type type;
     enum api_shape shape;
     unsigned flags;
+    enum api_member as;
     const struct api_field *fields;     /* members; ends with a field without a name */
     const char *const *words;           /* the strings allowed; ends with NULL */
     const struct api_synonym *synonyms; /* ends with {NULL} */
@@ -99,7 +100,6 @@ struct api_field {
     const char *const *map_keys;
     /* Where a struct of the kind has it, plus one (api/decode.h); 0: nowhere. */
     size_t at, item_size; /* item_size: of an element, for lists */
-    enum api_member as;
     const char *doc;
 };
 

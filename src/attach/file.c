@@ -356,6 +356,7 @@ struct attach_file *attach_file_new(int fuse, struct attach_greeting *greeting,
     f->greeting = greeting;
     f->fd = fuse;
     f->fuse = fuse_session_new(&args, &operations, sizeof(operations), f);
+    fuse_opt_free_args(&args);
     _cleanup_free_ char *place = mem_printf("/dev/fd/%d", fuse);
     if (!f->fuse || fuse_session_mount(f->fuse, place) < 0)
         err_set(e, ERR_INTERNAL, "FuseFailed", "libfuse cannot serve the mount");

@@ -81,6 +81,12 @@ static void look(struct attach_loop *l)
     close(fd);
 }
 
+static bool is_loop(const char *name)
+{
+    size_t n = strlen(name);
+    return str_starts_with(name, "loop") && n > 4 && strspn(name + 4, "0123456789") == n - 4;
+}
+
 int attach_loop_list(const char *prefix, struct attach_loop **ret, size_t *ret_count, struct err *e)
 {
     DIR *dir = opendir("/sys/block");
@@ -89,13 +95,11 @@ int attach_loop_list(const char *prefix, struct attach_loop **ret, size_t *ret_c
     struct attach_loop *found = NULL;
     size_t count = 0;
     for (struct dirent *d; (d = readdir(dir));) {
-        unsigned number;
-        char extra;
         struct attach_loop l = {0};
-        if (sscanf(d->d_name, "loop%u%c", &number, &extra) != 1 || !label_of(d->d_name, l.label) ||
+        if (!is_loop(d->d_name) || !label_of(d->d_name, l.label) ||
             !str_starts_with(l.label, prefix))
             continue;
-        snprintf(l.path, sizeof(l.path), "/dev/loop%u", number);
+        snprintf(l.path, sizeof(l.path), "/dev/%.*s", (int)sizeof(l.path) - 6, d->d_name);
         look(&l);
         found = mem_realloc_array(found, count + 1, sizeof(*found));
         found[count++] = l;

@@ -85,8 +85,8 @@ void attach_session_assume(struct attach_session *s, uint64_t size, uint32_t blo
 void attach_session_free(struct attach_session *s);
 
 void attach_session_submit(struct attach_session *s, struct attach_io *io);
-/* Asks for the size anew; told() is called with 0 when it is known, else with an errno. One at a time: EBUSY. */
-void attach_session_rescan(struct attach_session *s, void (*told)(void *context, int error),
+/* Asks for the size anew; answer() is called with 0 when it is known, else with an errno. One at a time: EBUSY. */
+void attach_session_rescan(struct attach_session *s, void (*answer)(void *context, int error),
                            void *context);
 const struct attach_facts *attach_session_facts(struct attach_session *s);
 /* How many I/Os wait for a session, and how many the target has. */

@@ -31,6 +31,15 @@ struct kube_client *ctl_connect(const struct cli_args *args, struct err *e)
     return client;
 }
 
+int ctl_run(const struct cli_args *args, ctl_run_fn *fn)
+{
+    struct err e = {0};
+    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
+    if (!client || fn(args, client, &e) < 0)
+        return cli_fail(args, "%s", e.msg);
+    return cli_finish(args);
+}
+
 struct kube_resource ctl_lvs(struct kube_client *c)
 {
     return kube_resource(kube_serves(c, TOPOLVM_LEGACY "/v1") ? TOPOLVM_LEGACY "/v1"

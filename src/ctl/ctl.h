@@ -76,6 +76,9 @@ static inline const struct ctl_settings *ctl_settings(const struct cli_args *arg
 
 /* The API that the options mean; to be freed. */
 struct kube_client *ctl_connect(const struct cli_args *args, struct err *e);
+/* A command that is one function of that API; the status to end with. */
+typedef int ctl_run_fn(const struct cli_args *args, struct kube_client *client, struct err *e);
+int ctl_run(const struct cli_args *args, ctl_run_fn *fn);
 
 /* forget.c: what is written on what is forgotten: {"by", "at", "force"}; NULL with an error. */
 json_t *ctl_forget_word(struct kube_client *client, bool force, struct err *e);

@@ -102,11 +102,7 @@ static int create(const struct cli_args *args, struct kube_client *client, struc
 
 static int run_create(const struct cli_args *args)
 {
-    struct err e = {0};
-    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
-    if (!client || create(args, client, &e) < 0)
-        return cli_fail(args, "%s", e.msg);
-    return cli_finish(args);
+    return ctl_run(args, create);
 }
 
 static const struct cli_option create_options[] = {
@@ -199,10 +195,7 @@ static int run_resize(const struct cli_args *args)
     uint64_t bytes;
     if (quantity_parse_bytes(args->words[1], &bytes, &e) < 0)
         return cli_misuse(args, "%s", e.msg);
-    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
-    if (!client || resize(args, client, &e) < 0)
-        return cli_fail(args, "%s", e.msg);
-    return cli_finish(args);
+    return ctl_run(args, resize);
 }
 
 static const struct cli_option resize_options[] = {

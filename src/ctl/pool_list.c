@@ -157,11 +157,7 @@ static int list(const struct cli_args *args, struct kube_client *client, struct 
 
 static int run_list(const struct cli_args *args)
 {
-    struct err e = {0};
-    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
-    if (!client || list(args, client, &e) < 0)
-        return cli_fail(args, "%s", e.msg);
-    return cli_finish(args);
+    return ctl_run(args, list);
 }
 
 static const struct cli_option options[] = {

@@ -55,17 +55,6 @@ static void print_text(const char *text)
     ui_text(stdout, text, strlen(text));
 }
 
-static const json_t *find_disk(const json_t *disks, const char *name)
-{
-    size_t i;
-    json_t *it;
-    json_array_foreach(disks, i, it) {
-        if (str_eq(kube_name(it), name))
-            return it;
-    }
-    return NULL;
-}
-
 static const struct pool_device_status *find_status(const struct pool_instance *instance,
                                                     const char *name)
 {
@@ -101,7 +90,7 @@ static void print_resilver(const struct pool_instance *instance, const char *dev
 static void draw_device(struct drawing *d, const struct pool_instance *instance,
                         const struct raid_device *device, bool last)
 {
-    const json_t *known = find_disk(d->disks, device->name);
+    const json_t *known = kube_find(d->disks, device->name);
     const struct block_device disk = block_device_of(known);
     const struct pool_device_status *status = find_status(instance, device->name);
     char bytes[CTL_BYTES_MAX];
@@ -280,11 +269,7 @@ static int show(const struct cli_args *args, struct kube_client *client, struct 
 
 static int run_show(const struct cli_args *args)
 {
-    struct err e = {0};
-    _cleanup_(kube_client_freep) struct kube_client *client = ctl_connect(args, &e);
-    if (!client || show(args, client, &e) < 0)
-        return cli_fail(args, "%s", e.msg);
-    return cli_finish(args);
+    return ctl_run(args, show);
 }
 
 static const struct cli_option options[] = {

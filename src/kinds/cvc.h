@@ -9,9 +9,6 @@
 /* On a config: the name of the policy that is copied into it once. */
 #define API_CVC_POLICY    "openebs.io/volume-policy"
 #define API_CVC_FINALIZER "cvc.openebs.io/finalizer"
-/* On volumes: the node that a replica should be near to; the volume that it was cloned from. */
-#define API_CV_NODE       "openebs.io/node-id"
-#define API_CV_SOURCE     "openebs.io/source-volume"
 
 struct cstor_pool_name {
     const char *name;

@@ -10,6 +10,15 @@ const char *kube_name(const json_t *object)
     return json_text(metadata(object), "name");
 }
 
+json_t *kube_find(const json_t *objects, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(objects); i++) {
+        if (str_eq(kube_name(json_array_get(objects, i)), name))
+            return json_array_get(objects, i);
+    }
+    return NULL;
+}
+
 const char *kube_namespace(const json_t *object)
 {
     return json_text(metadata(object), "namespace");

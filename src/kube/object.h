@@ -56,6 +56,8 @@ const char *kube_annotation(const json_t *object, const char *key); /* NULL */
 json_t *kube_owner_reference(const json_t *owner);
 /* Namespace and name of a key; *ret_ns is "" for what has none. Into buf, which is as long as key. */
 void kube_key_split(const char *key, char *buf, const char **ret_ns, const char **ret_name);
+/* The object of an array that has that name; NULL. Borrowed. */
+json_t *kube_find(const json_t *objects, const char *name);
 
 /* The reference to the controller that owns the object; NULL. Borrowed. */
 const json_t *kube_controller_of(const json_t *object);

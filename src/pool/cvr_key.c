@@ -7,7 +7,9 @@
 #include "base/str.h"
 #include "pool/cvr_impl.h"
 
-static const int64_t SOON_NS = CLOCK_SECOND, LATE_NS = 300 * CLOCK_SECOND;
+/* Delays: the first, and the longest without a key, and with one that may be the right one. */
+static const int64_t SOON_NS = CLOCK_SECOND, WITHOUT_NS = 10 * CLOCK_SECOND,
+                     LATE_NS = 300 * CLOCK_SECOND;
 
 static void wipe(struct str *s)
 {
@@ -85,8 +87,8 @@ void pool_cvr_find_key(struct pool_cvr_run *r)
     if (now >= it->key_again) {
         int status = read_key(r, &r->key);
         it->key_delay = it->key_delay ? it->key_delay * 2 : SOON_NS;
-        if (it->key_delay > LATE_NS)
-            it->key_delay = LATE_NS;
+        int64_t most = it->key.len ? LATE_NS : WITHOUT_NS;
+        it->key_delay = it->key_delay < most ? it->key_delay : most;
         it->key_again = now + it->key_delay;
         if (status < 0 && it->key.len)
             r->key = (struct err){0}; /* the one that it has is tried further */

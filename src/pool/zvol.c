@@ -125,6 +125,11 @@ void pool_zvol_start(struct zvol *z, struct store_io *io)
         .iovs = io->iovs,
         .done = io_done,
     };
+    if (io->op == STORE_READ && zpool_io_try_read(inner(io))) {
+        pool_zvol_note(z, io, 0);
+        io->done(io, 0);
+        return;
+    }
     z->under_way++;
     zpool_workers_submit(z->zvols->workers, inner(io));
 }

@@ -89,6 +89,8 @@ static const struct cli_option target_cli_options[] = {
      .doc = "The control socket: serve creates it, the other verbs connect to it."},
     {"metrics", 0, "ADDRESS[:PORT]", CLI_STRING, TARGET_AT(metrics),
      .doc = "Serve metrics for Prometheus there (port 9500)."},
+    {"queue-depth", 0, "N", CLI_INT, TARGET_AT(o.queue_depth), .most = 1024,
+     .doc = "How many commands an initiator may have under way (128)."},
     {"drain-seconds", 0, "N", CLI_INT, TARGET_AT(o.drain_seconds), .def = "5", .most = 3600,
      .doc = "How many seconds initiators have to log out at the end."},
     {"output", 'o', "FORMAT", CLI_ENUM, TARGET_AT(output), .def = "text",

@@ -206,7 +206,10 @@ static int make(struct target *t, int stop_fd, struct err *e)
     t->loop = io_loop_new(t->o->io, e);
     if (!t->loop || open_store(t, e) < 0)
         return -1;
-    t->node = iscsi_node_new(io_loop_pool(t->loop), clock_system(), NULL);
+    struct iscsi_limits limits = iscsi_default_limits;
+    if (t->o->queue_depth)
+        limits.window = t->o->queue_depth;
+    t->node = iscsi_node_new(io_loop_pool(t->loop), clock_system(), &limits);
     t->server = iscsi_server_new(t->loop, t->node, &so);
     if (t->o->control && !(t->control = target_control_new(t, t->o->control, e)))
         return -1;

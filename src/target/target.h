@@ -36,6 +36,7 @@ struct target_options {
     uint64_t size;
     uint32_t block_size;
     unsigned lun;
+    unsigned queue_depth; /* commands that an initiator may have under way; 0: as usual */
     bool read_only, removable;
     enum io_backend io;
     struct iscsi_auth auth;

@@ -118,23 +118,12 @@ static int prepare(struct up_cluster *c, struct err *e)
     return *c->token ? 0 : up_token_create(c->client, "orlop up", UP_TOKEN_SECONDS, c->token, e);
 }
 
-static const json_t *find(const json_t *items, const char *name)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(items, i, item) {
-        if (str_eq(kube_name(item), name))
-            return item;
-    }
-    return NULL;
-}
-
 /* Whether the node is Ready and has said so since the start: what it said before may be over. */
 static bool node_is_ready(const struct up_cluster *c, const json_t *nodes, const json_t *leases,
                           const char *name)
 {
-    const json_t *lease = find(leases, name), *old = find(c->before, name);
-    return kube_condition_is_true(find(nodes, name), "Ready") && lease &&
+    const json_t *lease = kube_find(leases, name), *old = kube_find(c->before, name);
+    return kube_condition_is_true(kube_find(nodes, name), "Ready") && lease &&
            (!old || !str_eq(kube_version(lease), kube_version(old)));
 }
 

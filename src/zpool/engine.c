@@ -17,6 +17,7 @@
 
 extern unsigned long zfs_dirty_data_max;
 extern unsigned int zfetch_max_distance;
+extern int dbuf_cache_shift;
 extern char *spa_config_path;
 /* Declared by headers that cannot be included beside the others. */
 unsigned long get_system_hostid(void);
@@ -106,6 +107,7 @@ int zpool_start(const struct zpool_options *o, struct err *e)
     zfs_arc_min = CACHE_FLOOR;
     zfs_dirty_data_max = o->dirty_bytes ? o->dirty_bytes : DEFAULT_BYTES;
     zfetch_max_distance = 2 << 20;
+    dbuf_cache_shift = 1;        /* half of the cache is of blocks that zpool_io_try_read() finds */
     zfs_abd_scatter_enabled = 0; /* device.c then gets what is to be written in one piece */
     /*
      * A pool says every so often on its devices that it is in use (the property multihost). Whoever takes one

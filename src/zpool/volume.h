@@ -134,6 +134,8 @@ struct zpool_io {
 
 /* At once, on this thread: 0 or an errno value. */
 int zpool_io_run(const struct zpool_io *io);
+/* A read, if all of it lies in memory and nobody is writing to it: it then waits for nothing. */
+bool zpool_io_try_read(const struct zpool_io *io);
 
 /*
  * Threads for an event loop that must not block. Submit and reap are the loop's thread's:

@@ -13,6 +13,7 @@
 #include "zpool/impl.h"
 
 enum {
+    TRY_BLOCKS = 32, /* read at once by who must not wait */
     TRANSACTION = 1 << 20,
     READ_CHUNK = 1 << 20,
     UNMAP_BLOCKS = 16384, /* freed in one transaction: as many as 16 blocks of pointers hold */
@@ -256,4 +257,48 @@ int zpool_io_run(const struct zpool_io *io)
     if (!error && io->fua && io->op != ZPOOL_READ)
         error = flush(v);
     return plain(error);
+}
+
+/* Of blocks first to last those that are in memory, held; how many until the first that is not. */
+static int hold_cached(struct zpool_volume *v, uint64_t first, uint64_t last, dmu_buf_impl_t **ret)
+{
+    int n = 0;
+    if (!rw_tryenter(&v->dn->dn_struct_rwlock, RW_READER))
+        return 0;
+    for (uint64_t block = first; block <= last; block++) {
+        if (dbuf_hold_impl(v->dn, 0, block, B_FALSE, B_TRUE, FTAG, &ret[n]) != 0)
+            break;
+        n++;
+    }
+    rw_exit(&v->dn->dn_struct_rwlock);
+    return n;
+}
+
+bool zpool_io_try_read(const struct zpool_io *io)
+{
+    struct zpool_volume *v = io->volume;
+    dmu_buf_impl_t *held[TRY_BLOCKS];
+    if (check(io) != 0 || io->length == 0)
+        return false;
+    uint64_t first = io->offset / v->block, last = (io->offset + io->length - 1) / v->block;
+    if (last - first >= TRY_BLOCKS)
+        return false;
+    zfs_locked_range_t *range =
+        zfs_rangelock_tryenter(&v->ranges, io->offset, io->length, RL_READER);
+    if (!range)
+        return false;
+    int n = hold_cached(v, first, last, held);
+    bool all = (uint64_t)n == last - first + 1;
+    struct cursor c = {.iov = io->iov};
+    uint64_t offset = io->offset, left = io->length;
+    for (int i = 0; i < n; i++) {
+        uint64_t skip = offset - held[i]->db.db_offset, k = MIN(left, held[i]->db.db_size - skip);
+        if (all)
+            copy(&c, (char *)held[i]->db.db_data + skip, k, TO_IOV);
+        offset += k;
+        left -= k;
+        dbuf_rele(held[i], FTAG);
+    }
+    zfs_rangelock_exit(range);
+    return all;
 }

@@ -93,7 +93,8 @@ def main():
             node.ask("remove", "--id", "bench")
     finally:
         node.clear()
-        target.process and target.stop(signal.SIGKILL)
+        if target.process:
+            target.stop(signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)
 
 

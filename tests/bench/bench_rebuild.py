@@ -198,16 +198,16 @@ def crash(volume):
 def one_round(folder, size):
     figures = {}
     with Keyed(folder + "/one", replicas=1, size=f"{size}Mi") as volume:
-        warm(folder, size)
         sync_disk(folder)
+        warm(folder, size)
         figures["in order"] = size / fill(volume)
     shutil.rmtree(folder + "/one")
     with Keyed(folder + "/three", size=f"{size}Mi") as volume:
         volume.replicas = Members(enumerate(volume.replicas))
         fill(volume)
         volume.healthy()
-        warm(folder, size)
         sync_disk(folder)
+        warm(folder, size)
         figures["whole"] = size / replace(volume, 0, 3)
         for name, (seconds, traffic) in (("1 %", one_percent(volume, 2, size)), ("crash", crash(volume))):
             figures.update({name: seconds, f"{name} sent": traffic.sent, f"{name} read": traffic.read})

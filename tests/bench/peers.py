@@ -37,10 +37,11 @@ class Peer:
 
     name = needs = ""
 
-    def __init__(self, folder, number):
+    def __init__(self, folder, number, file=None):
         self.folder, self.number, self.port = folder, number, free_port()
-        self.file = os.path.join(folder, f"{self.name}.volume")
-        self.fill()
+        self.file = file or os.path.join(folder, f"{self.name}.volume")
+        if not file:
+            self.fill()
 
     def fill(self):
         with open(self.file, "wb") as file:

@@ -16,6 +16,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from attached import Mounted, Node, forget, size_of  # noqa: E402
 from iscsi_target import Target  # noqa: E402
+from namespaces import own_mounts  # noqa: E402
 from tap import Scratch, Tap, run, wait_for  # noqa: E402
 
 attach_program, target_program = sys.argv[1:3]
@@ -77,6 +78,18 @@ def flushes(target):
     return sum(s["statistics"]["flushes"]["count"] for s in json.loads(said.stdout)["sessions"])
 
 
+def read_error(device):
+    """What a read of the device that goes to the target ends with."""
+    fd = os.open(device, os.O_RDONLY)
+    try:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        return len(os.pread(fd, 4096, 8 * MIB))
+    except OSError as e:
+        return errno.errorcode[e.errno]
+    finally:
+        os.close(fd)
+
+
 def life(scratch, node, target):
     """A file system, its flushes and discards; the target and the worker killed under load; growth."""
     added = node.add("pvc-1", target)
@@ -129,6 +142,8 @@ def life(scratch, node, target):
         tap.ok(used(scratch.file("data")) < full - writer.pieces * MIB // 4, "a discard gives space back",
                f"{full} bytes before, {used(scratch.file('data'))} after")
         run(target.program, "target", "grow", "--control", scratch.file("control"), "--size", "192Mi")
+        tap.ok(wait_for(lambda: read_error(device) and node.show("pvc-1")["size"] == 192 * MIB, 10),
+               "the target says with the next I/O that the volume has grown", node.process("pvc-1"))
         grown = node.ask("grow", "--id", "pvc-1")
         tap.equal((grown.stdout.strip(), size_of(device), os.stat(f"{node.folder}/pvc-1/mount/volume").st_size),
                   (str(192 * MIB),) + (192 * MIB,) * 2, "a volume grows while it is mounted: file and device")
@@ -164,18 +179,6 @@ def killed(scratch, node, target, device):
 
 def attached_whole(node):
     return [v["whole"] for v in node.list()] == [True]
-
-
-def read_error(device):
-    """What a read of the device that goes to the target ends with."""
-    fd = os.open(device, os.O_RDONLY)
-    try:
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        return len(os.pread(fd, 4096, 8 * MIB))
-    except OSError as e:
-        return errno.errorcode[e.errno]
-    finally:
-        os.close(fd)
 
 
 def gone(node, target):
@@ -237,7 +240,8 @@ def refusals(scratch, node):
     tap.equal(node.left(), [], "nothing is left of what was refused")
 
 
-if os.geteuid() or not os.path.exists("/dev/fuse") or not os.path.exists("/dev/loop-control"):
+# Another program's namespace of mounts would have copies of ours, and with them our devices.
+if os.geteuid() or not own_mounts() or not os.path.exists("/dev/fuse") or not os.path.exists("/dev/loop-control"):
     tap.skip("attached volumes", "it takes root, FUSE and loop devices")
     tap.done()
 with Scratch() as scratch:

@@ -18,7 +18,7 @@ good = f"{top}/examples/cspc/stripe.yaml"
 bad = f"{top}/tests/data/bad/cspc-mirror-of-one.yaml"
 commands = ["up", "down", "status", "logs", "token", "validate", "explain", "convert", "crds", "docs", "backup",
             "restore", "completion", "help", "version", "lv list", "lv create", "lv resize", "lv delete", "lv audit",
-            "node forget", "apiserver", "controller", "node", "sidecar", "target", "replica", "bench", "attach", "disk list", "disk show", "disk locate", "pool list",
+            "node forget", "apiserver", "controller", "node", "sidecar", "target", "replica", "bench", "attach", "csi serve", "disk list", "disk show", "disk locate", "pool list",
             "pool show", "pool create", "pool expand", "pool replace", "pool scrub", "pool clear", "pool forget",
             "pool migrate", "pool delete", "pool serve", "volume list", "volume show", "volume create", "volume resize",
             "volume snapshot", "volume delete"]

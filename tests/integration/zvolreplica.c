@@ -218,7 +218,7 @@ static int digest(const char *name, uint64_t size)
 
 static int look(int argc, char **argv)
 {
-    struct zpool_volume_info *list;
+    struct zpool_volume_info *list = NULL;
     size_t n;
     int status = 0;
     if (argc < 4)
@@ -237,6 +237,7 @@ static int look(int argc, char **argv)
         for (size_t i = 0; i < n && !status; i++)
             if (!str_ends_with(list[i].name, ":orlop"))
                 status = digest(list[i].name, strtoull(argv[3], NULL, 10));
+    free(list);
     if (status)
         fail(argv[3]);
     return zpool_export(pool, &e) < 0 ? fail("export") : status;

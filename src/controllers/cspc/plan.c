@@ -84,22 +84,11 @@ void cspc_plan_done(struct cspc_plan *p)
 
 /* Instances */
 
-static bool is_taken(const json_t *instances, const char *name)
-{
-    size_t i;
-    json_t *instance;
-    json_array_foreach((json_t *)instances, i, instance) {
-        if (str_eq(kube_name(instance), name))
-            return true;
-    }
-    return false;
-}
-
 char *cspc_instance_name(const json_t *cluster, const struct cspc_pool *pool,
                          const json_t *instances)
 {
     const char *before = pool_record_of(pool->record).name;
-    if (*before && !is_taken(instances, before))
+    if (*before && !kube_find(instances, before))
         return mem_strdup(before);
     _cleanup_free_ char *selector =
         json_dumps(json_object_get(pool->spec, "nodeSelector"), JSON_SORT_KEYS | JSON_COMPACT);
@@ -109,7 +98,7 @@ char *cspc_instance_name(const json_t *cluster, const struct cspc_pool *pool,
             mem_printf("%s %s %u", kube_uid(cluster), selector ? selector : "", attempt);
         kube_suffix(text, suffix);
         char *name = mem_printf("%s-%s", kube_name(cluster), suffix);
-        if (!is_taken(instances, name))
+        if (!kube_find(instances, name))
             return name;
         free(name);
     }

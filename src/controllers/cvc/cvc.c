@@ -16,6 +16,7 @@
 #include "base/quantity.h"
 #include "base/str.h"
 #include "controllers/controllers.h"
+#include "kinds/cstorvolume.h"
 #include "kinds/pool_names.h"
 #include "kube/condition.h"
 #include "kube/groups.h"
@@ -95,17 +96,26 @@ static json_t *volume_annotations(const struct cvc_work *w)
     json_t *annotations = json_object();
     const char *claim = kube_annotation(w->config, CLAIM_LABEL);
     if (*w->its.node)
-        json_object_set_new(annotations, API_CV_NODE, json_string(w->its.node));
+        json_object_set_new(annotations, API_CSTOR_NODE, json_string(w->its.node));
     if (claim)
         json_object_set_new(annotations, CLAIM_LABEL, json_string(claim));
     return annotations;
 }
 
-/* As many as there are pools named, else as were asked for at first. */
-static int64_t wanted_replicas(const struct cvc_work *w)
+/* What the volume is to have of the config: size, pools or their number, and settings. */
+static json_t *volume_spec(const struct cvc_work *w)
 {
-    size_t pools = json_array_size(json_object_get(w->its.spec.policy, "replicaPoolInfo"));
-    return pools ? (int64_t)pools : w->its.spec.replicas;
+    json_t *policy = json_deep_copy(w->its.spec.policy);
+    json_auto_t *pools = json_incref(json_object_get(policy, "replicaPoolInfo"));
+    size_t n = json_array_size(pools);
+    json_object_del(policy, "replicaPoolInfo");
+    json_t *spec =
+        json_pack("{s:O,s:I,s:o}", "capacity", json_at(w->config, "spec", "capacity", "storage"),
+                  "desiredReplicationFactor", n ? (json_int_t)n : (json_int_t)w->its.spec.replicas,
+                  "policy", policy);
+    if (n)
+        json_object_set(spec, "replicaPoolInfo", pools);
+    return spec;
 }
 
 static int make_volume(struct cvc_work *w, struct err *e)
@@ -118,14 +128,13 @@ static int make_volume(struct cvc_work *w, struct err *e)
         return err_set(e, ERR_INVALID_ARGUMENT, "NoPoolCluster",
                        "the label %s has to name the CStorPoolCluster whose pools have the volume",
                        API_POOL_CLUSTER);
-    json_int_t replicas = wanted_replicas(w);
+    json_t *spec = volume_spec(w);
+    json_object_set(spec, "replicationFactor", json_object_get(spec, "desiredReplicationFactor"));
     json_auto_t *volume = json_pack(
-        "{s:s,s:s,s:{s:s,s:s,s:o,s:o,s:[o]},s:{s:O,s:I,s:I,s:O}}", "apiVersion",
-        w->c->volumes_r.api_version, "kind", w->c->volumes_r.kind, "metadata", "name",
-        kube_name(w->config), "namespace", kube_namespace(w->config), "labels", volume_labels(w),
-        "annotations", volume_annotations(w), "ownerReferences", kube_owner_reference(w->config),
-        "spec", "capacity", json_at(w->config, "spec", "capacity", "storage"), "replicationFactor",
-        replicas, "desiredReplicationFactor", replicas, "policy", w->its.spec.policy);
+        "{s:s,s:s,s:{s:s,s:s,s:o,s:o,s:[o]},s:o}", "apiVersion", w->c->volumes_r.api_version,
+        "kind", w->c->volumes_r.kind, "metadata", "name", kube_name(w->config), "namespace",
+        kube_namespace(w->config), "labels", volume_labels(w), "annotations", volume_annotations(w),
+        "ownerReferences", kube_owner_reference(w->config), "spec", spec);
     crash_point("volume");
     w->volume = kube_create(w->c->client, &w->c->volumes_r, volume, NULL, e);
     crash_point("volume");
@@ -152,34 +161,33 @@ static bool grows(const json_t *is, const json_t *wanted)
     return api_quantity_int(wanted) > api_quantity_int(is);
 }
 
-/* Size, number of replicas and settings are the config's. */
+/* Size, pools and settings are the config's; a size that was larger already stays. */
 static int update_volume(struct cvc_work *w, struct err *e)
 {
-    const json_t *spec = json_object_get(w->volume, "spec");
-    const json_t *size = json_at(w->config, "spec", "capacity", "storage");
-    json_auto_t *changes = json_object();
-    json_int_t replicas = wanted_replicas(w);
-    if (grows(json_object_get(spec, "capacity"), size)) {
-        json_object_set(changes, "capacity", (json_t *)(uintptr_t)size);
+    const json_t *is = json_object_get(w->volume, "spec");
+    json_auto_t *wanted = volume_spec(w);
+    const char *key;
+    json_t *value;
+    bool changed = false;
+    if (!grows(json_object_get(is, "capacity"), json_object_get(wanted, "capacity")))
+        json_object_del(wanted, "capacity");
+    else
         kube_event_normal(w->c->recorder, w->config, "Resizing", "CStorVolume %s grows to %s",
                           kube_name(w->volume), w->its.spec.capacity.text);
-    }
-    if (json_integer_value(json_object_get(spec, "desiredReplicationFactor")) != replicas)
-        json_object_set_new(changes, "desiredReplicationFactor", json_integer(replicas));
-    if (!json_equal(json_object_get(spec, "policy"), w->its.spec.policy))
-        json_object_set(changes, "policy", (json_t *)(uintptr_t)w->its.spec.policy);
-    if (!json_object_size(changes))
+    json_object_foreach(wanted, key, value)
+        changed |= !json_equal(json_object_get(is, key), value);
+    if (!changed)
         return 0;
-    /* A member that the policy has no more is taken out: a merge patch of the whole object would keep it. */
-    json_auto_t *now = json_deep_copy(w->volume);
-    json_object_update(json_object_get(now, "spec"), changes);
+    /* As a whole: a merge patch would keep what the policy has no more. */
+    json_auto_t *whole = json_deep_copy(w->volume);
+    json_object_update(json_object_get(whole, "spec"), wanted);
     crash_point("update");
-    json_t *written = kube_update(w->c->client, &w->c->volumes_r, now, NULL, e);
+    json_t *now = kube_update(w->c->client, &w->c->volumes_r, whole, NULL, e);
     crash_point("update");
-    if (!written)
+    if (!now)
         return -1;
     json_decref(w->volume);
-    w->volume = written;
+    w->volume = now;
     return 0;
 }
 

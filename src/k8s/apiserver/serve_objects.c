@@ -243,11 +243,11 @@ static int delete_selected(struct call *c, struct apiserver_request *r,
             continue;
         const char *slash = strrchr((*o)->key, '/');
         bool gone;
-        _cleanup_free_ char *uid = NULL, *namespace = NULL;
+        _cleanup_free_ char *uid = NULL, *ns = NULL;
         if (slash && !(r->kind->flags & API_CLUSTER_SCOPED))
-        namespace = mem_strndup((*o)->key, (size_t)(slash - (*o)->key));
-        r->namespace = namespace;
-        r->name = namespace ? slash + 1 : (*o)->key;
+            ns = mem_strndup((*o)->key, (size_t)(slash - (*o)->key));
+        r->namespace = ns;
+        r->name = ns ? slash + 1 : (*o)->key;
         struct apiserver_object *deleted = delete_one(c, r, &gone, &uid);
         r->namespace = NULL;
         apiserver_object_unref(deleted);
