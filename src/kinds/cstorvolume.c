@@ -21,6 +21,12 @@ static const struct api_field known_in_status[] = {
     {0},
 };
 
+static const struct api_field pool_choice[] = {
+    {"poolName", API_STRING, API_TEXT(struct cstor_pool_choice, name), .flags = API_REQUIRED,
+     .format = &api_dns_subdomain, .doc = "Name of a CStorPoolInstance."},
+    {0},
+};
+
 static const struct api_field resize_order[] = {
     {"name", API_STRING, API_TEXT(CV, spec.order.name), .flags = API_REQUIRED,
      .format = &api_dns_subdomain, .doc = "Which order it is."},
@@ -54,6 +60,10 @@ static const struct api_field spec[] = {
     {"desiredReplicationFactor", API_INT, API_NUMBER_AT(CV, spec.desired), .min = 1,
      .max = API_CSTOR_REPLICAS,
      .doc = "How many replicas are wanted; differs from replicationFactor while scaling."},
+    {"replicaPoolInfo", API_OBJECT, API_LIST, API_ARRAY(CV, spec.pools), .fields = pool_choice,
+     .merge_key = "poolName",
+     .doc = "The pools that are to have a replica each; they are chosen by the system when this is "
+            "not given. With it, its length is how many replicas are wanted."},
     {"leavingReplicas", API_STRING, API_LIST, API_ARRAY(CV, spec.leaving), .format = &api_sequence,
      .doc = "Ids of replicas that are to leave the volume, when all others that are wanted have "
             "all data. Written by the system; status.removedReplicas acknowledges it."},
@@ -61,9 +71,8 @@ static const struct api_field spec[] = {
      .doc = "That the target is to grow. Written by the system; status.resize acknowledges it."},
     {"replicaDetails", API_OBJECT, API_INLINE, .fields = known_in_spec,
      .doc = "The replicas that belong to the volume."},
-    {"policy", API_OBJECT, API_STRUCT(CV, spec.policy), .fields = api_cstor_policy,
-     .doc = "Settings of target and replicas, as a CStorVolumeConfig has them. With "
-            "replicaPoolInfo, its length is how many replicas are wanted."},
+    {"policy", API_OBJECT, API_JSON(CV, spec.policy), .fields = api_cstor_policy,
+     .doc = "Settings of target and replicas, as a CStorVolumeConfig has them."},
     {"nodeBase", API_STRING, .doc = "Older form: the part of the iqn before the colon."},
     {"status", API_STRING, .doc = "Older form; kept, has no effect."},
     {0},
@@ -165,9 +174,9 @@ struct cstor_volume cstor_volume_of(const json_t *json, struct arena *arena)
 
 unsigned cstor_volume_factor(const struct cstor_volume *v)
 {
-    int64_t n = v->spec.policy.pools.len ? (int64_t)v->spec.policy.pools.len
-                : v->spec.desired        ? v->spec.desired
-                                         : v->spec.factor;
+    int64_t n = v->spec.pools.len ? (int64_t)v->spec.pools.len
+                : v->spec.desired ? v->spec.desired
+                                  : v->spec.factor;
     return n > 0 && n <= API_CSTOR_REPLICAS ? (unsigned)n : 0;
 }
 
@@ -183,6 +192,7 @@ static const struct api_column columns[] = {
 /* The first is known to the data, and an argument of programs. */
 static const struct api_note notes[] = {
     {API_CSTOR_ID, &api_volume_id, .fixed = true},
+    {API_CSTOR_NODE, &api_dns_subdomain},
     {0},
 };
 

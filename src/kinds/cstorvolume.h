@@ -5,11 +5,12 @@
 #pragma once
 
 #include "api/decode.h"
-#include "kinds/cvc.h"
 #include "kinds/kinds.h"
 
 /* Who the volume is: its data knows that name. Its uid, unless somebody brought one. */
 #define API_CSTOR_ID           "orlop.io/volume-id"
+/* On a volume: the node near which a replica is to be, where a pool is there. */
+#define API_CSTOR_NODE         "orlop.io/preferred-node"
 /* On a volume and its replicas: no two replicas with the same value share a pool; at all, or if that can be. */
 #define API_CSTOR_APART        "openebs.io/replica-anti-affinity"
 #define API_CSTOR_RATHER_APART "openebs.io/preferred-replica-anti-affinity"
@@ -26,6 +27,10 @@ enum {
     API_CSTOR_REPLICAS = 7,  /* at most: a view has 8 members, one of which may be on its way in */
 };
 
+struct cstor_pool_choice {
+    const char *name;
+};
+
 struct cstor_replica_status {
     const char *id, *mode; /* id: the GUID of its data set, a decimal number */
 };
@@ -38,7 +43,8 @@ struct cstor_volume {
         int64_t factor, consistency, desired;
         const json_t *known;             /* a map: replica id -> GUID of its data set */
         API_ITEMS(const char *) leaving; /* replica ids */
-        struct cstor_policy policy;
+        API_ITEMS(struct cstor_pool_choice) pools;
+        const json_t *policy; /* cstor_policy_of(); NULL: none */
         struct {
             const char *name;
             struct api_amount capacity;

@@ -11,8 +11,6 @@
 #define API_CVC_FINALIZER "cvc.openebs.io/finalizer"
 /* On a config: replicaPoolInfo, JSON, as the system wrote it. While it is the same, the system may choose others. */
 #define API_CVC_CHOSEN    "orlop.io/chosen-pools"
-/* On volumes: the node that a replica should be near to. */
-#define API_CV_NODE       "openebs.io/node-id"
 
 struct cstor_pool_name {
     const char *name;

@@ -221,6 +221,7 @@ struct store *pool_zvol_open(const struct pool_zvol_options *o, struct err *e)
         .block_size = o->block_size,
         .volatile_cache = true,
         .checked = true,
+        .sums_with_data = true, /* both are in one transaction */
         .atomic = o->block_size,
     };
     z->zvols = o->zvols;

@@ -142,10 +142,10 @@ def life(world, at):
     has = [r["metadata"]["labels"]["cstorpoolinstance.openebs.io/name"] for r in world.replicas("v")]
     others = [*sorted(set(POOLS) - set(has))[:2], has[0]]
     died |= attempt(world, "moved", at,
-                    lambda: edit(world, {"policy": {"replicaPoolInfo": [{"poolName": p} for p in others]}}),
+                    lambda: edit(world, {"replicaPoolInfo": [{"poolName": p} for p in others]}),
                     lambda: settled(world, "v", 3, "64Mi", others))
     died |= attempt(world, "one less", at,
-                    lambda: edit(world, {"policy": None, "desiredReplicationFactor": 2}),
+                    lambda: edit(world, {"replicaPoolInfo": None, "desiredReplicationFactor": 2}),
                     lambda: settled(world, "v", 2, "64Mi"))
     died |= attempt(world, "grown", at, lambda: edit(world, {"capacity": "96Mi"}),
                     lambda: settled(world, "v", 2, "96Mi"))

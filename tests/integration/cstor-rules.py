@@ -76,8 +76,7 @@ class World:
 def check_places(w):
     w.make("spread", factor=2)
     tap.ok(w.full("spread") and "e" in w.pools("spread"), "replicas are spread over zones", w.pools("spread"))
-    w.make("near", factor=1, annotations={"openebs.io/node-id": "n-c"},
-           policy={"provision": {"replicaAffinity": True}})
+    w.make("near", factor=1, annotations={"orlop.io/preferred-node": "n-c"})
     tap.ok(w.full("near", 1) and w.pools("near") == ["c"], "one is near the node that is preferred", w.pools("near"))
     for name in ("app-0", "app-1", "app-2"):
         w.make(name, factor=2, labels={"openebs.io/replica-anti-affinity": "app"})
@@ -89,7 +88,7 @@ def check_places(w):
     tap.ok(wait_for(lambda: "same openebs.io/replica-anti-affinity" in
                     (w.condition(f"app-{late}", "Configured", "message") or ""), PATIENCE), "the third is told why",
            w.volume(f"app-{late}"))
-    w.server.merge(f"{API}/cstorvolumes/near", {"spec": {"policy": {"target": {"queueDepth": "64"}}}})
+    w.server.merge(f"{API}/cstorvolumes/near", {"spec": {"policy": {"target": {"luWorkers": 6}}}})
     tap.ok(wait_for(lambda: w.condition("near", "PolicyHonoured", "reason") == "TunablesIgnored", PATIENCE),
            "a setting that has no effect is said to have none", w.volume("near"))
     for name in ("spread", "near", "app-0", "app-1", "app-2"):
@@ -129,9 +128,9 @@ def check_lost(w):
     """A pool that is lost: its replicas go elsewhere, some at a time, and only of volumes that serve."""
     names = ["one", "two", "three"]
     for name in names:
-        w.make(name, factor=2, policy={"replicaPoolInfo": [{"poolName": "a"}, {"poolName": "b"}]})
+        w.make(name, factor=2, replicaPoolInfo=[{"poolName": "a"}, {"poolName": "b"}])
         tap.ok(w.full(name), f"{name} is on two pools", w.volume(name))
-        w.server.merge(f"{API}/cstorvolumes/{name}", {"spec": {"policy": None}})
+        w.server.merge(f"{API}/cstorvolumes/{name}", {"spec": {"replicaPoolInfo": None}})
     w.pretend.frozen.add("three")
     tap.ok(wait_for(lambda: not w.pretend.tick() or w.volume("three")["status"]["phase"] == "Offline", PATIENCE),
            "one of them does not serve")
@@ -139,7 +138,9 @@ def check_lost(w):
     most = []
 
     def moved():
-        most.append(len([n for n in leaving(w, *names) if w.condition(n, "FullyReplicated") != "True"]))
+        # A volume that gets one has it when its status was looked at last, and not yet all data.
+        most.append(len([n for n in names if w.volume(n)["spec"].get("leavingReplicas") and
+                         w.condition(n, "FullyReplicated") != "True"]))
         return all("a" not in [p for p in w.pools(n) if p != "a" or not leaving(w, n)] and len(w.pools(n)) >= 3
                    for n in ("one", "two"))
     tap.ok(wait_for(moved, PATIENCE), "those that serve get a replica elsewhere",
@@ -150,7 +151,7 @@ def check_lost(w):
     phases = {r["status"]["phase"] for r in w.pretend.list("cstorvolumereplicas")
               if r["metadata"]["labels"][POOL] == "a"}
     tap.equal(phases, {"Offline"}, "replicas of the lost pool are Offline, whatever they said last")
-    tap.equal(max(most), 1, "one volume is re-homed at a time, as it was said")
+    tap.ok(max(most) <= 1, "no more than one volume is re-homed at a time, as it was said", most)
     going = [r for r in w.pretend.list("cstorvolumereplicas") if r["metadata"].get("deletionTimestamp")]
     tap.equal(sorted(r["metadata"]["name"] for r in going), ["one-a", "two-a"], "their old replicas wait for the pool")
     w.remove("one")

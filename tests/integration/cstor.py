@@ -194,11 +194,11 @@ def check_scale(s):
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "the data is there")
     every = {p["metadata"]["name"] for p in s.pools_of()}
     others = sorted(every - set(s.pools_with("first")))
-    tap.ran(s.edit("first", {"policy": {"replicaPoolInfo": [{"poolName": p} for p in others]}}), "all are to be in other pools")
+    tap.ran(s.edit("first", {"replicaPoolInfo": [{"poolName": p} for p in others]}), "all are to be in other pools")
     tap.ok(wait_for(lambda: s.pools_with("first") == others, PATIENCE) and s.healthy("first", 2),
            "they are, with the data", s.describe("first"))
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "which is the same")
-    tap.ran(s.edit("first", {"policy": None, "desiredReplicationFactor": 3}), "three, wherever")
+    tap.ran(s.edit("first", {"replicaPoolInfo": None, "desiredReplicationFactor": 3}), "three, wherever")
     tap.ok(s.healthy("first"), "there are", s.describe("first"))
     away = s.pools_with("first")[0]
     s.kubectl("annotate", "cspi", away, "-n", NS, "orlop.io/evacuate=true")
@@ -211,7 +211,7 @@ def check_object_lost(s):
     """Somebody deletes a replica: it is made anew in another pool, or, where there is none, in the same one."""
     for pinned in (False, True):
         pools = s.pools_with("first")
-        s.edit("first", {"policy": {"replicaPoolInfo": [{"poolName": p} for p in pools]} if pinned else None})
+        s.edit("first", {"replicaPoolInfo": [{"poolName": p} for p in pools] if pinned else None})
         uids = {r["metadata"]["uid"] for r in s.replicas_of("first")}
         tap.ran(s.kubectl("delete", "cvr", f"first-{pools[0]}", "-n", NS, "--timeout=120s"),
                 "a replica's object is deleted")
@@ -221,7 +221,7 @@ def check_object_lost(s):
         tap.ok(wait_for(lambda: not s.volume("first")["spec"].get("leavingReplicas"), PATIENCE), "nobody is leaving",
                s.volume("first")["spec"])
         tap.equal(s.pools_with("first") == pools, pinned, "where it was, if that was said")
-    s.edit("first", {"policy": None})
+    s.edit("first", {"replicaPoolInfo": None})
     tap.ran(qemu_io(s.url("first"), "read -P 0x77 63M 1M", "read -P 0x21 95M 1M"), "the data is there")
 
 

@@ -95,8 +95,8 @@ static json_t *volume_annotations(const struct cvc_work *w)
 {
     json_t *annotations = json_object();
     const char *claim = kube_annotation(w->config, CLAIM_LABEL);
-    if (*w->its.node)
-        json_object_set_new(annotations, API_CV_NODE, json_string(w->its.node));
+    if (*w->its.node && json_is_true(json_at(w->its.spec.policy, "provision", "replicaAffinity")))
+        json_object_set_new(annotations, API_CSTOR_NODE, json_string(w->its.node));
     if (claim)
         json_object_set_new(annotations, CLAIM_LABEL, json_string(claim));
     return annotations;
@@ -110,17 +110,20 @@ static bool is_own_choice(const struct cvc_work *w, const json_t *pools)
     return !json_array_size(pools) || (chosen && json_equal(chosen, pools));
 }
 
-/* What the volume is to have of the config: size, number of replicas, and settings. */
+/* What the volume is to have of the config: size, pools or their number, and settings. */
 static json_t *volume_spec(const struct cvc_work *w)
 {
     json_t *policy = json_deep_copy(w->its.spec.policy);
-    const json_t *pools = json_object_get(w->its.spec.policy, "replicaPoolInfo");
+    json_auto_t *pools = json_incref(json_object_get(policy, "replicaPoolInfo"));
     size_t n = json_array_size(pools);
-    if (is_own_choice(w, pools))
-        json_object_del(policy, "replicaPoolInfo");
-    return json_pack("{s:O,s:I,s:o}", "capacity", json_at(w->config, "spec", "capacity", "storage"),
-                     "desiredReplicationFactor",
-                     n ? (json_int_t)n : (json_int_t)w->its.spec.replicas, "policy", policy);
+    json_object_del(policy, "replicaPoolInfo");
+    json_t *spec =
+        json_pack("{s:O,s:I,s:o}", "capacity", json_at(w->config, "spec", "capacity", "storage"),
+                  "desiredReplicationFactor", n ? (json_int_t)n : (json_int_t)w->its.spec.replicas,
+                  "policy", policy);
+    if (!is_own_choice(w, pools))
+        json_object_set(spec, "replicaPoolInfo", pools);
+    return spec;
 }
 
 static int make_volume(struct cvc_work *w, struct err *e)
@@ -181,10 +184,12 @@ static int update_volume(struct cvc_work *w, struct err *e)
                           kube_name(w->volume), w->its.spec.capacity.text);
     json_object_foreach(wanted, key, value)
         changed |= !json_equal(json_object_get(is, key), value);
-    if (!changed)
+    if (!changed &&
+        !json_object_get(is, "replicaPoolInfo") == !json_object_get(wanted, "replicaPoolInfo"))
         return 0;
     /* As a whole: a merge patch would keep what the policy has no more. */
     json_auto_t *whole = json_deep_copy(w->volume);
+    json_object_del(json_object_get(whole, "spec"), "replicaPoolInfo");
     json_object_update(json_object_get(whole, "spec"), wanted);
     crash_point("update");
     json_t *now = kube_update(w->c->client, &w->c->volumes_r, whole, NULL, e);

@@ -36,6 +36,7 @@ static const struct option of_target[] = {{"volume", VALUE},
                                           {"control", PATH},
                                           {"state-dir", PATH},
                                           {"drain-seconds", VALUE},
+                                          {"queue-depth", VALUE},
                                           {"lun", VALUE},
                                           {"metrics", VALUE},
                                           {0}};

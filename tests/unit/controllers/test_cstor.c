@@ -258,8 +258,8 @@ static void test_policy(void **state)
         "'replicationFactor': 3, 'policy': {'provision': {'blockSize': 65536}, 'replica': "
         "{'zvolWorkers': '3', 'compression': 'zstd'}, 'target': {'monitor': false, "
         "'priorityClassName': 'high', 'tolerations': [{'key': 'a'}], 'nodeSelector': {'a': 'b'}, "
-        "'affinity': {'x': 1}, 'resources': {'limits': {'cpu': '1'}}}, 'replicaPoolInfo': "
-        "[{'poolName': 'p'}, {'poolName': 'q'}]}}}");
+        "'affinity': {'x': 1}, 'resources': {'limits': {'cpu': '1'}}}}, 'replicaPoolInfo': "
+        "[{'poolName': 'p'}, {'poolName': 'q'}]}}");
     const struct volume_uids uids = {"k", "c", "s"};
     json_auto_t *target = must(volume_target(&volume_cstor, volume, "10.0.0.1", &uids, &e), &e);
     const json_t *pod = json_at(target, "spec", "template", "spec");

@@ -50,7 +50,7 @@ static void read_volume(const json_t *volume, struct volume_view *ret)
         .made = v.status.capacity.n > 0,
         .serving = str_eq(v.status.phase, "Healthy") || str_eq(v.status.phase, "Degraded"),
         .authenticated = !str_eq(v.spec.authentication, "None"),
-        .monitored = v.spec.policy.target.monitored,
+        .monitored = cstor_policy_of(v.spec.policy, &arena).target.monitored,
         .rehomes = true,
         .portal = v.spec.portal,
         .pv = "",
@@ -139,19 +139,17 @@ static json_t *make_portal(const json_t *volume, const char *portal)
 
 static void set_target_values(const json_t *volume, json_t *values)
 {
+    const struct cstor_volume v = cstor_volume_of(volume, NULL);
     struct arena arena = {0};
-    const struct cstor_volume v = cstor_volume_of(volume, &arena);
+    const struct cstor_policy p = cstor_policy_of(v.spec.policy, &arena);
     volume_set_text(values, "iqn", v.spec.iqn);
-    volume_set_some(values, "queueDepth", v.spec.policy.target.queue_depth);
-    volume_set_some(values, "priorityClassName", v.spec.policy.target.priority_class);
-    volume_set_value(values, "nodeSelector", v.spec.policy.target.node_selector);
-    volume_set_value(values, "tolerations", v.spec.policy.target.tolerations);
-    volume_set_value(values, "resources", v.spec.policy.target.resources);
-    volume_set_value(values, "auxResources", v.spec.policy.target.sidecar_resources);
-    /* As published, it has the place of one of the three that Kubernetes has. */
-    if (v.spec.policy.target.affinity)
-        json_object_set_new(values, "affinity",
-                            json_pack("{s:O}", "podAffinity", v.spec.policy.target.affinity));
+    volume_set_some(values, "queueDepth", p.target.queue_depth);
+    volume_set_some(values, "priorityClassName", p.target.priority_class);
+    volume_set_value(values, "nodeSelector", p.target.node_selector);
+    volume_set_value(values, "tolerations", p.target.tolerations);
+    volume_set_value(values, "resources", p.target.resources);
+    volume_set_value(values, "auxResources", p.target.sidecar_resources);
+    volume_set_value(values, "podAffinity", p.target.affinity);
     arena_done(&arena);
 }
 
@@ -159,16 +157,15 @@ static void set_target_values(const json_t *volume, json_t *values)
 static int tell_policy(struct volume_work *w, struct err *e)
 {
     static const char type[] = "PolicyHonoured";
-    static const struct kube_condition honoured = {type, "True", "Honoured",
-                                                   "The policy is followed", 0},
-                                       ignored = {
-                                           type, "False", "TunablesIgnored",
-                                           "policy.target.luWorkers has no effect: the target does "
-                                           "its work in one loop",
-                                           0};
+    static const struct kube_condition
+        honoured = {type, "True", "Honoured", "The policy is followed", 0},
+        ignored = {type, "False", "TunablesIgnored",
+                   "policy.target.luWorkers has no effect: the target works in "
+                   "one loop",
+                   0};
     struct arena arena = {0};
-    const struct cstor_volume v = cstor_volume_of(w->volume, &arena);
-    bool asked = v.spec.policy.target.workers;
+    const json_t *policy = json_at(w->volume, "spec", "policy");
+    bool asked = cstor_policy_of(policy, &arena).target.workers;
     arena_done(&arena);
     if (!asked && !kube_condition_get(w->volume, type))
         return 0;

@@ -44,17 +44,17 @@ static int pass_begin(struct pass *p, struct volume_work *w, struct err *e)
     *p = (struct pass){.w = w, .view = volume_look(w)};
     p->volume = cstor_volume_of(w->volume, &p->arena);
     const char *cluster = kube_label(w->volume, API_POOL_CLUSTER);
-    const struct cstor_policy *policy = &p->volume.spec.policy;
-    const char **named = policy->pools.len ? mem_zalloc(policy->pools.len * sizeof(*named)) : NULL;
-    for (size_t i = 0; i < policy->pools.len; i++)
-        named[i] = policy->pools.p[i].name;
+    const char **named =
+        p->volume.spec.pools.len ? mem_zalloc(p->volume.spec.pools.len * sizeof(*named)) : NULL;
+    for (size_t i = 0; i < p->volume.spec.pools.len; i++)
+        named[i] = p->volume.spec.pools.p[i].name;
     p->wish = (struct cstor_wish){
         .cluster = cluster ? cluster : "",
         .capacity = p->view.capacity,
         .size = p->view.size,
-        .near = policy->replica_affinity ? volume_annotation(w->volume, API_CV_NODE) : "",
+        .near = volume_annotation(w->volume, API_CSTOR_NODE),
         .named = named,
-        .named_n = policy->pools.len,
+        .named_n = p->volume.spec.pools.len,
     };
     if (!*p->wish.cluster)
         return err_set(e, ERR_FAILED_PRECONDITION, "NoPoolCluster",
@@ -194,6 +194,17 @@ int cstor_check(struct volume_work *w, struct err *e)
 
 /* Objects. */
 
+static void set_policy(const json_t *volume, json_t *values)
+{
+    struct arena arena = {0};
+    const struct cstor_policy p = cstor_policy_of(json_at(volume, "spec", "policy"), &arena);
+    volume_set_some(values, "compression", p.replica.compression);
+    volume_set_some(values, "zvolWorkers", p.replica.workers);
+    if (p.block_size)
+        json_object_set_new(values, "blockSize", json_integer(p.block_size));
+    arena_done(&arena);
+}
+
 json_t *cstor_replica_object(const json_t *volume, const struct cstor_pool *pool,
                              const char *address, const char *capacity, struct err *e)
 {
@@ -209,13 +220,7 @@ json_t *cstor_replica_object(const json_t *volume, const struct cstor_pool *pool
     volume_set_text(values, "capacity", capacity);
     volume_set_text(values, "replicaid", id);
     json_object_set_new(values, "thick", json_boolean(pool->thick));
-    struct arena arena = {0};
-    const struct cstor_volume v = cstor_volume_of(volume, &arena);
-    volume_set_some(values, "zvolWorkers", v.spec.policy.replica.workers);
-    volume_set_some(values, "compression", v.spec.policy.replica.compression);
-    if (v.spec.policy.block_size)
-        json_object_set_new(values, "blockSize", json_integer(v.spec.policy.block_size));
-    arena_done(&arena);
+    set_policy(volume, values);
     if (apart)
         volume_set_text(values, "apart", apart);
     if (rather)
