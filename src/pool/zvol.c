@@ -211,7 +211,8 @@ static struct zpool_volume *open_volume(const struct pool_zvol_options *o, struc
 
 struct store *pool_zvol_open(const struct pool_zvol_options *o, struct err *e)
 {
-    struct zpool_volume *v = open_volume(o, e);
+    struct zpool_volume *v =
+        pool_zvol_finish_revert(o->pool, o->name, e) < 0 ? NULL : open_volume(o, e);
     if (!v)
         return NULL;
     struct zvol *z = NEW(struct zvol);

@@ -3,6 +3,7 @@
  * and there to where the pool may be changed.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -163,9 +164,64 @@ static int do_drop(struct change *c)
 }
 
 /*
- * Later ones go; the volume is as it was then, and as large as it is now. A crash before it has its mark again leaves a
- * volume that its owner takes for an older copy, and compares whole.
+ * A revert has several steps, and a crash between two of them must leave neither the old state nor the new in doubt: all
+ * replicas of a volume revert at once, and one that is in doubt counts for nothing. So what is to be done is noted on
+ * the volume first, where a rollback does not reach; opening finds the note and does it, from the beginning.
  */
+#define REVERTING "io.orlop:reverting"
+
+struct reverting {
+    unsigned long long id, mark, size;
+};
+
+static bool read_reverting(struct zpool *p, const char *name, struct reverting *ret)
+{
+    char text[96];
+    zpool_volume_read_note(p, name, REVERTING, text, sizeof(text));
+    return sscanf(text, "%llu %llu %llu", &ret->id, &ret->mark, &ret->size) == 3;
+}
+
+/* Snapshots that were taken after this one. */
+static int drop_later(struct zpool *p, const char *name, unsigned long long id, struct err *e)
+{
+    struct zpool_volume_info *list;
+    size_t n;
+    _cleanup_free_ char *prefix = mem_printf("%s@" SNAPSHOT, name),
+                        *kept = mem_printf("%s%llu", prefix, id);
+    if (zpool_volume_list(p, &list, &n, e) < 0)
+        return -1;
+    int status = 0;
+    bool later = false;
+    for (size_t i = 0; i < n && status == 0; i++) {
+        if (later && str_starts_with(list[i].name, prefix))
+            status = zpool_volume_destroy(p, list[i].name, e);
+        later |= str_eq(list[i].name, kept);
+    }
+    free(list);
+    return status;
+}
+
+int pool_zvol_finish_revert(struct zpool *p, const char *name, struct err *e)
+{
+    struct reverting r;
+    if (!read_reverting(p, name, &r))
+        return 0;
+    _cleanup_free_ char *path = mem_printf("%s@" SNAPSHOT "%llu", name, r.id);
+    if (drop_later(p, name, r.id, e) < 0 || zpool_rollback(p, path, e) < 0)
+        return -1;
+    struct zpool_volume *v = zpool_volume_open(p, name, false, e);
+    if (!v)
+        return -1;
+    int status = zpool_volume_size(v) < r.size ? zpool_volume_grow(v, r.size, e) : 0;
+    if (status == 0)
+        status = zpool_volume_set_mark(v, r.mark, e);
+    zpool_volume_close(v);
+    if (status < 0 || zpool_sync(p, e) < 0)
+        return -1;
+    return zpool_volume_note(p, name, REVERTING, "", e);
+}
+
+/* Later ones go; the volume is as it was then, and as large as it is now. */
 static int do_revert(struct change *c)
 {
     struct zvol *z = c->z;
@@ -175,25 +231,17 @@ static int do_revert(struct change *c)
         at++;
     if (at == z->snapshots.len)
         return ENOENT;
-    while (z->snapshots.len > at + 1) {
-        int error = drop_at(z, z->snapshots.len - 1);
-        if (error)
-            return error;
-    }
-    uint64_t size = z->store.size;
-    _cleanup_free_ char *path = snapshot_path(z, c->number);
+    _cleanup_free_ char *note =
+        mem_printf("%llu %llu %llu", (unsigned long long)c->number, (unsigned long long)z->mark,
+                   (unsigned long long)z->store.size);
+    if (zpool_volume_note(z->pool, z->name, REVERTING, note, &e) < 0)
+        return errno_of(&e);
+    while (z->snapshots.len > at + 1)
+        zpool_volume_close(vec_pop(&z->snapshots).volume);
     zpool_volume_close(z->volume);
-    int error = zpool_rollback(z->pool, path, &e) < 0 ? errno_of(&e) : 0;
+    int error = pool_zvol_finish_revert(z->pool, z->name, &e) < 0 ? errno_of(&e) : 0;
     z->volume = zpool_volume_open(z->pool, z->name, false, &e);
-    if (!z->volume)
-        return EIO;
-    if (!error && zpool_volume_size(z->volume) < size && zpool_volume_grow(z->volume, size, &e) < 0)
-        error = errno_of(&e);
-    if (!error && zpool_volume_set_mark(z->volume, z->mark, &e) < 0)
-        error = errno_of(&e);
-    if (!error && zpool_sync(z->pool, &e) < 0)
-        error = EIO;
-    return error;
+    return z->volume ? error : EIO;
 }
 
 void pool_zvol_grow(struct store *s, uint64_t size, void (*done)(void *context, int error),

@@ -82,5 +82,7 @@ void pool_zvol_revert(struct store *s, uint64_t id, void (*done)(void *context, 
 unsigned pool_zvol_snapshots(struct store *s, struct store_snapshot *out, unsigned most);
 void pool_zvol_stamp(struct store *s, uint64_t generation, void (*done)(void *context, int error),
                      void *context);
+/* A revert that a crash has cut short is done; the volume is not open. */
+int pool_zvol_finish_revert(struct zpool *p, const char *name, struct err *e);
 /* Those that are there already. */
 int pool_zvol_open_snapshots(struct zvol *z, struct err *e);

@@ -68,6 +68,12 @@ struct zpool_volume_info {
 
 int zpool_volume_read_info(struct zpool *p, const char *name, struct zpool_volume_info *ret_info,
                            struct err *e);
+/*
+ * Notes something on a volume that is there, or with "" takes it off; durable when it returns. Snapshots, rollbacks
+ * and what is written to the volume leave it alone.
+ */
+int zpool_volume_note(struct zpool *p, const char *name, const char *key, const char *value,
+                      struct err *e);
 /* What is noted, or "": it is not, or does not fit. */
 void zpool_volume_read_note(struct zpool *p, const char *name, const char *key, char *ret_value,
                             size_t size);

@@ -79,6 +79,17 @@ void zpool_volume_read_note(struct zpool *p, const char *name, const char *key, 
         ret_value[0] = '\0';
 }
 
+int zpool_volume_note(struct zpool *p, const char *name, const char *key, const char *value,
+                      struct err *e)
+{
+    char path[ZFS_MAX_DATASET_NAME_LEN];
+    if (zpool_ready(p, e) < 0 || zpool_volume_path(p, name, NAME_VOLUME, path, e) < 0)
+        return -1;
+    int error = *value ? dsl_prop_set_string(path, key, ZPROP_SRC_LOCAL, value)
+                       : dsl_prop_inherit(path, key, ZPROP_SRC_NONE);
+    return error ? zpool_errno(e, error, "cannot note something on %s", path) : 0;
+}
+
 static int collect(const char *path, void *context)
 {
     infos *v = context;

@@ -268,6 +268,48 @@ static void test_stamp(void **state)
     end(&b);
 }
 
+/* A revert that a crash cuts short is done by whoever opens the volume next, wherever it was. */
+static void test_revert_cut_short(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        struct bench b;
+        unsigned seed = 21;
+        struct store_mark mark;
+        struct store_snapshot list[4];
+        char left[64];
+        begin(&b, IO_AUTO);
+        write_some(&b, &seed, 4);
+        assert_int_equal(await(&b, store_stamp(b.store, 5, changed, &result_)), 0);
+        assert_int_equal(await(&b, store_snapshot(b.store, 1, changed, &result_)), 0);
+        uint8_t *then = mem_zalloc(2 * SIZE);
+        memcpy(then, b.expected, SIZE);
+        assert_int_equal(await(&b, store_grow(b.store, 2 * SIZE, changed, &result_)), 0);
+        write_some(&b, &seed, 4);
+        assert_int_equal(await(&b, store_stamp(b.store, 6, changed, &result_)), 0);
+        assert_int_equal(await(&b, store_snapshot(b.store, 2, changed, &result_)), 0);
+        store_close(b.store);
+        /* As far as it came: noted; a snapshot gone; rolled back. */
+        _cleanup_free_ char *note = mem_printf("1 6 %d", 2 * SIZE);
+        assert_ok(zpool_volume_note(b.pool, "vol", "io.orlop:reverting", note, &e) == 0);
+        if (how > 0)
+            assert_ok(zpool_volume_destroy(b.pool, "vol@orlop-2", &e) == 0);
+        if (how > 1)
+            assert_ok(zpool_rollback(b.pool, "vol@orlop-1", &e) == 0);
+        open_store(&b);
+        assert_int_equal(b.store->size, 2 * SIZE);
+        verify(&b, then, 2 * SIZE, 0);
+        assert_true(store_mark(b.store, &mark));
+        assert_int_equal(mark.generation, 6);
+        assert_int_equal(store_snapshots(b.store, list, 4), 1);
+        zpool_volume_read_note(b.pool, "vol", "io.orlop:reverting", left, sizeof(left));
+        assert_string_equal(left, "");
+        assert_int_equal(await(&b, store_snapshot_drop(b.store, 1, changed, &result_)), 0);
+        free(then);
+        end(&b);
+    }
+}
+
 static void paused(void *context)
 {
     *(bool *)context = true;
@@ -344,9 +386,8 @@ static void test_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_io),
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_stamp),
+        cmocka_unit_test(test_io),    cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_stamp), cmocka_unit_test(test_revert_cut_short),
         cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, begin_tests, end_tests);
