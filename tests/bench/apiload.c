@@ -247,19 +247,21 @@ static void await(struct connection *watchers, const struct connection *writer, 
     }
 }
 
+/* Each asks as soon as it is there: servers do not suffer many connections that say nothing. */
 static void run_watch(struct connection *watchers, const char *target)
 {
     struct connection writer = {.state = HEAD};
     struct str get = {0};
     str_appendf(&get, "GET %s HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n", target);
-    connection_open(&writer);
     for (size_t i = 0; i < load.clients; i++) {
+        connection_open(&watchers[i]);
         answer_begin(&watchers[i]);
         send_all(watchers[i].fd, get.p, get.len);
         while (watchers[i].state == HEAD)
             receive(&watchers[i]);
     }
     str_done(&get);
+    connection_open(&writer);
     for (size_t i = 0; i < load.count; i++) {
         send_request(&writer, load.first + i);
         await(watchers, &writer, i + 1);
@@ -336,12 +338,13 @@ int main(int argc, char **argv)
         setrlimit(RLIMIT_NOFILE, &files);
     load.epoll = epoll_create1(EPOLL_CLOEXEC);
     struct connection *connections = mem_zalloc(load.clients * sizeof(*connections));
-    for (size_t i = 0; i < load.clients; i++)
+    bool watch = str_eq(argv[1], "watch");
+    for (size_t i = 0; !watch && i < load.clients; i++)
         connection_open(&connections[i]);
     uint64_t start = now();
     if (str_eq(argv[1], "load"))
         run_load(connections);
-    else if (str_eq(argv[1], "watch"))
+    else if (watch)
         run_watch(connections, argc > 7 ? argv[7] : "/");
     else
         run_hold(connections);
