@@ -106,6 +106,9 @@ static const char *check_waiting(const struct repl_target *t)
         return "T9: the number of flushes that wait is wrong";
     for (int i = 0; i < REPL_LINKS; i++)
         reads += t->peer[i].open ? t->peer[i].reads : 0;
+    for (int i = 0; i < REPL_LINKS; i++)
+        if (t->peer[i].open && t->peer[i].reading < t->peer[i].reads)
+            return "T8: a read that a replica is asked for has no weight";
     return reads + t->read_free_n == t->cfg.reads ? NULL : "T8: the number of reads is wrong";
 }
 

@@ -73,8 +73,8 @@ struct peer {
     uint64_t view_ok, view_sent;
     int64_t pong; /* when the last ping that it answered was sent */
     int64_t heard, opened;
-    uint64_t owed; /* bytes */
-    uint32_t reads;
+    uint64_t owed;           /* bytes */
+    uint32_t reads, reading; /* reads under way; and with large ones counted as several */
     struct repl_held held;
     uint64_t fork, mark; /* for its rebuild */
     uint64_t scrub_errors;

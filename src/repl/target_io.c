@@ -287,7 +287,7 @@ void io_restart(struct repl_target *t)
     each_peer(t, i)
     {
         t->peer[i].owed = t->peer[i].applied = t->peer[i].durable = 0;
-        t->peer[i].reads = 0;
+        t->peer[i].reads = t->peer[i].reading = 0;
     }
     io_update(t);
 }

@@ -32,10 +32,16 @@ static bool unstable(const struct repl_target *t, uint64_t offset, uint64_t leng
     return false;
 }
 
+/* A read's share of what a replica has to read. */
+static uint32_t weight(const struct repl_io *io)
+{
+    return 1 + (uint32_t)(io->length >> 15);
+}
+
 /*
  * A link in sync that has not failed this read; -1: none. The same place is read from the same replica, so that caches
- * hold different parts of the volume, and what is read in order is read ahead; but from the one with the fewest reads if the
- * other has many more.
+ * hold different parts of the volume, and what is read in order is read ahead; but from the one with the least to read if the
+ * other has much more: many small reads, or two large ones, so that several replicas work for who reads much in order.
  */
 static int read_link(const struct repl_target *t, uint16_t avoid, uint64_t offset)
 {
@@ -47,14 +53,15 @@ static int read_link(const struct repl_target *t, uint16_t avoid, uint64_t offse
         if (!GUARD(23, p->insync) || !p->joined || avoid & bit(i))
             continue;
         link[n] = i;
-        if (p->reads < t->peer[link[best]].reads)
+        if (p->reading < t->peer[link[best]].reading)
             best = n;
         n++;
     }
     if (!n)
         return -1;
     int home = (int)((offset >> t->cfg.place_shift) % (unsigned)n);
-    return t->peer[link[home]].reads > t->peer[link[best]].reads + MANY ? link[best] : link[home];
+    return t->peer[link[home]].reading > t->peer[link[best]].reading + MANY ? link[best]
+                                                                            : link[home];
 }
 
 bool read_issue(struct repl_target *t, struct repl_io *io)
@@ -78,6 +85,7 @@ bool read_issue(struct repl_target *t, struct repl_io *io)
     io->peer = link;
     io->since = t->now;
     t->peer[link].reads++;
+    t->peer[link].reading += weight(io);
     struct repl_msg m = {
         .type = REPL_READ, .seq = io->point, .offset = io->offset, .count = io->length};
     target_send(t, link, &m, NULL, 0, NULL);
@@ -92,8 +100,11 @@ static struct repl_io *end_read(struct repl_target *t, uint64_t tag)
     struct repl_io *io = t->reads[slot].io;
     t->reads[slot].io = NULL;
     t->read_free[t->read_free_n++] = slot;
-    if (t->peer[io->peer].reads)
-        t->peer[io->peer].reads--;
+    struct peer *p = &t->peer[io->peer];
+    if (p->reads) {
+        p->reads--;
+        p->reading -= weight(io);
+    }
     return io;
 }
 

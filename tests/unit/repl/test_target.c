@@ -361,6 +361,22 @@ static void read_from_one(void **state)
         assert_in_range(w.reads[i], 1, 12);
     settle();
     assert_int_equal(w.done, 32);
+    for (int i = 0; i < 6; i++) { /* large ones are spread sooner */
+        io[i] = io_of(REPL_IO_READ, 131072 * (uint64_t)i);
+        io[i].length = 131072;
+        w.reads[i / 2] = 0;
+    }
+    static uint8_t room[6][131072];
+    struct iovec iov[6];
+    for (int i = 0; i < 6; i++) {
+        iov[i] = (struct iovec){room[i], sizeof(room[i])};
+        io[i].iov = &iov[i];
+        repl_target_submit(w.t, &io[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_in_range(w.reads[i], 1, 3);
+    settle();
+    assert_int_equal(w.done, 38);
 }
 
 /* The same while a new target begins: it has a truth, serves nobody yet, and never told anybody anything itself. */
