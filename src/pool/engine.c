@@ -283,6 +283,7 @@ void pool_engine_stop(struct pool_engine *x)
     pthread_cond_destroy(&x->changed_wish);
     pthread_mutex_destroy(&x->lock);
     json_decref(x->view.report);
+    vec_done(&x->seen); /* of a pool that was destroyed */
     pool_wish_unref(x->wish);
     free(x);
 }
