@@ -136,7 +136,7 @@ struct repl_replica {
     uint64_t done_bits[WINDOW / 64];
 
     struct piece pieces[REPL_PIECES];
-    uint32_t places; /* of them that may be in use: those below */
+    uint32_t places;     /* of them that may be in use: those below */
     bool rebuilding;     /* its target compares or copies, since it is bound */
     uint64_t rebuilt_to; /* the end of what was compared or copied last */
 
