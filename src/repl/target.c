@@ -35,7 +35,7 @@ static void set_defaults(struct repl_target_config *c)
     c->grace_ns = c->grace_ns ? c->grace_ns : 30000 * (int64_t)MS;
     c->place_shift = c->place_shift ? c->place_shift : 22;
     c->map_chunk = c->map_chunk ? c->map_chunk : REPL_PAGE_ENTRIES;
-    c->ahead = c->ahead && c->ahead < REPL_PIECES ? c->ahead : REPL_PIECES;
+    c->ahead = !c->ahead ? 1 : c->ahead < REPL_PIECES ? c->ahead : REPL_PIECES;
     c->mark_bytes = c->mark_bytes ? c->mark_bytes : 256 << 20;
 }
 

@@ -279,7 +279,7 @@ static int start_n(int n, int cf)
                                    .window = 64,
                                    .reads = 16,
                                    .scrub_ns = slow_scrub_ns,
-                                   .ahead = ahead};
+                                   .ahead = ahead ? ahead : REPL_PIECES};
     w.t = repl_target_new(&c, &t_ops, NULL);
     for (int i = 0; i < n; i++)
         make_replica(i);
